@@ -1,0 +1,5 @@
+"""Namespace package shared by all CKAN extensions."""
+
+import pkgutil
+
+__path__ = pkgutil.extend_path(__path__, __name__)

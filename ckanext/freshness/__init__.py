@@ -1,0 +1,1 @@
+"""Harvests, checks and ages the datasets of a CKAN catalogue."""

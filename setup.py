@@ -1,0 +1,27 @@
+"""What neither pyproject.toml nor setup.cfg can say: Babel's extractors and the requirements."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import setup
+
+REQUIREMENTS = Path(__file__).parent / "requirements.txt"
+
+
+def requirements() -> list[str]:
+    """The lines of requirements.txt that name a distribution."""
+    lines = (line.partition(" #")[0].strip() for line in REQUIREMENTS.read_text().splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+setup(
+    install_requires=requirements(),
+    message_extractors={
+        "ckanext": [
+            ("**.py", "python", None),
+            ("**.js", "javascript", None),
+            ("**/templates/**.html", "ckan", None),
+        ],
+    },
+)
