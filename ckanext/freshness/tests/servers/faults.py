@@ -1,0 +1,360 @@
+"""The ways in which a server misbehaves, one class each.
+
+A fault is put into a server's table under a request target (`/dataset/1?x=y`), a path
+(`/dataset/1`, whatever the query) or a predicate of the request, and taken out again, at any time,
+from any thread:
+
+    server.faults["/catalog/1"] = Status(503, headers={"Retry-After": "1"}, times=2)
+    server.faults[lambda request: request.method == "HEAD"] = Status(405)
+    del server.faults["/catalog/1"]
+
+A fault counts its own requests, so one object under two keys counts both together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import enum
+import http
+import socket
+import struct
+import threading
+import zlib
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import ClassVar
+
+from aiohttp import web
+
+from ckanext.freshness.tests.servers.base import Answer, Exchange, Request
+from ckanext.freshness.tests.servers.wire import Written, head, is_label, label, parts, written
+
+#: What a fault is set for: a target or path as on the wire, or a predicate of the request.
+FaultKey = str | Callable[[Request], bool]
+
+_MIB = 1 << 20
+_NO_HEADERS: Mapping[str, str] = {}
+HTML_PAGE = (
+    b"<!DOCTYPE html><html><head><title>Sorry</title></head>"
+    b"<body><h1>We are down for maintenance &amp; back soon</h1></body></html>\n"
+)
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Fault:
+    """A way to misbehave. It strikes `times` requests (None: all) after `after` healthy ones."""
+
+    times: int | None = None
+    after: int = 0
+    seen: int = dataclasses.field(default=0, init=False)
+
+    def strikes(self) -> bool:
+        """Count a request that matches; whether it is one of those to be answered wrongly."""
+        self.seen += 1
+        return self.seen > self.after and (
+            self.times is None or self.seen <= self.after + self.times
+        )
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        """Answer wrongly."""
+        raise NotImplementedError
+
+
+# Well-formed HTTP with the wrong content
+
+
+@dataclasses.dataclass(slots=True)
+class Status(Fault):
+    """Another status, with a short text, an own body and headers such as Retry-After."""
+
+    code: int = 500
+    body: bytes | None = None
+    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        body = http.HTTPStatus(self.code).phrase.encode() if self.body is None else self.body
+        return Answer(self.code, body, {"Content-Type": "text/plain", **self.headers}).response()
+
+
+@dataclasses.dataclass(slots=True)
+class Body(Fault):
+    """200 with these bytes, labelled as the healthy answer unless `content_type` says more."""
+
+    body: bytes = b""
+    content_type: str | None = None
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        content_type = self.content_type or label(exchange.healthy())
+        return Answer(200, self.body, {"Content-Type": content_type}).response()
+
+
+def empty() -> Body:
+    """200 and not a byte, labelled like the healthy answer."""
+    return Body(b"")
+
+
+def html(content_type: str = "text/html; charset=utf-8") -> Body:
+    """A page for people with status 200, labelled truly or, say, as text/turtle."""
+    return Body(HTML_PAGE, content_type)
+
+
+@dataclasses.dataclass(slots=True)
+class ContentType(Fault):
+    """The healthy body under a wrong label; None leaves the label out."""
+
+    content_type: str | None = "application/octet-stream"
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        healthy = exchange.healthy()
+        headers = {key: value for key, value in healthy.headers.items() if not is_label(key)}
+        if self.content_type is None:
+            unlabelled = dataclasses.replace(healthy, headers=headers)
+            return written(exchange, *parts(exchange, unlabelled))
+        headers["Content-Type"] = self.content_type
+        return dataclasses.replace(healthy, headers=headers).response()
+
+
+@dataclasses.dataclass(slots=True)
+class Cut(Fault):
+    """Only the first part of the body, with a Content-Length that is right for that part."""
+
+    keep: float = 0.5
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        healthy = exchange.healthy()
+        body = healthy.body[: int(len(healthy.body) * self.keep)]
+        return dataclasses.replace(healthy, body=body).response()
+
+
+@dataclasses.dataclass(slots=True)
+class Redirect(Fault):
+    """A redirect to `to` (URL or path, or made from the request); None: to itself, a loop."""
+
+    to: str | Callable[[Request], str] | None = None
+    code: int = 302
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        to = exchange.request.target if self.to is None else self.to
+        location = to if isinstance(to, str) else to(exchange.request)
+        return Answer(self.code, b"", {"Location": location}).response()
+
+
+# Time
+
+
+@dataclasses.dataclass(slots=True)
+class Delay(Fault):
+    """The healthy answer, so many seconds late."""
+
+    seconds: float = 1.0
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        await asyncio.sleep(self.seconds)
+        return exchange.healthy().response()
+
+
+@dataclasses.dataclass(slots=True)
+class Hang(Fault):
+    """No answer until the client or the server ends; with `keep`, after that part of the body."""
+
+    keep: float | None = None
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        if self.keep is not None:
+            start, body = parts(exchange)
+            exchange.transport.write(start + body[: int(len(body) * self.keep)])
+        await asyncio.Event().wait()
+        raise AssertionError("an event that nobody sets")
+
+
+@dataclasses.dataclass(slots=True)
+class Hold(Fault):
+    """Requests wait until `release` is called, from any thread; then they are answered well."""
+
+    _gate: threading.Event = dataclasses.field(default_factory=threading.Event, init=False)
+    _waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = dataclasses.field(
+        default_factory=list, init=False
+    )
+
+    def release(self) -> None:
+        """Let go of all that wait and hold nobody any more."""
+        self._gate.set()
+        for loop, opened in self._waiting:
+            loop.call_soon_threadsafe(opened.set)
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        opened = asyncio.Event()
+        # Appended before the look at the gate: a release in between is then seen one way or the
+        # other.
+        self._waiting.append((asyncio.get_running_loop(), opened))
+        if not self._gate.is_set():
+            await opened.wait()
+        return exchange.healthy().response()
+
+
+@dataclasses.dataclass(slots=True)
+class Drip(Fault):
+    """The healthy answer, a byte every `interval` seconds; with `headers`, these drip too."""
+
+    interval: float = 0.1
+    headers: bool = False
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        start, body = parts(exchange)
+        at_once, slowly = (b"", start + body) if self.headers else (start, body)
+        exchange.transport.write(at_once)
+        for byte in slowly:
+            exchange.transport.write(bytes((byte,)))
+            await asyncio.sleep(self.interval)
+        return written(exchange)
+
+
+# Size
+
+
+@dataclasses.dataclass(slots=True)
+class _Stream(Fault):
+    """A body in chunks without Content-Length (chunked). `sent` counts the bytes given away."""
+
+    content_type: str = "text/turtle"
+    sent: int = dataclasses.field(default=0, init=False)
+    headers: ClassVar[Mapping[str, str]] = _NO_HEADERS
+
+    def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        """The body, piece by piece."""
+        raise NotImplementedError
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        headers = {"Content-Type": self.content_type, **self.headers}
+        response = web.StreamResponse(status=200, headers=headers)
+        try:
+            await response.prepare(exchange.received)
+            if exchange.request.method != "HEAD":
+                async for chunk in self.chunks(exchange):
+                    await response.write(chunk)
+                    self.sent += len(chunk)
+        except ConnectionError:
+            # The client has had enough, which is what these faults are for.
+            response.force_close()
+        return response
+
+
+@dataclasses.dataclass(slots=True)
+class EndlessBody(_Stream):
+    """A body that never ends, as fast as the client takes it; by default valid Turtle."""
+
+    chunk: bytes = b"# and so on\n" * 5000
+
+    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        while True:
+            yield self.chunk
+            # A client that reads fast would otherwise keep everybody else's requests waiting.
+            await asyncio.sleep(0)
+
+
+@dataclasses.dataclass(slots=True)
+class BigBody(_Stream):
+    """The healthy body followed by comment lines, `size` bytes in all, without Content-Length."""
+
+    size: int = 100 * _MIB
+
+    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        body = exchange.healthy().body[: self.size]
+        yield body
+        line = b"# " + b"x" * 61 + b"\n"
+        filler = line * (65536 // len(line))
+        for start in range(len(body), self.size, len(filler)):
+            yield filler[: self.size - start]
+
+
+@dataclasses.dataclass(slots=True)
+class GzipBomb(_Stream):
+    """`size` bytes of blanks that travel as a thousandth of that (Content-Encoding: gzip)."""
+
+    size: int = 256 * _MIB
+    headers: ClassVar[Mapping[str, str]] = {"Content-Encoding": "gzip"}
+
+    async def chunks(self, exchange: Exchange) -> AsyncIterator[bytes]:
+        packer = zlib.compressobj(9, wbits=31)
+        blanks = b" " * _MIB
+        for _ in range(self.size // _MIB):
+            if packed := packer.compress(blanks):
+                yield packed
+            await asyncio.sleep(0)
+        yield packer.compress(blanks[: self.size % _MIB]) + packer.flush()
+
+
+# Broken HTTP
+
+
+@dataclasses.dataclass(slots=True)
+class Reset(Fault):
+    """A reset connection: before any byte, in the headers, or with `keep` of the body sent."""
+
+    class Moment(enum.Enum):
+        """How far the answer came before the reset."""
+
+        BEFORE = enum.auto()
+        HEADERS = enum.auto()
+        BODY = enum.auto()
+
+    moment: Moment = Moment.HEADERS
+    keep: float = 0.5
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        start, body = parts(exchange)
+        sent = {
+            Reset.Moment.BEFORE: b"",
+            Reset.Moment.HEADERS: start[: len(start) // 2],
+            Reset.Moment.BODY: start + body[: int(len(body) * self.keep)],
+        }
+        exchange.transport.write(sent[self.moment])
+        # With a linger time of zero the kernel sends RST in place of FIN.
+        connection = exchange.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        exchange.transport.abort()
+        return Written()
+
+
+@dataclasses.dataclass(slots=True)
+class Truncate(Fault):
+    """The Content-Length of the whole body, a part of its bytes, then the end."""
+
+    keep: float = 0.5
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        start, body = parts(exchange)
+        return written(exchange, start, body[: int(len(body) * self.keep)])
+
+
+@dataclasses.dataclass(slots=True)
+class WrongLength(Fault):
+    """The whole body under a Content-Length that is off by `by` bytes, up or down."""
+
+    by: int = -10
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        healthy = exchange.healthy()
+        claimed = max(0, len(healthy.body) + self.by)
+        _, body = parts(exchange, healthy)
+        return written(exchange, head(healthy.status, healthy.headers, claimed), body)
+
+
+@dataclasses.dataclass(slots=True)
+class Raw(Fault):
+    """These bytes in place of an HTTP answer, then the end; none at all by default."""
+
+    data: bytes = b""
+
+    async def respond(self, exchange: Exchange) -> web.StreamResponse:
+        return written(exchange, self.data)
+
+
+def malformed_headers() -> Raw:
+    """A header line without a colon, and a control character in the next."""
+    return Raw(b"HTTP/1.1 200 OK\r\nthis is no header\r\nX-\x01: y\r\n\r\nbody")
+
+
+def huge_headers(size: int = _MIB) -> Raw:
+    """One header of `size` bytes, more than any client should keep."""
+    return Raw(b"HTTP/1.1 200 OK\r\nX-Big: " + b"x" * size + b"\r\nContent-Length: 0\r\n\r\n")
