@@ -1,0 +1,192 @@
+"""How often a dataset is said to change: what people write, read as a number of days.
+
+What cannot be understood is said so, with the reason, and never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .english import EnglishWords
+from .vocabularies import (
+    AS_NEEDED,
+    LIVE,
+    MAX_DAYS,
+    NEVER,
+    CldFrequency,
+    EuFrequency,
+    HdxDays,
+    Iso8601,
+    Iso19115,
+    Reason,
+    Vocabulary,
+)
+
+__all__ = [
+    "ALWAYS_FRESH",
+    "AS_NEEDED",
+    "CHOICES",
+    "EVERY_N_DAYS",
+    "EXPLANATIONS",
+    "LIVE",
+    "MAX_DAYS",
+    "NEVER",
+    "VOCABULARIES",
+    "WORDS",
+    "Frequency",
+    "NotUnderstood",
+    "Reason",
+    "Vocabulary",
+    "label",
+    "parse",
+]
+
+ALWAYS_FRESH = frozenset({LIVE, NEVER, AS_NEEDED})
+
+VOCABULARIES: tuple[Vocabulary, ...] = (
+    HdxDays(),
+    EuFrequency(),
+    CldFrequency(),
+    Iso8601(),
+    Iso19115(),
+    EnglishWords(),
+)
+"""Asked in this order; the first that knows a text decides."""
+
+WORDS: Mapping[int, str] = {
+    AS_NEEDED: "As needed",
+    NEVER: "Never",
+    LIVE: "Live",
+    1: "Every day",
+    2: "Every two days",
+    7: "Every week",
+    14: "Every two weeks",
+    30: "Every month",
+    60: "Every two months",
+    90: "Every three months",
+    120: "Every four months",
+    180: "Every six months",
+    300: "Every ten months",
+    365: "Every year",
+    730: "Every two years",
+}
+"""HDX's words for its numbers of days: the message ids of their translations."""
+
+EVERY_N_DAYS = "Every {days} days"
+"""The message id for any other number of days."""
+
+CHOICES: tuple[int, ...] = (*(days for days in WORDS if days > 0), LIVE, AS_NEEDED, NEVER)
+"""The days to offer in a select list, in its order; ``label`` has the words."""
+
+EXPLANATIONS: Mapping[Reason, str] = {
+    Reason.NOT_GIVEN: "No update frequency is given.",
+    Reason.UNSPECIFIED: (
+        "The update frequency '{text}' does not say how often the data change. "
+        "Choose one that does, for example 'Every month', 'As needed' or 'Never'."
+    ),
+    Reason.NOT_UNDERSTOOD: (
+        "The update frequency '{text}' is not understood. Write a number of days, a code of "
+        "the EU frequency table, an ISO 8601 interval such as R/P1M, or words such as "
+        "'Every month'."
+    ),
+    Reason.OUT_OF_RANGE: (
+        "The update frequency '{text}' is out of range. Write a period from 1 to {max_days} "
+        "days, or 0 for live, -1 for never, -2 for as needed."
+    ),
+}
+"""Why there is no frequency, and what to do: message ids, formatted with text and max_days."""
+
+_MAX_TEXT = 200
+_SHOWN_TEXT = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Frequency:
+    """A frequency that was understood."""
+
+    days: int
+    """1 to ``MAX_DAYS``, or ``LIVE`` (0), ``NEVER`` (-1), ``AS_NEEDED`` (-2)."""
+    source: str
+    """What was written, without surrounding blanks."""
+    vocabulary: str
+    """The name of the vocabulary that knew it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """What was written gives no frequency."""
+
+    text: str
+    """What was written, shortened; in parentheses what it was, if no text and no number."""
+    reason: Reason
+
+    @property
+    def words(self) -> str:
+        """What happened and what to do, in English; ``EXPLANATIONS`` for other languages."""
+        return EXPLANATIONS[self.reason].format(text=self.text, max_days=MAX_DAYS)
+
+
+def parse(
+    value: object, vocabularies: Sequence[Vocabulary] = VOCABULARIES
+) -> Frequency | NotUnderstood:
+    """Read an update frequency, whatever it is and in whatever vocabulary.
+
+    Never raises, for any value, with the vocabularies of this package.
+
+    :param value: usually the text of an extra; numbers are taken as days.
+    :param vocabularies: asked in order. An extension puts its own before or after
+        ``VOCABULARIES``.
+    """
+    text = _text(value)
+    if isinstance(text, NotUnderstood):
+        return text
+    if not text:
+        return NotUnderstood("", Reason.NOT_GIVEN)
+    if len(text) > _MAX_TEXT:
+        return NotUnderstood(_shortened(text), Reason.NOT_UNDERSTOOD)
+    for vocabulary in vocabularies:
+        reading = vocabulary.read(text)
+        if reading is None:
+            continue
+        if isinstance(reading, Reason):
+            return NotUnderstood(_shortened(text), reading)
+        if not AS_NEEDED <= reading <= MAX_DAYS:
+            return NotUnderstood(_shortened(text), Reason.OUT_OF_RANGE)
+        return Frequency(reading, text, vocabulary.name)
+    return NotUnderstood(_shortened(text), Reason.NOT_UNDERSTOOD)
+
+
+def label(days: int, translate: Callable[[str], str] = str) -> str:
+    """A frequency in words, as HDX has them.
+
+    :param days: as in ``Frequency.days``.
+    :param translate: turns a message id into the reader's language, such as CKAN's ``_``.
+    :raises ValueError: for a number of days that is no frequency.
+    """
+    if not AS_NEEDED <= days <= MAX_DAYS:
+        raise ValueError(
+            f"{days} is no update frequency: it takes 1 to {MAX_DAYS} days, 0, -1 or -2."
+        )
+    words = WORDS.get(days)
+    return translate(words) if words else translate(EVERY_N_DAYS).format(days=days)
+
+
+def _text(value: object) -> str | NotUnderstood:
+    """What to read, without surrounding blanks."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        # Python refuses to write out numbers of thousands of digits.
+        if value.bit_length() > 64:
+            return NotUnderstood("(a number of more than 64 bits)", Reason.OUT_OF_RANGE)
+        return str(value)
+    return NotUnderstood(f"(a value of type {type(value).__name__})", Reason.NOT_UNDERSTOOD)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_TEXT else f"{text[:_SHOWN_TEXT]}..."

@@ -1,0 +1,161 @@
+"""The table of thresholds: how old data may be before they are due, overdue, delinquent.
+
+The table is HDX's aging methodology. For a number of days that is not in it, the graces (from
+due to overdue, and from due to delinquent) are interpolated linearly between the neighbouring
+rows; outside the table, those of the nearest row hold.
+
+Interpolated graces are not whole days: every 15 days gives 7 d 10 h 30 min. They are kept as
+exact as the dates that are stored, to the second, because rounding to days would make steps: a
+frequency that grows by one day could move a boundary by none or by two.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from .vocabularies import MAX_DAYS
+
+_DAY = 86400
+
+
+class ThresholdsError(ValueError):
+    """A table of thresholds that makes no sense; the message says which entry, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The ages, in days, at which data of one update frequency change their status."""
+
+    frequency: int
+    due: int
+    overdue: int
+    delinquent: int
+
+    def __str__(self) -> str:
+        return f"{self.frequency}:{self.due},{self.overdue},{self.delinquent}"
+
+
+HDX_ROWS = (
+    Row(1, 1, 2, 3),
+    Row(2, 2, 4, 6),
+    Row(7, 7, 14, 21),
+    Row(14, 14, 21, 28),
+    Row(30, 30, 44, 60),
+    Row(60, 60, 84, 108),
+    Row(90, 90, 120, 150),
+    Row(120, 120, 147, 174),
+    Row(180, 180, 210, 240),
+    Row(300, 300, 342, 384),
+    Row(365, 365, 425, 455),
+    Row(730, 730, 785, 840),
+)
+"""HDX's numbers. (Its formulas for daily data contradict its day counts; the counts stand.)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The ages at which data of one frequency change their status; reached with ``>=``."""
+
+    due: timedelta
+    overdue: timedelta
+    delinquent: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """A table of thresholds, with a grace that is added to all three columns.
+
+    :raises ThresholdsError: for rows that are missing, out of order or impossible, and for a
+        grace that is negative or over ``MAX_DAYS``.
+    """
+
+    rows: tuple[Row, ...] = HDX_ROWS
+    """In ascending order of their frequency."""
+    grace_days: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise ThresholdsError("The table of thresholds is empty: give one row at least.")
+        for row in self.rows:
+            if not 1 <= row.frequency <= MAX_DAYS:
+                raise ThresholdsError(
+                    f"Thresholds '{row}': the frequency {row.frequency} must be from 1 to "
+                    f"{MAX_DAYS} days."
+                )
+            ages = (row.frequency, row.due, row.overdue, row.delinquent, 2 * MAX_DAYS)
+            if list(ages) != sorted(ages):
+                raise ThresholdsError(
+                    f"Thresholds '{row}': due must not come before the frequency, overdue not "
+                    f"before due, delinquent not before overdue nor after {2 * MAX_DAYS} days."
+                )
+        for row, following in zip(self.rows, self.rows[1:], strict=False):
+            if row.frequency >= following.frequency:
+                raise ThresholdsError(
+                    f"Thresholds '{following}': rows must be in ascending order of their "
+                    f"frequency, each of them once, but this one comes after '{row}'."
+                )
+        if not 0 <= self.grace_days <= MAX_DAYS:
+            raise ThresholdsError(
+                f"The grace is {self.grace_days} days: it must be from 0 to {MAX_DAYS}."
+            )
+
+    @classmethod
+    def parse(cls, text: str, grace_days: int = 0) -> Thresholds:
+        """Read a table as it is written in a site's config: ``7:7,14,21 30:30,44,60``.
+
+        :param text: rows ``FREQUENCY:DUE,OVERDUE,DELINQUENT``, in days, separated by blanks or
+            line ends.
+        :raises ThresholdsError: naming the entry that is wrong.
+        """
+        return cls(tuple(_row(entry) for entry in text.split()), grace_days)
+
+    def __str__(self) -> str:
+        """The rows as ``parse`` reads them."""
+        return " ".join(str(row) for row in self.rows)
+
+    def limits(self, frequency_days: int) -> Limits:
+        """The ages at which data that should change every so many days change their status.
+
+        :raises ValueError: for anything that is not 1 to ``MAX_DAYS`` days. Live, never and as
+            needed have no limits.
+        """
+        if not 1 <= frequency_days <= MAX_DAYS:
+            raise ValueError(
+                f"There are no thresholds for a frequency of {frequency_days} days: it must be "
+                f"from 1 to {MAX_DAYS}."
+            )
+        index = bisect_left(self.rows, frequency_days, key=lambda row: row.frequency)
+        below = self.rows[max(index - 1, 0)]
+        above = self.rows[min(index, len(self.rows) - 1)]
+
+        def grace(column: Callable[[Row], int]) -> int:
+            """Seconds, rounded down."""
+            width = above.frequency - below.frequency
+            if width == 0:
+                return column(above) * _DAY
+            part = (column(above) - column(below)) * (frequency_days - below.frequency)
+            return column(below) * _DAY + part * _DAY // width
+
+        due = (frequency_days + self.grace_days) * _DAY + grace(lambda r: r.due - r.frequency)
+        return Limits(
+            due=timedelta(seconds=due),
+            overdue=timedelta(seconds=due + grace(lambda r: r.overdue - r.due)),
+            delinquent=timedelta(seconds=due + grace(lambda r: r.delinquent - r.due)),
+        )
+
+
+_ENTRY = re.compile(r"([0-9]{1,6}):([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
+
+
+def _row(entry: str) -> Row:
+    match = _ENTRY.fullmatch(entry)
+    if match is None:
+        raise ThresholdsError(
+            f"Thresholds '{entry[:80]}': write FREQUENCY:DUE,OVERDUE,DELINQUENT in whole days, "
+            "for example 7:7,14,21, with blanks between rows only."
+        )
+    return Row(*(int(number) for number in match.groups()))

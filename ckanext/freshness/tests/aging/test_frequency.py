@@ -1,0 +1,483 @@
+"""Update frequencies: every vocabulary as a table, and whatever else people write."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.english import EnglishWords
+from ckanext.freshness.aging.frequency import (
+    ALWAYS_FRESH,
+    AS_NEEDED,
+    CHOICES,
+    LIVE,
+    MAX_DAYS,
+    NEVER,
+    VOCABULARIES,
+    WORDS,
+    Frequency,
+    NotUnderstood,
+    Reason,
+    label,
+    parse,
+)
+from ckanext.freshness.aging.vocabularies import CldFrequency, EuFrequency, Iso19115
+
+EU = "http://publications.europa.eu/resource/authority/frequency/"
+CLD = "http://purl.org/cld/freq/"
+
+EU_CODES = {
+    "1MIN": 1,
+    "5MIN": 1,
+    "10MIN": 1,
+    "15MIN": 1,
+    "30MIN": 1,
+    "HOURLY": 1,
+    "BIHOURLY": 1,
+    "TRIHOURLY": 1,
+    "12HRS": 1,
+    "DAILY": 1,
+    "DAILY_2": 1,
+    "WEEKLY": 7,
+    "WEEKLY_2": 4,
+    "WEEKLY_3": 3,
+    "WEEKLY_5": 2,
+    "BIWEEKLY": 14,
+    "MONTHLY": 30,
+    "MONTHLY_2": 15,
+    "MONTHLY_3": 10,
+    "BIMONTHLY": 60,
+    "QUARTERLY": 90,
+    "ANNUAL": 365,
+    "ANNUAL_2": 180,
+    "ANNUAL_3": 120,
+    "BIENNIAL": 730,
+    "TRIENNIAL": 1095,
+    "QUADRENNIAL": 1460,
+    "QUINQUENNIAL": 1825,
+    "SEXENNIAL": 2190,
+    "DECENNIAL": 3650,
+    "BIDECENNIAL": 7300,
+    "TRIDECENNIAL": 10950,
+    "CONT": LIVE,
+    "UPDATE_CONT": LIVE,
+    "IRREG": AS_NEEDED,
+    "AS_NEEDED": AS_NEEDED,
+    "NEVER": NEVER,
+    "NOT_PLANNED": NEVER,
+    "UNKNOWN": Reason.UNSPECIFIED,
+    "OTHER": Reason.UNSPECIFIED,
+    "OP_DATPRO": Reason.UNSPECIFIED,
+}
+
+CLD_CODES = {
+    "triennial": 1095,
+    "biennial": 730,
+    "annual": 365,
+    "semiannual": 180,
+    "threeTimesAYear": 120,
+    "quarterly": 90,
+    "bimonthly": 60,
+    "monthly": 30,
+    "semimonthly": 15,
+    "biweekly": 14,
+    "threeTimesAMonth": 10,
+    "weekly": 7,
+    "semiweekly": 4,
+    "threeTimesAWeek": 3,
+    "daily": 1,
+    "continuous": LIVE,
+    "irregular": AS_NEEDED,
+    "completelyIrregular": AS_NEEDED,
+}
+
+ISO_19115_CODES = {
+    "continual": LIVE,
+    "daily": 1,
+    "weekly": 7,
+    "fortnightly": 14,
+    "semimonthly": 15,
+    "monthly": 30,
+    "quarterly": 90,
+    "biannually": 180,
+    "annually": 365,
+    "biennially": 730,
+    "asNeeded": AS_NEEDED,
+    "irregular": AS_NEEDED,
+    "notPlanned": NEVER,
+    "periodic": Reason.UNSPECIFIED,
+    "unknown": Reason.UNSPECIFIED,
+}
+
+ISO_8601 = {
+    "P1D": 1,
+    "P1W": 7,
+    "P2W": 14,
+    "P14D": 14,
+    "P1M": 30,
+    "P2M": 60,
+    "P3M": 90,
+    "P4M": 120,
+    "P6M": 180,
+    "P10M": 300,
+    "P12M": 365,
+    "P18M": 545,
+    "P24M": 730,
+    "P1Y": 365,
+    "P2Y": 730,
+    "P10Y": 3650,
+    "P100Y": 36500,
+    "P1Y6M": 545,
+    "P0.5Y": 180,
+    "P0.5M": 15,
+    "P0,5M": 15,
+    "P0.33M": 10,
+    "P0.33W": 3,
+    "P0.5W": 4,
+    "P3.5D": 4,
+    "PT1S": 1,
+    "PT10M": 1,
+    "PT1H": 1,
+    "PT24H": 1,
+    "PT24H1S": 2,
+    "P1DT12H": 2,
+    "R/P1M": 30,
+    "R/P1Y": 365,
+    "R5/P1Y": 365,
+    "R-1/P1W": 7,
+    "R/2020-01-01/P1M": 30,
+    "R12/2020-01-01T00:00:00Z/P1M": 30,
+    "R/P1M/2030-01-01T00:00:00+01:00": 30,
+}
+
+ENGLISH = {
+    "Every day": 1,
+    "every other day": 2,
+    "Every 2 days": 2,
+    "every three days": 3,
+    "every 21 days": 21,
+    "Every week": 7,
+    "each week": 7,
+    "every 2 weeks": 14,
+    "every two weeks": 14,
+    "every other week": 14,
+    "every second week": 14,
+    "every fortnight": 14,
+    "every month": 30,
+    "every 2nd month": 60,
+    "every 2 months": 60,
+    "every quarter": 90,
+    "Every four months": 120,
+    "every six months": 180,
+    "every half year": 180,
+    "every 10 months": 300,
+    "every 12 months": 365,
+    "every year": 365,
+    "once every year": 365,
+    "every 2 years": 730,
+    "every five years": 1825,
+    "once in 5 years": 1825,
+    "every decade": 3650,
+    "every 36525 days": 36525,
+    "every five minutes": 1,
+    "every 6 hours": 1,
+    "every 36 hours": 2,
+    "7 days": 7,
+    "two weeks": 14,
+    "six-monthly": 180,
+    "3-monthly": 90,
+    "two yearly": 730,
+    "half-yearly": 180,
+    "hourly": 1,
+    "daily": 1,
+    "weekly": 7,
+    "fortnightly": 14,
+    "monthly": 30,
+    "quarterly": 90,
+    "yearly": 365,
+    "annual": 365,
+    "annually": 365,
+    "once a year": 365,
+    "once per annum": 365,
+    "twice a day": 1,
+    "Twice daily": 1,
+    "twice a week": 4,
+    "three times a week": 3,
+    "5 times per week": 2,
+    "2 times a month": 15,
+    "four times a month": 8,
+    "twice yearly": 180,
+    "3x per year": 120,
+    "4 x a year": 90,
+    "12 times each year": 30,
+    "24 times a year": 15,
+    "Semi-annual": 180,
+    "semi_annually": 180,
+    "semiyearly": 180,
+    "biannual": 180,
+    "Bi-annually": 180,
+    "biennial": 730,
+    "bi-weekly": 14,
+    "bi monthly": 60,
+    "semi-monthly": 15,
+    "live": LIVE,
+    "Continuous": LIVE,
+    "continually": LIVE,
+    "real-time": LIVE,
+    "never": NEVER,
+    "Not planned": NEVER,
+    "one-off": NEVER,
+    "As needed": AS_NEEDED,
+    "as required": AS_NEEDED,
+    "ad hoc": AS_NEEDED,
+    "Ad-hoc": AS_NEEDED,
+    "adhoc": AS_NEEDED,
+    "irregular": AS_NEEDED,
+    "unknown": Reason.UNSPECIFIED,
+    "other": Reason.UNSPECIFIED,
+    "not specified": Reason.UNSPECIFIED,
+    "N/A": Reason.UNSPECIFIED,
+    "none": Reason.UNSPECIFIED,
+    "periodic": Reason.UNSPECIFIED,
+}
+
+
+def outcome(value: object) -> int | Reason:
+    result = parse(value)
+    return result.days if isinstance(result, Frequency) else result.reason
+
+
+BARE = ("{}", "  {}\t\n", "\u00a0{}")
+EU_WAYS = (*BARE, EU + "{}", EU + "{}/", EU.replace("http:", "https:") + "{}")
+CLD_WAYS = (*BARE, CLD + "{}", CLD.replace("http:", "https:") + "{}")
+ISO_19115_WAYS = (
+    *BARE,
+    "MD_MaintenanceFrequencyCode_{}",
+    "http://standards.iso.org/iso/19139/resources/gmxCodelists.xml#MD_MaintenanceFrequencyCode_{}",
+    "https://standards.iso.org/iso/19115/resources/Codelists/cat/codelists.xml"
+    "#MD_MaintenanceFrequencyCode/{}",
+    "http://inspire.ec.europa.eu/metadata-codelist/MaintenanceFrequency/{}",
+)
+
+
+@pytest.mark.parametrize("days", WORDS)
+@pytest.mark.parametrize("write", [int, float, str, "{}.0".format, " {}\t\n".format])
+def test_hdx_numbers(days, write):
+    result = parse(write(days))
+    assert (result.days, result.vocabulary) == (days, "hdx")
+
+
+@pytest.mark.parametrize(
+    ("code", "ways", "expected"),
+    [
+        (code, ways, expected)
+        for table, ways in (
+            (EU_CODES, EU_WAYS),
+            (CLD_CODES, CLD_WAYS),
+            (ISO_19115_CODES, ISO_19115_WAYS),
+            (ISO_8601, BARE),
+            (ENGLISH, BARE),
+        )
+        for code, expected in table.items()
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_text_in_every_way_and_case(code, ways, expected):
+    texts = [case(way.format(code)) for way in ways for case in (str, str.upper, str.lower)]
+    assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, expected)
+
+
+@pytest.mark.parametrize(
+    ("codes", "vocabulary"),
+    [(EU_CODES, EuFrequency), (CLD_CODES, CldFrequency), (ISO_19115_CODES, Iso19115)],
+)
+def test_the_tables_above_are_complete(codes, vocabulary):
+    assert {code.casefold() for code in codes} == set(vocabulary.codes)
+
+
+def test_only_what_is_continuous_is_live():
+    assert [code for code in EU_CODES if outcome(EU + code) == LIVE] == ["CONT", "UPDATE_CONT"]
+
+
+def test_vocabularies_that_know_the_same_word_agree():
+    words = {*EuFrequency.codes, *CldFrequency.codes, *Iso19115.codes, *EnglishWords.words}
+    readings = {word: {known.read(word) for known in VOCABULARIES} - {None} for word in words}
+    assert {word: found for word, found in readings.items() if len(found) != 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (None, Reason.NOT_GIVEN),
+        ("", Reason.NOT_GIVEN),
+        (" \t\u00a0\n", Reason.NOT_GIVEN),
+        ("every now and then", Reason.NOT_UNDERSTOOD),
+        ("sometimes", Reason.NOT_UNDERSTOOD),
+        ("triweekly", Reason.NOT_UNDERSTOOD),
+        ("a year", Reason.NOT_UNDERSTOOD),
+        ("in 5 years", Reason.NOT_UNDERSTOOD),
+        ("every", Reason.NOT_UNDERSTOOD),
+        ("every few days", Reason.NOT_UNDERSTOOD),
+        ("x" * 1_000_000, Reason.NOT_UNDERSTOOD),
+        ("1" * 1_000_000, Reason.NOT_UNDERSTOOD),
+        ("every " * 200_000, Reason.NOT_UNDERSTOOD),
+        (" " * 1_000_000, Reason.NOT_GIVEN),
+        ("NaN", Reason.NOT_UNDERSTOOD),
+        (float("nan"), Reason.NOT_UNDERSTOOD),
+        (float("inf"), Reason.NOT_UNDERSTOOD),
+        (1.5, Reason.NOT_UNDERSTOOD),
+        (True, Reason.NOT_UNDERSTOOD),
+        (False, Reason.NOT_UNDERSTOOD),
+        ([], Reason.NOT_UNDERSTOOD),
+        (["30"], Reason.NOT_UNDERSTOOD),
+        ({"days": 30}, Reason.NOT_UNDERSTOOD),
+        (b"30", Reason.NOT_UNDERSTOOD),
+        (object(), Reason.NOT_UNDERSTOOD),
+        ("007", Reason.NOT_UNDERSTOOD),
+        ("+7", Reason.NOT_UNDERSTOOD),
+        ("- 7", Reason.NOT_UNDERSTOOD),
+        ("\u0667", Reason.NOT_UNDERSTOOD),
+        ("-7", Reason.OUT_OF_RANGE),
+        (-7, Reason.OUT_OF_RANGE),
+        (-3, Reason.OUT_OF_RANGE),
+        (MAX_DAYS + 1, Reason.OUT_OF_RANGE),
+        (10**9, Reason.OUT_OF_RANGE),
+        ("1000000000", Reason.OUT_OF_RANGE),
+        (10**10_000, Reason.OUT_OF_RANGE),
+        (1e300, Reason.OUT_OF_RANGE),
+        ("every 0 days", Reason.OUT_OF_RANGE),
+        ("0 times a year", Reason.OUT_OF_RANGE),
+        ("every 101 years", Reason.OUT_OF_RANGE),
+        ("R/P0D", Reason.OUT_OF_RANGE),
+        ("PT0S", Reason.OUT_OF_RANGE),
+        ("P0Y0M", Reason.OUT_OF_RANGE),
+        ("P999999999Y", Reason.OUT_OF_RANGE),
+        ("P", Reason.NOT_UNDERSTOOD),
+        ("PT", Reason.NOT_UNDERSTOOD),
+        ("P1", Reason.NOT_UNDERSTOOD),
+        ("P1DT", Reason.NOT_UNDERSTOOD),
+        ("-P1D", Reason.NOT_UNDERSTOOD),
+        ("P-1D", Reason.NOT_UNDERSTOOD),
+        ("R0/P1D", Reason.NOT_UNDERSTOOD),
+        ("R/", Reason.NOT_UNDERSTOOD),
+        ("R/2020-01-01/2020-02-01", Reason.NOT_UNDERSTOOD),
+        (EU, Reason.NOT_UNDERSTOOD),
+        (EU + "SOMETIMES", Reason.NOT_UNDERSTOOD),
+        ("http://example.org/frequency/MONTHLY", Reason.NOT_UNDERSTOOD),
+        ("ftp://purl.org/cld/freq/monthly", Reason.NOT_UNDERSTOOD),
+    ],
+    ids=lambda value: f"{type(value).__name__} {str(value)[:40]}" if value != 10**10_000 else "big",
+)
+def test_what_gives_no_frequency(value, reason):
+    result = parse(value)
+    assert isinstance(result, NotUnderstood)
+    assert result.reason is reason
+    assert len(result.text) < 100
+    assert result.text in result.words
+
+
+def test_the_original_text_is_kept():
+    assert parse("  Every MONTH ") == Frequency(30, "Every MONTH", "english")
+
+
+def test_words_say_what_to_do():
+    assert parse("-7").words == (
+        "The update frequency '-7' is out of range. Write a period from 1 to 36525 days, "
+        "or 0 for live, -1 for never, -2 for as needed."
+    )
+
+
+class Seasons:
+    """A vocabulary as another extension would write it."""
+
+    name = "seasons"
+
+    def read(self, text):
+        return {"each season": 91, "monthly": 31, "once in a lifetime": 30_000_000}.get(text)
+
+
+@pytest.mark.parametrize(
+    ("vocabularies", "text", "expected"),
+    [
+        ((*VOCABULARIES, Seasons()), "each season", Frequency(91, "each season", "seasons")),
+        ((*VOCABULARIES, Seasons()), "monthly", Frequency(30, "monthly", "eu")),
+        ((Seasons(), *VOCABULARIES), "monthly", Frequency(31, "monthly", "seasons")),
+        (
+            (Seasons(), *VOCABULARIES),
+            "once in a lifetime",
+            NotUnderstood("once in a lifetime", Reason.OUT_OF_RANGE),
+        ),
+        (VOCABULARIES, "each season", NotUnderstood("each season", Reason.NOT_UNDERSTOOD)),
+    ],
+)
+def test_other_vocabularies(vocabularies, text, expected):
+    assert parse(text, vocabularies) == expected
+
+
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [
+        (1, "Every day"),
+        (7, "Every week"),
+        (14, "Every two weeks"),
+        (30, "Every month"),
+        (365, "Every year"),
+        (0, "Live"),
+        (-1, "Never"),
+        (-2, "As needed"),
+        (21, "Every 21 days"),
+    ],
+)
+def test_label(days, words):
+    assert label(days) == words
+
+
+def test_label_is_translated():
+    german = {"Every month": "Jeden Monat", "Every {days} days": "Alle {days} Tage"}
+    assert [label(days, german.__getitem__) for days in (30, 21)] == ["Jeden Monat", "Alle 21 Tage"]
+
+
+@pytest.mark.parametrize("days", [-3, MAX_DAYS + 1])
+def test_label_of_no_frequency(days):
+    with pytest.raises(ValueError, match=f"{days} is no update frequency"):
+        label(days)
+
+
+def test_choices_are_hdx_values_with_the_special_ones_last():
+    assert set(CHOICES) == set(WORDS)
+    assert [label(days) for days in CHOICES[-3:]] == ["Live", "As needed", "Never"]
+    assert list(CHOICES[:-3]) == sorted(days for days in WORDS if days > 0)
+
+
+@given(st.integers(AS_NEEDED, MAX_DAYS))
+def test_a_label_reads_as_the_days_it_stands_for(days):
+    assert outcome(label(days)) == days
+    assert outcome(str(days)) == days
+
+
+fragments = st.sampled_from(
+    "R / P T 1 0 . , - 99999999 Y M W D H S every each once twice times x a per week month years "
+    "second other half bi semi http:// publications.europa.eu/resource/authority/frequency/ "
+    "purl.org/cld/freq/ MaintenanceFrequency _ # MONTHLY asNeeded".split(" ")
+)
+anything = st.one_of(
+    st.text(),
+    st.lists(fragments, max_size=12).map(" ".join),
+    st.lists(fragments, max_size=12).map("".join),
+    st.integers(),
+    st.floats(),
+    st.booleans(),
+    st.none(),
+    st.binary(),
+    st.lists(st.integers()),
+)
+
+
+@given(anything)
+def test_parse_never_raises(value):
+    result = parse(value)
+    if isinstance(result, Frequency):
+        assert 1 <= result.days <= MAX_DAYS or result.days in ALWAYS_FRESH
+    else:
+        assert result.words
