@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 
 from .vocabularies import MAX_DAYS
 
@@ -92,7 +93,7 @@ class Thresholds:
                     f"Thresholds '{row}': due must not come before the frequency, overdue not "
                     f"before due, delinquent not before overdue nor after {2 * MAX_DAYS} days."
                 )
-        for row, following in zip(self.rows, self.rows[1:], strict=False):
+        for row, following in pairwise(self.rows):
             if row.frequency >= following.frequency:
                 raise ThresholdsError(
                     f"Thresholds '{following}': rows must be in ascending order of their "

@@ -1,0 +1,170 @@
+"""Dates as catalogues write them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.dates import EARLIEST, LATEST, parse_date, script_date, shifted
+
+
+def utc(*parts: int) -> datetime:
+    return datetime(*parts, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("2024-02-29T10:20:30.123456", utc(2024, 2, 29, 10, 20, 30, 123456)),
+        ("2024-02-29T10:20:30", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29 10:20:30", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29T10:20", utc(2024, 2, 29, 10, 20)),
+        ("2024-02-29T10:20:30Z", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29t10:20:30z", utc(2024, 2, 29, 10, 20, 30)),
+        ("  2024-02-29T10:20:30Z\n", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29 10:20:30 UTC", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29T10:20:30.5+01:00", utc(2024, 2, 29, 9, 20, 30, 500000)),
+        ("2024-02-29T10:20:30,5+0100", utc(2024, 2, 29, 9, 20, 30, 500000)),
+        ("2024-02-29T10:20:30+01", utc(2024, 2, 29, 9, 20, 30)),
+        ("2024-02-29T10:20:30.123456789Z", utc(2024, 2, 29, 10, 20, 30, 123456)),
+        ("2024-02-29T10:20:30+05:45", utc(2024, 2, 29, 4, 35, 30)),
+        ("2024-02-29T10:20:30+14:00", utc(2024, 2, 28, 20, 20, 30)),
+        ("2024-02-29T10:20:30-12:00", utc(2024, 2, 29, 22, 20, 30)),
+        ("2024-02-29T10:20:30-00:00", utc(2024, 2, 29, 10, 20, 30)),
+        ("2024-02-29T24:00:00", utc(2024, 3, 1)),
+        ("2016-12-31T23:59:60Z", utc(2017, 1, 1)),
+        ("2024-02-29", utc(2024, 2, 29)),
+        ("2024-02-29Z", utc(2024, 2, 29)),
+        ("2024-02-29+02:00", utc(2024, 2, 28, 22)),
+        ("2024-02", utc(2024, 2, 1)),
+        ("2024", utc(2024, 1, 1)),
+        ("2024Z", utc(2024, 1, 1)),
+        ("20240229", utc(2024, 2, 29)),
+        ("20240229T102030Z", utc(2024, 2, 29, 10, 20, 30)),
+        ("20240229T1020+0100", utc(2024, 2, 29, 9, 20)),
+        ("Thu, 29 Feb 2024 10:20:30 GMT", utc(2024, 2, 29, 10, 20, 30)),
+        ("29 feb 2024 10:20 -0500", utc(2024, 2, 29, 15, 20)),
+        ("Sun, 4 Feb 2024 10:20:30 +0000", utc(2024, 2, 4, 10, 20, 30)),
+        ("0001-01-01", EARLIEST),
+        ("0001-01-01T00:00:00+14:00", EARLIEST),
+        ("9999-12-31T23:59:59.999999Z", LATEST),
+        ("9999-12-31T23:59:59-14:00", LATEST),
+        ("9999-12-31T24:00:00", LATEST),
+        (date(2024, 2, 29), utc(2024, 2, 29)),
+        (datetime(2024, 2, 29, 10), utc(2024, 2, 29, 10)),
+        (
+            datetime(2024, 2, 29, 10, tzinfo=timezone(timedelta(hours=5, minutes=45))),
+            utc(2024, 2, 29, 4, 15),
+        ),
+        (datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))), EARLIEST),
+        ("", None),
+        ("   ", None),
+        ("yesterday", None),
+        ("01/02/2024", None),
+        ("29.02.2024", None),
+        ("2023-02-29", None),
+        ("2024-13-01", None),
+        ("2024-00-01", None),
+        ("0000-01-01", None),
+        ("-0044-03-15", None),
+        ("12024-01-01", None),
+        ("202402", None),
+        ("1709202030", None),
+        ("2024-0530", None),
+        ("2024-02-29T25:00:00", None),
+        ("2024-02-29T24:00:01", None),
+        ("2024-02-29T10:60:00", None),
+        ("2024-02-29T10:20:61", None),
+        ("2024-02-29T10:20:30+99:99", None),
+        ("2024-02-29T10:20:30+01:60", None),
+        ("2024-02-29T10:20:30 CET", None),
+        ("2024-02-29T", None),
+        ("29 Foo 2024 10:20:30 GMT", None),
+        ("[2020-01-01T00:00:00 TO 2020-12-31T23:59:59]", None),
+        ("\u0662\u0660\u0662\u0664-02-29", None),
+        ("2" * 1_000_000, None),
+        (None, None),
+        (2024, None),
+        (True, None),
+        (["2024-02-29"], None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_parse_date(value, expected):
+    found = parse_date(value)
+    assert found == expected
+    assert found is None or found.tzinfo is timezone.utc
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "HDX Scraper: WHO (2021-03-05T10:20:30.123456)",
+            utc(2021, 3, 5, 10, 20, 30, 123456),
+        ),
+        ("HDX Scraper: IFRC (2021-03-05T10:20:30+00:00)", utc(2021, 3, 5, 10, 20, 30)),
+        ("HDX Scraper: WFP (Food Prices) (2021-03-05)", utc(2021, 3, 5)),
+        ("HDX Scraper: X (2021-03-05) (2022-03-05)", utc(2022, 3, 5)),
+        ("HDX Scraper: X (2021-03-05) (sic)", utc(2021, 3, 5)),
+        ("2021-03-05T10:20:30", utc(2021, 3, 5, 10, 20, 30)),
+        ("(2021-03-05)", utc(2021, 3, 5)),
+        ("HDX Scraper: Data of 2015-01-01", None),
+        ("HDX Scraper: X (every day)", None),
+        ("HDX Scraper: X (2021-03-05", None),
+        ("HDXINTERNAL freshness_ignore (2021-03-05T10:20:30)", None),
+        ("HDXINTERNAL Freshness_Ignore (2021-03-05T10:20:30)", None),
+        ("", None),
+        ("(" * 1_000_000, None),
+        ("x" * 1_000_000 + " (2021-03-05)", None),
+        (None, None),
+        (20210305, None),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_script_date(text, expected):
+    assert script_date(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("when", "by", "expected"),
+    [
+        (utc(2024, 1, 1), timedelta(days=1), utc(2024, 1, 2)),
+        (LATEST, timedelta(microseconds=1), LATEST),
+        (EARLIEST, timedelta(microseconds=-1), EARLIEST),
+        (utc(2024, 1, 1), timedelta.max, LATEST),
+        (utc(2024, 1, 1), timedelta.min, EARLIEST),
+    ],
+)
+def test_shifted(when, by, expected):
+    assert shifted(when, by) == expected
+
+
+zones = st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=m)))
+
+
+@given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=zones))
+def test_what_python_writes_is_read_back(when):
+    assert parse_date(when.isoformat()) == when
+    assert parse_date(when) == when
+    assert script_date(f"HDX Scraper: any ({when.isoformat()})") == when
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.text("0123456789-+:.TZ /(),GMTUC ", max_size=40),
+        st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[-+][0-9]{4}\Z"),
+        st.datetimes(timezones=st.none() | zones),
+        st.dates(),
+        st.integers(),
+        st.none(),
+    )
+)
+def test_never_raises(value):
+    for read in (parse_date, script_date):
+        found = read(value)
+        assert found is None or found.tzinfo is timezone.utc

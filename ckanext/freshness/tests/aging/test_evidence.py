@@ -1,0 +1,181 @@
+"""Evidence for a last modification: what is remembered, and what counts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.evidence import (
+    Dated,
+    Evidence,
+    keep,
+    newest,
+    observe,
+    remember,
+)
+
+
+def day(number: int) -> datetime:
+    return datetime(2024, 1, 1, tzinfo=timezone.utc) + timedelta(days=number - 1)
+
+
+NOW = day(100)
+TYPO = datetime(2099, 1, 1, tzinfo=timezone.utc)
+
+
+def cut(claimed: datetime, first_seen: datetime) -> Dated:
+    return Dated(first_seen, Evidence.UPLOAD, "r1", claimed)
+
+
+def plain(when: datetime) -> Dated:
+    return Dated(when, Evidence.UPLOAD, "r1")
+
+
+def test_names():
+    assert [evidence.value for evidence in Evidence] == [
+        "upload",
+        "url",
+        "created",
+        "harvest",
+        "http header",
+        "hash",
+        "review",
+        "script",
+        "metadata",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("claim", "expected"),
+    [
+        (day(99), plain(day(99))),
+        (NOW, plain(NOW)),
+        (NOW + timedelta(microseconds=1), cut(NOW + timedelta(microseconds=1), NOW)),
+        (TYPO, cut(TYPO, NOW)),
+    ],
+)
+def test_observe(claim, expected):
+    found = observe(claim, Evidence.UPLOAD, NOW, "r1")
+    assert found == expected
+    assert found.claim == claim
+    assert found.cut is (claim > NOW)
+
+
+@pytest.mark.parametrize(
+    ("previous", "seen", "expected"),
+    [
+        pytest.param(None, plain(day(5)), plain(day(5)), id="first seen"),
+        pytest.param(plain(day(5)), plain(day(9)), plain(day(9)), id="later"),
+        pytest.param(plain(day(5)), plain(day(2)), plain(day(5)), id="never backwards"),
+        pytest.param(plain(day(5)), plain(day(5)), plain(day(5)), id="the same"),
+        pytest.param(plain(day(5)), cut(TYPO, NOW), cut(TYPO, NOW), id="into the future"),
+        pytest.param(
+            cut(TYPO, day(7)), cut(TYPO, NOW), cut(TYPO, day(7)), id="still in the future"
+        ),
+        pytest.param(
+            cut(day(90), day(7)), plain(day(90)), cut(day(90), day(7)), id="the future has come"
+        ),
+        pytest.param(cut(TYPO, day(7)), plain(day(2)), plain(day(2)), id="corrected to earlier"),
+        pytest.param(cut(TYPO, day(7)), plain(day(9)), plain(day(9)), id="corrected to later"),
+        pytest.param(
+            cut(TYPO, day(7)),
+            cut(TYPO + timedelta(days=1), NOW),
+            cut(TYPO + timedelta(days=1), NOW),
+            id="another future",
+        ),
+    ],
+)
+def test_keep(previous, seen, expected):
+    assert keep(previous, seen) == expected
+
+
+HARVEST_OLD = Dated(day(10), Evidence.HARVEST)
+UPLOAD_1 = Dated(day(20), Evidence.UPLOAD, "r1")
+HEADER_1 = Dated(day(30), Evidence.HTTP_HEADER, "r1")
+UPLOAD_2 = Dated(day(40), Evidence.UPLOAD, "r2")
+
+
+@pytest.mark.parametrize(
+    ("candidates", "previous", "resources", "expected"),
+    [
+        ([], [], None, None),
+        ([UPLOAD_1], [], None, UPLOAD_1),
+        ([HARVEST_OLD, UPLOAD_1, HEADER_1], [], None, HEADER_1),
+        ([], [HARVEST_OLD, UPLOAD_1, UPLOAD_2], {"r1", "r2"}, UPLOAD_2),
+        # What is not seen this time still counts.
+        ([UPLOAD_1], [HEADER_1], {"r1"}, HEADER_1),
+        # The newest resource is deleted: the rest decides.
+        ([], [HARVEST_OLD, UPLOAD_1, HEADER_1, UPLOAD_2], {"r1"}, HEADER_1),
+        ([UPLOAD_1], [UPLOAD_2], {"r1"}, UPLOAD_1),
+        ([], [HARVEST_OLD, UPLOAD_1], set(), HARVEST_OLD),
+        ([], [UPLOAD_1], set(), None),
+        # One kind of evidence does not hold back another.
+        ([Dated(day(35), Evidence.UPLOAD, "r1")], [UPLOAD_1, HEADER_1], {"r1"},
+         Dated(day(35), Evidence.UPLOAD, "r1")),
+        ([Dated(day(5), Evidence.HTTP_HEADER, "r1")], [UPLOAD_1, HEADER_1], {"r1"}, HEADER_1),
+        # Of several of one kind, the latest.
+        ([HARVEST_OLD, Dated(day(12), Evidence.HARVEST)], [], None,
+         Dated(day(12), Evidence.HARVEST)),
+        # A correction of the one leaves the other.
+        ([plain(day(2))], [cut(TYPO, day(50)), HARVEST_OLD], {"r1"}, HARVEST_OLD),
+    ],
+)  # fmt: skip
+def test_newest(candidates, previous, resources, expected):
+    assert newest(candidates, previous, resources) == expected
+
+
+def test_of_equal_dates_the_first_kind_and_resource_count():
+    pieces = [
+        Dated(NOW, Evidence.HASH, "r1"),
+        Dated(NOW, Evidence.UPLOAD, "r2"),
+        Dated(NOW, Evidence.UPLOAD, "r1"),
+    ]
+    for order in permutations(pieces):
+        assert newest(order) == Dated(NOW, Evidence.UPLOAD, "r1")
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_future_date_beside_another_of_its_kind_stays_as_it_was_first_seen(swap):
+    """A record's modified date lies in the future, its issued date does not."""
+    remembered: list[Dated] = []
+    for visit in (1, 2, 3):
+        seen = [observe(claim, Evidence.HARVEST, day(visit)) for claim in (TYPO, day(0))]
+        remembered = remember(remembered, reversed(seen) if swap else seen)
+    assert remembered == [Dated(day(1), Evidence.HARVEST, None, TYPO)]
+
+
+def test_remember_keeps_one_piece_for_each_resource_and_kind():
+    seen = [UPLOAD_1, HEADER_1, UPLOAD_2, HARVEST_OLD]
+    assert remember([], seen) == seen
+    assert remember(seen, seen) == seen
+    assert remember(seen, [], {"r2"}) == [UPLOAD_2, HARVEST_OLD]
+
+
+resources = st.sampled_from([None, "r1", "r2"])
+kinds = st.sampled_from(list(Evidence))
+past = st.integers(1, 100).map(day)
+pieces = st.builds(Dated, past, kinds, resources)
+
+
+@given(st.lists(pieces), st.lists(pieces))
+def test_without_future_dates_nothing_moves_backwards(previous, seen):
+    stored = remember([], previous)
+    updated = {(p.resource, p.evidence): p.when for p in remember(stored, seen)}
+    assert all(updated[p.resource, p.evidence] >= p.when for p in stored)
+    found = newest(seen, stored)
+    assert found == newest(remember(stored, seen))
+    assert (found.when if found else None) == max((p.when for p in stored + seen), default=None)
+
+
+@given(st.lists(st.tuples(st.integers(1, 300).map(day), kinds, resources), max_size=8), past)
+def test_nothing_counts_that_lies_after_its_first_sight(claims, now):
+    stored = remember([], [observe(when, kind, now, of) for when, kind, of in claims])
+    assert all(piece.when <= now for piece in stored)
+    later = now + timedelta(days=1)
+    again = remember(stored, [observe(piece.claim, piece.evidence, later, piece.resource)
+                              for piece in stored])  # fmt: skip
+    assert again == stored

@@ -1,0 +1,244 @@
+"""The status of a dataset: every boundary, day by day, and dates that cannot be."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.dates import EARLIEST, LATEST
+from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, MAX_DAYS, NEVER
+from ckanext.freshness.aging.status import (
+    Assessment,
+    Boundaries,
+    Status,
+    assess,
+    next_boundary,
+    status_at,
+)
+from ckanext.freshness.aging.thresholds import Thresholds
+
+HDX = Thresholds()
+MODIFIED = datetime(2024, 2, 28, 13, 37, 42, 123456, tzinfo=timezone.utc)
+NOW = datetime(2025, 1, 1, tzinfo=timezone.utc)
+FUTURE = datetime(2099, 1, 1, tzinfo=timezone.utc)
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+
+# The ages in days at which each of HDX's frequencies becomes due, overdue and delinquent.
+AGES = {
+    1: (1, 2, 3),
+    2: (2, 4, 6),
+    7: (7, 14, 21),
+    14: (14, 21, 28),
+    30: (30, 44, 60),
+    60: (60, 84, 108),
+    90: (90, 120, 150),
+    120: (120, 147, 174),
+    180: (180, 210, 240),
+    300: (300, 342, 384),
+    365: (365, 425, 455),
+    730: (730, 785, 840),
+}
+STEPS = (
+    (Status.FRESH, Status.DUE),
+    (Status.DUE, Status.OVERDUE),
+    (Status.OVERDUE, Status.DELINQUENT),
+)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "age", "before", "after"),
+    [
+        (frequency, age, before, after)
+        for frequency, ages in AGES.items()
+        for age, (before, after) in zip(ages, STEPS, strict=True)
+    ],
+)
+@pytest.mark.parametrize("margin", [SECOND, timedelta(microseconds=1)], ids=["1 s", "1 us"])
+def test_every_boundary(frequency, age, before, after, margin):
+    boundary = MODIFIED + timedelta(days=age)
+    found = [
+        assess(MODIFIED, frequency, now, HDX).status
+        for now in (boundary - margin, boundary, boundary + margin)
+    ]
+    assert found == [before, after, after]
+
+
+@pytest.mark.parametrize(
+    ("frequency", "fresh", "due", "overdue"),
+    [
+        pytest.param(1, 1, 1, 1, id="daily"),
+        pytest.param(7, 7, 7, 7, id="weekly"),
+        pytest.param(14, 14, 7, 7, id="fortnightly"),
+        pytest.param(30, 30, 14, 16, id="monthly"),
+        pytest.param(90, 90, 30, 30, id="quarterly"),
+        pytest.param(180, 180, 30, 30, id="semiannually"),
+        pytest.param(365, 365, 60, 30, id="annually"),
+        pytest.param(NEVER, 500, 0, 0, id="never"),
+    ],
+)
+def test_day_by_day(frequency, fresh, due, overdue):
+    """For so many days a dataset is fresh, then due, then overdue, and then delinquent."""
+    expected = [
+        *[Status.FRESH] * fresh,
+        *[Status.DUE] * due,
+        *[Status.OVERDUE] * overdue,
+        *[Status.DELINQUENT] * (0 if frequency == NEVER else 10),
+    ]
+    found = [
+        assess(MODIFIED, frequency, MODIFIED + DAY * age, HDX).status
+        for age in range(len(expected))
+    ]
+    assert found == expected
+
+
+@pytest.mark.parametrize("frequency", [LIVE, NEVER, AS_NEEDED])
+@pytest.mark.parametrize("modified", [EARLIEST, MODIFIED, None])
+def test_always_fresh(frequency, modified):
+    assert assess(modified, frequency, NOW, HDX) == Assessment(Status.FRESH, None, modified, False)
+
+
+@pytest.mark.parametrize(
+    ("modified", "frequency", "has_resources"),
+    [
+        (MODIFIED, None, True),
+        (None, None, True),
+        (None, 30, True),
+        (MODIFIED, 30, False),
+        (MODIFIED, NEVER, False),
+        (MODIFIED, LIVE, False),
+        (None, None, False),
+    ],
+)
+def test_unavailable(modified, frequency, has_resources):
+    found = assess(modified, frequency, NOW, HDX, has_resources=has_resources)
+    assert found == Assessment(Status.UNAVAILABLE, None, modified, False)
+
+
+@pytest.mark.parametrize("modified", [MODIFIED, None])
+@pytest.mark.parametrize("frequency", [-3, MAX_DAYS + 1])
+def test_no_frequency_at_all(modified, frequency):
+    with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):
+        assess(modified, frequency, NOW, HDX)
+
+
+def test_boundaries_are_exact_times():
+    assert assess(MODIFIED, 15, NOW, HDX).boundaries == Boundaries(
+        due=MODIFIED + timedelta(days=15),
+        overdue=MODIFIED + timedelta(days=22, hours=10, minutes=30),
+        delinquent=MODIFIED + timedelta(days=30),
+    )
+
+
+def test_a_table_of_the_sites_own_decides():
+    strict = Thresholds.parse("30:30,31,32")
+    now = MODIFIED + timedelta(days=31)
+    assert assess(MODIFIED, 30, now, strict).status is Status.OVERDUE
+    assert assess(MODIFIED, 30, now, Thresholds(strict.rows, grace_days=2)).status is Status.FRESH
+
+
+@pytest.mark.parametrize(
+    ("modified", "first_seen", "counts", "cut"),
+    [
+        (FUTURE, None, NOW, True),
+        (NOW + SECOND, None, NOW, True),
+        (NOW, None, NOW, False),
+        # Seen long ago for the first time: it ages from there.
+        (FUTURE, MODIFIED, MODIFIED, True),
+        # It is past by now, but was in the future when it was seen.
+        (MODIFIED + DAY, MODIFIED, MODIFIED, True),
+        (MODIFIED, MODIFIED, MODIFIED, False),
+        (MODIFIED, MODIFIED + DAY, MODIFIED, False),
+        # First seen later than now: only now can be believed.
+        (FUTURE, NOW + DAY, NOW, True),
+        (MODIFIED, NOW + DAY, MODIFIED, False),
+        (LATEST, None, NOW, True),
+    ],
+)
+@pytest.mark.parametrize("frequency", [30, NEVER, None])
+def test_a_date_in_the_future_is_cut(frequency, modified, first_seen, counts, cut):
+    found = assess(modified, frequency, NOW, HDX, first_seen=first_seen)
+    assert (found.last_modified, found.cut) == (counts, cut)
+
+
+def test_what_is_cut_ages_like_the_rest():
+    first, later = (
+        assess(FUTURE, 30, now, HDX, first_seen=MODIFIED)
+        for now in (MODIFIED, MODIFIED + timedelta(days=44))
+    )
+    assert first.boundaries == later.boundaries == assess(MODIFIED, 30, NOW, HDX).boundaries
+    assert (first.status, later.status) == (Status.FRESH, Status.OVERDUE)
+
+
+@pytest.mark.parametrize(
+    ("modified", "now", "status", "due"),
+    [
+        (EARLIEST, NOW, Status.DELINQUENT, EARLIEST + timedelta(days=30)),
+        (EARLIEST, EARLIEST, Status.FRESH, EARLIEST + timedelta(days=30)),
+        (LATEST, LATEST, Status.DELINQUENT, LATEST),
+        (LATEST - SECOND, LATEST - SECOND, Status.FRESH, LATEST),
+    ],
+)
+def test_the_first_and_the_last_year(modified, now, status, due):
+    found = assess(modified, 30, now, HDX)
+    assert found.status is status
+    assert found.boundaries is not None
+    assert found.boundaries.due == due
+
+
+@pytest.mark.parametrize(
+    ("age", "expected"),
+    [
+        (timedelta(0), 30),
+        (timedelta(days=30) - SECOND, 30),
+        (timedelta(days=30), 44),
+        (timedelta(days=44), 60),
+        (timedelta(days=60) - SECOND, 60),
+        (timedelta(days=60), None),
+        (timedelta(days=1000), None),
+    ],
+)
+def test_next_boundary(age, expected):
+    now = MODIFIED + age
+    at = None if expected is None else MODIFIED + timedelta(days=expected)
+    assert next_boundary(assess(MODIFIED, 30, now, HDX), now) == at
+
+
+@pytest.mark.parametrize("frequency", [None, LIVE, NEVER, AS_NEEDED])
+def test_no_next_boundary(frequency):
+    assert next_boundary(assess(MODIFIED, frequency, NOW, HDX), NOW) is None
+
+
+def test_names_and_order():
+    names = ["fresh", "due", "overdue", "delinquent", "unavailable"]
+    assert [status.value for status in Status] == names
+
+
+moments = st.datetimes(timezones=st.just(timezone.utc))
+frequencies = st.integers(1, MAX_DAYS)
+
+
+@given(moments, frequencies, moments, moments)
+def test_time_only_makes_older(modified, frequency, one, other):
+    earlier, later = sorted((one, other))
+    found = assess(modified, frequency, later, HDX, first_seen=min(modified, earlier))
+    before = assess(modified, frequency, earlier, HDX, first_seen=min(modified, earlier))
+    aging = list(Status)
+    assert aging.index(before.status) <= aging.index(found.status)
+    assert before.boundaries == found.boundaries
+
+
+@given(moments, frequencies, moments)
+def test_the_status_changes_at_the_next_boundary_and_not_before(modified, frequency, now):
+    found = assess(modified, frequency, now, HDX)
+    assert found.boundaries is not None
+    assert found.status is status_at(found.boundaries, now)
+    at = next_boundary(found, now)
+    if at is None:
+        assert found.status is Status.DELINQUENT
+    else:
+        assert status_at(found.boundaries, at - timedelta(microseconds=1)) is found.status
+        assert status_at(found.boundaries, at) is not found.status

@@ -1,0 +1,188 @@
+"""The table of thresholds: its rows, what lies between them, and tables of a site's own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.thresholds import HDX_ROWS, Limits, Row, Thresholds, ThresholdsError
+from ckanext.freshness.aging.vocabularies import MAX_DAYS
+
+HDX = Thresholds()
+
+
+def limits(due: float, overdue: float, delinquent: float) -> Limits:
+    return Limits(*(timedelta(days=days) for days in (due, overdue, delinquent)))
+
+
+@pytest.mark.parametrize(
+    ("frequency", "due", "overdue", "delinquent"),
+    [
+        (1, 1, 2, 3),
+        (2, 2, 4, 6),
+        (7, 7, 14, 21),
+        (14, 14, 21, 28),
+        (30, 30, 44, 60),
+        (60, 60, 84, 108),
+        (90, 90, 120, 150),
+        (120, 120, 147, 174),
+        (180, 180, 210, 240),
+        (300, 300, 342, 384),
+        (365, 365, 425, 455),
+        (730, 730, 785, 840),
+    ],
+)
+def test_hdx_rows(frequency, due, overdue, delinquent):
+    assert HDX.limits(frequency) == limits(due, overdue, delinquent)
+
+
+@pytest.mark.parametrize(
+    ("frequency", "expected"),
+    [
+        # A fifth of the way from (2, 4) to (7, 14).
+        (3, limits(3, 3 + 3, 3 + 6)),
+        # Weekly and fortnightly have the same graces.
+        (10, limits(10, 10 + 7, 10 + 14)),
+        # A sixteenth of the way from (7, 14) to (14, 30).
+        (15, limits(15, 15 + 7 + 7 / 16, 15 + 14 + 1)),
+        # Halfway from (14, 30) to (24, 48).
+        (45, limits(45, 45 + 19, 45 + 39)),
+        # The graces may shrink as the frequency grows: from (60, 90) to (55, 110).
+        (438, limits(438, 438 + 59, 438 + 94)),
+        # Beyond the table the last row's graces.
+        (1095, limits(1095, 1095 + 55, 1095 + 110)),
+        (MAX_DAYS, limits(MAX_DAYS, MAX_DAYS + 55, MAX_DAYS + 110)),
+    ],
+)
+def test_between_and_beyond_the_rows(frequency, expected):
+    assert HDX.limits(frequency) == expected
+
+
+def test_what_is_interpolated_is_exact_to_the_second():
+    # A twenty-third of the way from (7, 14) to (30, 60), rounded down.
+    thresholds = Thresholds((Row(7, 7, 14, 21), Row(30, 30, 60, 90)))
+    found = thresholds.limits(8)
+    assert found.overdue - found.due == timedelta(seconds=8 * 86400)
+    assert found.delinquent - found.due == timedelta(seconds=16 * 86400)
+    thresholds = Thresholds((Row(7, 7, 14, 21), Row(30, 30, 38, 53)))
+    found = thresholds.limits(8)
+    assert found.overdue - found.due == timedelta(seconds=7 * 86400 + 86400 // 23)
+    assert found.delinquent - found.due == timedelta(seconds=14 * 86400 + 9 * 86400 // 23)
+
+
+@pytest.mark.parametrize("frequency", [0, -1, -2, -7, MAX_DAYS + 1, 10**30])
+def test_what_has_no_thresholds(frequency):
+    with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):
+        HDX.limits(frequency)
+
+
+@pytest.mark.parametrize("frequency", [1, 15, 30, 1000])
+@pytest.mark.parametrize("grace", [1, 30])
+def test_grace_is_added_to_all_three(frequency, grace):
+    plain, graced = HDX.limits(frequency), Thresholds(grace_days=grace).limits(frequency)
+    added = timedelta(days=grace)
+    assert graced.due == plain.due + added
+    assert graced.overdue == plain.overdue + added
+    assert graced.delinquent == plain.delinquent + added
+
+
+@pytest.mark.parametrize(
+    ("frequency", "expected"),
+    [
+        # Nearest row's graces on both sides; due comes 3 days, then 3 to 13 days late.
+        (1, limits(4, 4 + 4, 4 + 7)),
+        (7, limits(10, 14, 17)),
+        (12, limits(12 + 8, 20 + 6, 20 + 10)),
+        (17, limits(30, 38, 43)),
+        (100, limits(113, 113 + 8, 113 + 13)),
+    ],
+)
+def test_a_site_with_a_table_of_its_own(frequency, expected):
+    thresholds = Thresholds.parse(" 7:10,14,17\n  17:30,38,43\n")
+    assert thresholds.limits(frequency) == expected
+
+
+def test_a_table_of_one_row():
+    assert Thresholds.parse("30:30,40,50").limits(1) == limits(1, 11, 21)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "The table of thresholds is empty"),
+        (" \n ", "The table of thresholds is empty"),
+        ("7", r"Thresholds '7': write FREQUENCY:DUE,OVERDUE,DELINQUENT"),
+        ("7:7,14", r"Thresholds '7:7,14': write"),
+        ("7: 7,14,21", r"Thresholds '7:': write"),
+        ("7:7,14,21.5", r"Thresholds '7:7,14,21.5': write"),
+        ("-1:7,14,21", r"Thresholds '-1:7,14,21': write"),
+        ("7:7,14,9999999", r"Thresholds '7:7,14,9999999': write"),
+        ("x" * 100_000, r"Thresholds 'x{80}': write"),
+        ("0:7,14,21", r"Thresholds '0:7,14,21': the frequency 0 must be from 1 to 36525"),
+        ("36526:36526,40000,50000", r"the frequency 36526 must be from 1 to 36525"),
+        ("7:6,14,21", r"Thresholds '7:6,14,21': due must not come before the frequency"),
+        ("7:7,6,21", r"Thresholds '7:7,6,21': .* overdue not before due"),
+        ("7:7,14,13", r"Thresholds '7:7,14,13': .* delinquent not before overdue"),
+        ("7:7,14,99999", r"Thresholds '7:7,14,99999': .* nor after 73050 days"),
+        ("7:7,14,21 7:7,14,21", r"'7:7,14,21': rows must be in ascending order .* once"),
+        ("30:30,44,60 7:7,14,21", r"'7:7,14,21': rows .* comes after '30:30,44,60'"),
+    ],
+)
+def test_tables_that_make_no_sense(text, message):
+    with pytest.raises(ThresholdsError, match=message):
+        Thresholds.parse(text)
+
+
+@pytest.mark.parametrize("grace", [-1, MAX_DAYS + 1])
+def test_a_grace_that_makes_no_sense(grace):
+    with pytest.raises(ThresholdsError, match=f"The grace is {grace} days"):
+        Thresholds.parse("7:7,14,21", grace)
+
+
+def test_hdx_table_as_a_site_would_write_it():
+    assert str(HDX).startswith("1:1,2,3 2:2,4,6 7:7,14,21 ")
+    assert Thresholds.parse(str(HDX)) == HDX
+
+
+rows = st.lists(
+    st.tuples(st.integers(1, MAX_DAYS), *[st.integers(0, 9999)] * 3).map(
+        lambda n: Row(n[0], n[0] + n[1], n[0] + n[1] + n[2], n[0] + sum(n[1:]))
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda row: row.frequency,
+).map(lambda found: tuple(sorted(found, key=lambda row: row.frequency)))
+days = st.integers(1, MAX_DAYS)
+
+
+@given(rows, days, st.integers(0, 400))
+def test_any_table_gives_limits_in_order(table, frequency, grace):
+    thresholds = Thresholds(table, grace)
+    assert Thresholds.parse(str(thresholds), grace) == thresholds
+    found = thresholds.limits(frequency)
+    assert timedelta(days=frequency + grace) <= found.due <= found.overdue <= found.delinquent
+
+
+@given(st.sampled_from(list(pairwise(HDX_ROWS))), st.data())
+def test_graces_lie_between_those_of_the_neighbours(neighbours, data):
+    below, above = neighbours
+    frequency = data.draw(st.integers(below.frequency, above.frequency))
+    found = HDX.limits(frequency)
+    assert found.due == timedelta(days=frequency)
+    for grace, one, other in (
+        (found.overdue - found.due, below.overdue - below.due, above.overdue - above.due),
+        (found.delinquent - found.due, below.delinquent - below.due, above.delinquent - above.due),
+    ):
+        assert timedelta(days=min(one, other)) <= grace <= timedelta(days=max(one, other))
+
+
+@given(days)
+def test_data_that_change_less_often_become_due_later_and_never_overdue_sooner(frequency):
+    found, following = HDX.limits(frequency), HDX.limits(min(frequency + 1, MAX_DAYS))
+    assert found.due <= following.due
+    assert found.overdue <= following.overdue
+    assert found.delinquent <= following.delinquent
