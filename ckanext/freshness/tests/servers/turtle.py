@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 PREFIXES: Mapping[str, str] = {
     "dcterms": "http://purl.org/dc/terms/",
@@ -69,10 +70,8 @@ class Node:
         )
 
 
-Term = (
-    str | Iri | Literal | Raw | Node | int | float | bool | datetime.date | datetime.datetime
-)
-Value = Term | Iterable[Term]
+Term = str | Iri | Literal | Raw | Node | int | float | bool | datetime.date | datetime.datetime
+Value = Term | Sequence[Term]
 
 
 def term(value: Term, as_iri: bool = False) -> str:
@@ -122,9 +121,9 @@ def blocks(value: Value) -> str:
 
 def each(value: Value) -> list[Term]:
     """A value as a list of single ones."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return [value]
-    return list(value)
+    if isinstance(value, list | tuple):
+        return list(value)
+    return [cast(Term, value)]
 
 
 def iri(text: str) -> str:

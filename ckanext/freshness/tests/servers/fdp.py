@@ -1,0 +1,195 @@
+"""A FAIR Data Point on the loopback interface, laid out like the reference implementation.
+
+In a test:
+
+    with FdpServer() as server:
+        catalog = server.add_catalog(title="Rare diseases")
+        dataset = server.add_dataset(catalog, title="Cohort A")
+        server.faults[dataset.path] = Status(503)
+
+As a process, until SIGINT or SIGTERM (`--help` says what else it takes):
+
+    python -m ckanext.freshness.tests.servers.fdp --port 0 --demo
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import itertools
+import re
+from collections.abc import Sequence
+from urllib.parse import parse_qs
+
+from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
+from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer, page_links
+from ckanext.freshness.tests.servers.negotiation import TURTLE, converted, negotiate, shuffled
+
+_PAGE = re.compile(r"^(?P<parent>.*)/page/(?P<kind>catalog|dataset|distribution)$")
+_DEFAULT_PAGE_SIZE = "10"
+
+
+class FdpServer(FdpModel, LoopbackServer):
+    """A FAIR Data Point: the model's records, served.
+
+    `persistent_url` is the base of all IRIs in its documents where that is not where it is served,
+    `prefix` a path below which it lives (`/fdp`). `layout` says how it differs from the reference
+    implementation and may be changed at any time. With `shuffle`, each answer has its triples in
+    another order, other blank node labels and other server-made values, so that the bytes differ
+    and the content does not. `files` are further paths and what is at them.
+
+    `/all.ttl` has everything as one DCAT catalogue.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        address: str = "127.0.0.1",
+        latency: float = 0.0,
+        persistent_url: str | None = None,
+        prefix: str = "",
+        layout: Layout | None = None,
+        shuffle: bool = False,
+    ) -> None:
+        LoopbackServer.__init__(self, port=port, address=address, latency=latency)
+        FdpModel.__init__(self, prefix)
+        self.shuffle = shuffle
+        self.files: dict[str, Answer] = {}
+        self.renderer = Renderer(self, persistent_url or self.url, layout or Layout())
+        self._noise = itertools.count(1)
+
+    @property
+    def layout(self) -> Layout:
+        """How this server differs from the reference implementation."""
+        return self.renderer.layout
+
+    @layout.setter
+    def layout(self, layout: Layout) -> None:
+        self.renderer.layout = layout
+
+    @property
+    def source_url(self) -> str:
+        """Where the root is served: what a harvest source is made of."""
+        return f"{self.url}{self.prefix}"
+
+    def url_of(self, record: Record) -> str:
+        """Where a record is served."""
+        return f"{self.url}{record.path}"
+
+    def iri_of(self, record: Record) -> str:
+        """What a record is called in documents; its URL unless `persistent_url` was given."""
+        return self.renderer.iri(record)
+
+    def answer(self, request: Request) -> Answer:
+        """What is at a target; GET and HEAD only."""
+        if request.method not in ("GET", "HEAD"):
+            return Answer(405, b"", {"Allow": "GET, HEAD"})
+        if file := self.files.get(request.path):
+            return file
+        if request.path == f"{self.prefix}/all.ttl":
+            return Answer(200, as_single_catalogue(self), {"Content-Type": TURTLE})
+        record = self.find(request.target)
+        if record is not None:
+            return self._record(record, request)
+        if self.layout.pages and (asked := _PAGE.match(request.path)):
+            parent = self.find(asked["parent"])
+            if parent is not None:
+                return self._page(parent, Kind(asked["kind"]), request)
+        # Containers are embedded in their parents' documents and have none of their own.
+        if request.path.endswith("/"):
+            return Answer(404)
+        return Answer.text(
+            State.MISSING.sentence(f"{self.renderer.base}{request.path}"), TURTLE, 404
+        )
+
+    def _record(self, record: Record, request: Request) -> Answer:
+        if refusal := self._refusal(record):
+            return refusal
+        noise = self._next_noise()
+        document = self.renderer.document(record, noise)
+        links = self.renderer.link_header(record, noise)
+        return self._negotiated(document, links, request, plain=record.broken is not None)
+
+    def _page(self, parent: Record, kind: Kind, request: Request) -> Answer:
+        if refusal := self._refusal(parent):
+            return refusal
+        query = parse_qs(request.query)
+        try:
+            page = int(query.get("page", ["0"])[0])
+            size = int(query.get("size", [_DEFAULT_PAGE_SIZE])[0])
+        except ValueError:
+            return Answer(400)
+        if page < 0 or size < 1:
+            return Answer(400)
+        size = min(size, self.layout.max_page_size or size)
+        children = self.published(parent, kind)
+        shown = children[page * size : (page + 1) * size]
+        document = self.renderer.page(shown, self._next_noise())
+        endpoint = f"{self.renderer.base}{parent.path}/page/{kind.value}"
+        links = page_links(endpoint, page, size, len(children))
+        broken = any(child.broken_in_pages for child in shown)
+        return self._negotiated(document, links, request, plain=broken)
+
+    def _refusal(self, record: Record) -> Answer | None:
+        if record.state is State.PUBLISHED:
+            return None
+        sentence = record.state.sentence(self.renderer.iri(record))
+        return Answer.text(sentence, TURTLE, record.state.status)
+
+    def _next_noise(self) -> int:
+        return next(self._noise) if self.shuffle else 0
+
+    def _negotiated(self, document: str, links: str, request: Request, plain: bool) -> Answer:
+        """A document in the form that the client asked for; `plain` ones cannot be parsed."""
+        media_type = negotiate(request.headers.get("Accept", ""))
+        if media_type is None:
+            return Answer(406)
+        if plain:
+            body = document.encode(errors="surrogateescape")
+        else:
+            if self.shuffle:
+                document = shuffled(document, next(self._noise))
+            body = document.encode() if media_type == TURTLE else converted(document, media_type)
+        return Answer(200, body, {"Content-Type": media_type, "Link": links})
+
+
+def as_single_catalogue(server: FdpServer) -> bytes:
+    """All that the server publishes as one Turtle catalogue, for ordinary DCAT harvesters."""
+    return "".join(server.renderer.single_catalogue()).encode()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve as a process."""
+    # Both fill a server, so they import this module.
+    from ckanext.freshness.tests.servers.fdp_bench import bench_catalogue
+    from ckanext.freshness.tests.servers.fdp_demo import demo_catalogue
+
+    parser = argparse.ArgumentParser(description="A FAIR Data Point on the loopback interface.")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    content = parser.add_mutually_exclusive_group()
+    content.add_argument("--demo", action="store_true", help="realistic content")
+    content.add_argument("--bench", type=int, metavar="N", help="N generated datasets")
+    parser.add_argument("--distributions", type=int, default=2, help="of each generated dataset")
+    parser.add_argument(
+        "--today",
+        type=datetime.date.fromisoformat,
+        default=datetime.date.today(),
+        help="the day that the demo's dates are relative to (YYYY-MM-DD)",
+    )
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds for each request")
+    parser.add_argument("--no-pages", action="store_true", help="without page endpoints")
+    chosen = parser.parse_args(arguments)
+
+    server = FdpServer(port=chosen.port, latency=chosen.latency)
+    server.layout.pages = not chosen.no_pages
+    if chosen.demo:
+        demo_catalogue(server, chosen.today)
+    if chosen.bench:
+        bench_catalogue(server, chosen.bench, chosen.distributions)
+    server.run_until_signal()
+
+
+if __name__ == "__main__":
+    main()

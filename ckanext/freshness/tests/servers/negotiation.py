@@ -1,0 +1,75 @@
+"""Content negotiation (RFC 9110, 12.5.1), and Turtle in the other forms of RDF."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+#: Media types that the reference implementation answers with, to rdflib's names of the formats.
+FORMATS: Mapping[str, str] = {
+    "text/turtle": "turtle",
+    "application/ld+json": "json-ld",
+    "application/rdf+xml": "xml",
+    "text/n3": "n3",
+}
+TURTLE = "text/turtle"
+
+
+def negotiate(accept: str) -> str | None:
+    """The media type of `FORMATS` that an Accept header likes best; None if it takes none.
+
+    Among equals the first named wins; `*/*`, `text/*` and an empty header mean Turtle.
+    """
+    best: tuple[float, str] | None = None
+    for item in accept.split(",") if accept.strip() else ["*/*"]:
+        name, *parameters = (part.strip().lower() for part in item.split(";"))
+        found = TURTLE if name in ("*/*", "text/*") else name
+        if name == "application/*":
+            found = "application/ld+json"
+        quality = _quality(parameters)
+        if found in FORMATS and quality > 0 and (best is None or quality > best[0]):
+            best = quality, found
+    return best[1] if best else None
+
+
+def converted(turtle: str, media_type: str) -> bytes:
+    """A Turtle document in another of `FORMATS`. Takes milliseconds, so it is for tests only."""
+    if media_type in (TURTLE, "text/n3"):
+        return turtle.encode()
+    # Half the start-up time of a server that mostly does without.
+    import rdflib
+
+    graph = rdflib.Graph().parse(data=turtle, format="turtle")
+    return graph.serialize(format=FORMATS[media_type], encoding="utf-8")
+
+
+def shuffled(turtle: str, seed: int) -> str:
+    """The same triples in another order, with other labels for blank nodes and no prefixes."""
+    import rdflib
+
+    graph = rdflib.Graph().parse(data=turtle, format="turtle")
+    triples = sorted(graph)
+    generator = random.Random(seed)
+    generator.shuffle(triples)
+    labels: dict[rdflib.term.Node, str] = {}
+    lines = []
+    for triple in triples:
+        terms = [
+            labels.setdefault(node, f"_:b{generator.getrandbits(48):x}")
+            if isinstance(node, rdflib.BNode)
+            else node.n3()
+            for node in triple
+        ]
+        lines.append(" ".join(terms) + " .\n")
+    return "".join(lines)
+
+
+def _quality(parameters: list[str]) -> float:
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
+        if name.strip() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 0.0
+    return 1.0

@@ -1,0 +1,63 @@
+"""Serves a recording of a real FAIR Data Point, answer by answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+
+#: The reference implementation (2.0.0-alpha.3), recorded.
+FDP_RECORDING = Path(__file__).parent.parent / "data" / "fdp_recording.json"
+
+_BASE = "{base}"
+
+
+class ReplayServer(LoopbackServer):
+    """Answers what was recorded, with its own address in place of the recorded one; 404 otherwise.
+
+    A recording is a mapping, or a JSON file of one, with `responses`: URL (the base as `{base}`) to
+    status, headers and body. With `pages` off, page endpoints answer 404. The Accept header is not
+    looked at.
+    """
+
+    def __init__(
+        self,
+        recording: Path | Mapping[str, Any] = FDP_RECORDING,
+        *,
+        pages: bool = True,
+        port: int = 0,
+        address: str = "127.0.0.1",
+        latency: float = 0.0,
+    ) -> None:
+        super().__init__(port=port, address=address, latency=latency)
+        self.pages = pages
+        self.recording: Mapping[str, Any] = (
+            json.loads(recording.read_text(encoding="utf-8"))
+            if isinstance(recording, Path)
+            else recording
+        )
+        self._answers = {
+            url.removeprefix(_BASE) or "/": Answer(
+                recorded["status"],
+                self._here(recorded["body"]).encode(),
+                {key: self._here(value) for key, value in recorded["headers"].items()},
+            )
+            for url, recorded in self.recording["responses"].items()
+        }
+
+    def urls(self, what: str) -> list[str]:
+        """The recording's list of that name (`catalogs`, `datasets`, ...) with this address."""
+        listed = self.recording[what]
+        return [self._here(url) for url in ([listed] if isinstance(listed, str) else listed)]
+
+    def answer(self, request: Request) -> Answer:
+        """The recorded answer for exactly this target."""
+        if not self.pages and "/page/" in request.path:
+            return Answer(404)
+        return self._answers.get(request.target, Answer(404))
+
+    def _here(self, text: str) -> str:
+        return text.replace(_BASE, self.url)
