@@ -180,7 +180,7 @@ def _text(value: object) -> str | NotUnderstood:
         return value.strip()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int):
         # Python refuses to write out numbers of thousands of digits.
         if value.bit_length() > 64:
             return NotUnderstood("(a number of more than 64 bits)", Reason.OUT_OF_RANGE)

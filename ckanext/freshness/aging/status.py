@@ -60,7 +60,8 @@ def assess(
     frequency or a last modification it is unavailable. Otherwise its age decides, to the
     microsecond.
 
-    A last modification in the future is cut to the time when it was first seen.
+    A last modification in the future is cut to the time when it was first seen: for evidence,
+    pass ``dated.claim`` with ``first_seen=dated.when``.
 
     :param last_modified: the newest modification, as it is claimed.
     :param frequency_days: ``Frequency.days``; None where no frequency is understood.

@@ -138,14 +138,14 @@ def test_of_equal_dates_the_first_kind_and_resource_count():
         assert newest(order) == Dated(NOW, Evidence.UPLOAD, "r1")
 
 
-@pytest.mark.parametrize("swap", [False, True])
-def test_a_future_date_beside_another_of_its_kind_stays_as_it_was_first_seen(swap):
-    """A record's modified date lies in the future, its issued date does not."""
+@pytest.mark.parametrize("claims", [*permutations([day(0), TYPO, TYPO + timedelta(days=1)])])
+def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(claims):
+    """A record's modified dates lie in the future, its issued date does not."""
     remembered: list[Dated] = []
     for visit in (1, 2, 3):
-        seen = [observe(claim, Evidence.HARVEST, day(visit)) for claim in (TYPO, day(0))]
-        remembered = remember(remembered, reversed(seen) if swap else seen)
-    assert remembered == [Dated(day(1), Evidence.HARVEST, None, TYPO)]
+        seen = [observe(claim, Evidence.HARVEST, day(visit)) for claim in claims]
+        remembered = remember(remembered, reversed(seen) if visit == 2 else seen)
+    assert remembered == [Dated(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
 
 
 def test_remember_keeps_one_piece_for_each_resource_and_kind():

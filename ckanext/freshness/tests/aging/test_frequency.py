@@ -265,6 +265,7 @@ ISO_19115_WAYS = (
 @pytest.mark.parametrize("write", [int, float, str, "{}.0".format, " {}\t\n".format])
 def test_hdx_numbers(days, write):
     result = parse(write(days))
+    assert isinstance(result, Frequency)
     assert (result.days, result.vocabulary) == (days, "hdx")
 
 
@@ -382,7 +383,9 @@ def test_the_original_text_is_kept():
 
 
 def test_words_say_what_to_do():
-    assert parse("-7").words == (
+    result = parse("-7")
+    assert isinstance(result, NotUnderstood)
+    assert result.words == (
         "The update frequency '-7' is out of range. Write a period from 1 to 36525 days, "
         "or 0 for live, -1 for never, -2 for as needed."
     )
