@@ -98,7 +98,7 @@ class LoopbackServer:
         self.connections = 0
         self.failures: list[Exception] = []
         self._in_work = 0
-        self._arrival = threading.Condition()
+        self._news = threading.Condition()
         self._sockets: dict[str, socket.socket] = {address: _bound_socket(address, port)}
         self.address = address
         self.port: int = self._sockets[address].getsockname()[1]
@@ -208,11 +208,22 @@ class LoopbackServer:
 
         Raises TimeoutError after `timeout` seconds.
         """
-        with self._arrival:
-            if not self._arrival.wait_for(lambda: self.count(prefix) >= times, timeout):
+        with self._news:
+            if not self._news.wait_for(lambda: self.count(prefix) >= times, timeout):
                 raise TimeoutError(
                     f"{self.url} got {self.count(prefix)} of {times} requests for {prefix or '/'}"
                     f" within {timeout} s."
+                )
+
+    def wait_until_idle(self, timeout: float = 10.0) -> None:
+        """Wait until no request is in work: all were answered, or their clients have gone.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
+        with self._news:
+            if not self._news.wait_for(lambda: self._in_work == 0, timeout):
+                raise TimeoutError(
+                    f"{self.url} still works on {self._in_work} requests after {timeout} s."
                 )
 
     def reset(self) -> None:
@@ -257,12 +268,12 @@ class LoopbackServer:
         request = Request(
             received.method, received.raw_path, received.headers, received.host, time.monotonic()
         )
-        with self._arrival:
+        with self._news:
             if self.log_requests:
                 self.requests.append(request)
-            self._arrival.notify_all()
-        self._in_work += 1
-        self.peak = max(self.peak, self._in_work)
+            self._in_work += 1
+            self.peak = max(self.peak, self._in_work)
+            self._news.notify_all()
         try:
             if self.latency:
                 await asyncio.sleep(self.latency)
@@ -271,7 +282,9 @@ class LoopbackServer:
                 return self._healthy(request).response()
             return await fault.respond(Exchange(self, request, received))
         finally:
-            self._in_work -= 1
+            with self._news:
+                self._in_work -= 1
+                self._news.notify_all()
 
     def _fault_for(self, request: Request) -> Fault | None:
         for fault in self._matching_faults(request):

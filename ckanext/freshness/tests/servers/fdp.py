@@ -87,7 +87,7 @@ class FdpServer(FdpModel, LoopbackServer):
         if request.method not in ("GET", "HEAD"):
             return Answer(405, b"", {"Allow": "GET, HEAD"})
         if file := self.files.get(request.path):
-            return file
+            return _unless_known(file, request)
         if request.path == f"{self.prefix}/all.ttl":
             return Answer(200, as_single_catalogue(self), {"Content-Type": TURTLE})
         record = self.find(request.target)
@@ -153,6 +153,16 @@ class FdpServer(FdpModel, LoopbackServer):
                 document = shuffled(document, next(self._noise))
             body = document.encode() if media_type == TURTLE else converted(document, media_type)
         return Answer(200, body, {"Content-Type": media_type, "Link": links})
+
+
+def _unless_known(file: Answer, request: Request) -> Answer:
+    """304 in place of a file whose validator the client sends back as it got it."""
+    for validator, condition in (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")):
+        sent = request.headers.get(condition)
+        if sent is not None:
+            known = sent == file.headers.get(validator)
+            return Answer(304, b"", file.headers) if known else file
+    return file
 
 
 def as_single_catalogue(server: FdpServer) -> bytes:

@@ -53,9 +53,14 @@ _MEDIA_TYPES: Mapping[str, str] = {
 def demo_catalogue(server: FdpServer, today: datetime.date) -> None:
     """Fill a server with the demo's catalogs, datasets, drafts and files; the same for a `today`.
 
-    The files are served below `/files`, with Last-Modified, and the services below `/api`.
+    The files are served below `/files`, with ETag and Last-Modified, the services below `/api`.
     """
     content = json.loads(DATA.read_text(encoding="utf-8"))
+    server.change(
+        server.root,
+        title="Meridian Observatory",
+        description="A fictional agency that publishes health, relief and statistical data.",
+    )
     catalogs = {
         name: server.add_catalog(
             name,
@@ -145,6 +150,7 @@ def _distribution(
         body,
         {
             "Content-Type": media_type,
+            "ETag": f'"{hashlib.sha256(body).hexdigest()[:16]}"',
             "Last-Modified": email.utils.format_datetime(stamp, usegmt=True),
         },
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, unquote
@@ -19,7 +20,6 @@ from ckanext.freshness.tests.servers.turtle import (
     Iri,
     Literal,
     Node,
-    Raw,
     Value,
     agent,
     blocks,
@@ -350,7 +350,8 @@ def _rendered(fields: Mapping[str, Value | None]) -> tuple[dict[str, str], dict[
             raise TypeError(f"No field is called {name!r}; there are: {', '.join(FIELDS)}.")
         if value is None:
             continue
-        texts[name] = value.text if isinstance(value, Raw) else objects(value, FIELDS[name].is_iri)
+        # Publishers, licences and their like repeat in thousands of records.
+        texts[name] = sys.intern(objects(value, FIELDS[name].is_iri))
         if any(isinstance(item, Node) for item in each(value)):
             more[name] = blocks(value)
     return texts, more
