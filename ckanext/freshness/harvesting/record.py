@@ -1,0 +1,64 @@
+"""A record of a source as plain data, in one canonical form whatever the order it was read in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any
+
+
+@dataclass(slots=True)
+class Record:
+    """What a source says of one dataset or catalog, before anything of CKAN's decides where it goes.
+
+    ``fields`` holds strings, numbers, booleans, lists of strings, lists of dictionaries, and, under
+    ``*_translated``, dictionaries by language (``""`` for text without one). Lists come sorted from
+    whoever makes the record, since RDF has no order.
+    """
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    resources: list[dict[str, Any]] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    """Keywords as the source writes them, not yet made legal for CKAN."""
+    warnings: list[str] = field(default_factory=list)
+    """What could not be used, in words for the source's editor."""
+
+    def as_json(self) -> str:
+        """The record as text; equal records give equal texts."""
+        return _canonical({**self._content(), "warnings": self.warnings})
+
+    @classmethod
+    def from_json(cls, text: str) -> Record:
+        """The record that `as_json` wrote.
+
+        Raises ValueError where the text is something else.
+        """
+        data = json.loads(text)
+        if not isinstance(data, dict) or not data.keys() >= {"fields", "resources", "tags"}:
+            raise ValueError("this text holds no harvested record (fields, resources, tags)")
+        return cls(data["fields"], data["resources"], data["tags"], data.get("warnings", []))
+
+    def digest(self) -> str:
+        """SHA-256 in hex of the content: equal while nothing that a package is made of changes.
+
+        Warnings are left out, so that other words in them rewrite no package.
+        """
+        return sha256(_canonical(self._content()).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _content(self) -> dict[str, Any]:
+        return {"fields": self.fields, "resources": self.resources, "tags": self.tags}
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """A record laid out as a package for ``package_create``."""
+
+    package: dict[str, Any]
+    """Without ``id``, ``name`` and ``owner_org``, which are the caller's."""
+    warnings: list[str]
+    """What CKAN would have refused; what could not be read is in the record's own warnings."""
+
+
+def _canonical(data: Any) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
