@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from email.message import Message
 from urllib.parse import urlsplit
 
+import rdflib
+
 TIMEOUT = 5.0
 
 
@@ -43,6 +45,14 @@ def fetch(
         connection.request(method, target, headers=dict(headers or {}))
         response = connection.getresponse()
         return Reply(response.status, response.headers, response.read())
+
+
+def graph(source: Reply | bytes, format: str = "turtle") -> rdflib.Graph:
+    """The triples of a body. Raises AssertionError for a reply that is not 200."""
+    if isinstance(source, Reply):
+        assert source.status == 200, source
+        source = source.body
+    return rdflib.Graph().parse(data=source, format=format)
 
 
 def exchange(url: str, timeout: float = TIMEOUT) -> bytes:

@@ -155,7 +155,7 @@ class FdpModel:
     # Making
 
     def add_catalog(
-        self, id: str | None = None, *, parent: Record | None = None, **fields: Value
+        self, id: str | None = None, *, parent: Record | None = None, **fields: Value | None
     ) -> Record:
         """A new catalog, of the server or, with `parent`, of another catalog (dcat:catalog)."""
         return self._add(Kind.CATALOG, parent or self.root, id, fields)
@@ -169,14 +169,14 @@ class FdpModel:
         draft: bool = False,
         part_of: Record | None = None,
         path: str | None = None,
-        **fields: Value,
+        **fields: Value | None,
     ) -> Record:
         """A new dataset that the catalog lists.
 
-        `fields` are those of `FIELDS`; `title` and `description` have defaults. `distributions`
-        are made too: so many plain ones, or one for each mapping of fields. `part_of` is what the
-        record itself calls its catalog, where that is another. `path` puts it elsewhere than at
-        `/dataset/<id>`, for instance at `/data?id=1;v=2`.
+        `fields` are those of `FIELDS`; `title`, `description`, `version` and `publisher` have
+        defaults (None: without). `distributions` are made too: so many plain ones, or one for each
+        mapping of fields. `part_of` is what the record itself calls its catalog, where that is
+        another. `path` puts it elsewhere than at `/dataset/<id>`, say at `/data?id=1;v=2`.
 
         Raises TypeError for a field that does not exist.
         """
@@ -189,13 +189,15 @@ class FdpModel:
             self._add(Kind.DISTRIBUTION, dataset, None, own)
         return dataset
 
-    def add_distribution(self, dataset: Record, id: str | None = None, **fields: Value) -> Record:
+    def add_distribution(
+        self, dataset: Record, id: str | None = None, **fields: Value | None
+    ) -> Record:
         """A new distribution of a dataset."""
         return self._add(Kind.DISTRIBUTION, dataset, id, fields)
 
     # What authors and servers do
 
-    def change(self, record: Record, **fields: Value) -> None:
+    def change(self, record: Record, **fields: Value | None) -> None:
         """Give fields another value, or None to take them out."""
         merged, more = _rendered(fields)
         gone = {name for name, value in fields.items() if value is None}
@@ -277,7 +279,7 @@ class FdpModel:
         kind: Kind,
         parent: Record,
         id: str | None,
-        fields: Mapping[str, Value],
+        fields: Mapping[str, Value | None],
         path: str | None = None,
     ) -> Record:
         id = id or str(uuid.uuid5(_NAMESPACE, f"{kind.value}/{self._made}"))
@@ -295,7 +297,7 @@ class FdpModel:
         return record
 
     def _new(
-        self, kind: Kind, path: str, parent: Record | None, fields: Mapping[str, Value]
+        self, kind: Kind, path: str, parent: Record | None, fields: Mapping[str, Value | None]
     ) -> Record:
         texts, more = _rendered(fields)
         now = self._tick()

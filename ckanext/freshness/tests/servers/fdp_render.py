@@ -191,7 +191,7 @@ class Renderer:
     def _core(self, record: Record, noise: int, profile: str | None = None) -> str:
         subject = self.iri(record)
         lines = [*self._own_lines(record)]
-        if record.kind is not Kind.ROOT:
+        if record.kind is not Kind.ROOT and "version" in record.fields:
             lines.append(f"dcterms:hasVersion {record.fields['version']}")
         lines += self._server_lines(record, subject, noise)
         if record.kind is Kind.CATALOG:
