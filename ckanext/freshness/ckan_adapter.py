@@ -1,0 +1,104 @@
+"""What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between versions.
+
+No other module imports ``ckan.model``, ``ckan.lib`` or ``ckanext.harvest``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+from ckan import model
+from ckan.lib import search
+from ckan.lib.munge import munge_title_to_name
+from ckan.lib.search import SearchIndexError
+
+from ckanext.harvest import model as harvest_model
+from ckanext.harvest import queue
+
+log = logging.getLogger(__name__)
+
+IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
+
+__all__ = [
+    "IS_2_12",
+    "SearchIndexError",
+    "harvest_model",
+    "harvesting_user",
+    "model",
+    "munge_title_to_name",
+    "publish_objects",
+    "rebuild",
+    "reindex_source",
+    "solr_commit",
+    "without_solr_commits",
+]
+
+
+def harvesting_user() -> Any:
+    """The user who harvests: ``ckanext.harvest.user_name``, a sysadmin called ``harvest``, or the site's.
+
+    The same order as ckanext-harvest's own harvesters have.
+
+    :raises tk.ObjectNotFound: the configured user does not exist.
+    """
+    configured = tk.config.get("ckanext.harvest.user_name")
+    user = model.User.get(configured or "harvest")
+    if configured and user is None:
+        raise tk.ObjectNotFound(f"ckanext.harvest.user_name names no user: {configured}")
+    if user is not None and (configured or user.sysadmin):
+        return user
+    site_user = tk.get_action("get_site_user")({"ignore_auth": True, "defer_commit": True}, {})
+    return model.User.get(site_user["name"])
+
+
+@contextlib.contextmanager
+def without_solr_commits() -> Iterator[None]:
+    """Package writes inside do not commit Solr one by one; the caller commits (:func:`solr_commit`).
+
+    ``context["defer_commit"]`` would also keep the database from committing.
+    """
+    before = tk.config.get("ckan.search.solr_commit")
+    tk.config["ckan.search.solr_commit"] = False
+    try:
+        yield
+    finally:
+        tk.config["ckan.search.solr_commit"] = before
+
+
+def solr_commit() -> None:
+    """Make everything that was sent to Solr visible.
+
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    """
+    search.commit()
+
+
+def rebuild(package_ids: Sequence[str]) -> None:
+    """Index packages again from the database, without a Solr commit.
+
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    """
+    search.rebuild(package_ids=list(package_ids), defer_commit=True)
+
+
+def reindex_source(source_id: str, *, defer_commit: bool) -> None:
+    """Index a harvest source with its newest status, as any other package (CKAN 2.12 only).
+
+    ckanext-harvest 1.6.3 on CKAN 2.12 indexes an unvalidated dict, after which the source's type and
+    configuration are only found among its extras.
+    """
+    from ckan.logic import index_update_package
+
+    index_update_package({"ignore_auth": True}, source_id, defer_commit=defer_commit)
+
+
+def publish_objects(object_ids: Sequence[str]) -> None:
+    """Put harvest objects on ckanext-harvest's fetch queue."""
+    publisher = queue.get_fetch_publisher()
+    for object_id in object_ids:
+        publisher.send({"harvest_object_id": object_id})
+    publisher.close()

@@ -1,0 +1,1 @@
+"""What is registered elsewhere: crawled, classified, and imported into the catalogue."""

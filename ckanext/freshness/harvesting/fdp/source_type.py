@@ -1,0 +1,114 @@
+"""The source type ``fdp``: how the stages crawl a FAIR Data Point."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import ckan.plugins.toolkit as tk
+
+from ... import settings
+from ...ckan_adapter import model
+from ...web.client import Client, run
+from ...web.hosts import Hosts
+from ..memory import DocumentMemory
+from ..sightings import Sink
+from ..source_config import ConfigError, SourceConfig, parse, read_headers
+from ..strategy import Known
+from ..survey import Crawled, Source
+from . import profiles
+from .crawl import Crawl, CrawlOptions
+from .documents import Mapper
+from .mapping import map_catalog, map_dataset
+
+MAPPING_VERSION = 1
+"""To be raised when mapping or layout make another package of the same record: all are read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class FairDataPoint:
+    """FAIR Data Points, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
+
+    name: str = "fdp"
+    min_records: int = 10
+    adopts: tuple[str, ...] = ("fdp", "fair_data_point_harvester", "dcat_rdf")
+
+    def validate_config(self, text: str) -> str:
+        """Check the configuration box of a source's form; the text comes back as it is.
+
+        :raises ConfigError: names the key and the allowed values.
+        """
+        config, _warnings = parse(text)
+        if config.profiles:
+            profiles.check(config.profiles)
+        for group in config.default_groups:
+            found = model.Group.get(group)
+            if found is None or found.is_organization:
+                raise ConfigError(f'"default_groups": there is no group called {group}')
+        return text
+
+    def crawl(
+        self, source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
+    ) -> Crawled:
+        return run(_crawl(source, known, memory, sink))
+
+
+FAIR_DATA_POINT = FairDataPoint()
+
+
+async def _crawl(
+    source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
+) -> Crawled:
+    config = source.config
+    hosts = Hosts(settings.harvest_policy(config))
+    policy = settings.harvest_policy(config)
+    options = CrawlOptions(
+        mapper=_mapper(config),
+        catalog_mapper=_catalog_mapper(config) if config.harvest_catalogs else None,
+        salt=_salt(config),
+        max_records=config.max_records or tk.config.get("ckanext.freshness.harvest.max_records"),
+        max_depth=tk.config.get("ckanext.freshness.harvest.max_depth"),
+        allowed_hosts=frozenset(config.allowed_hosts),
+        headers=read_headers(config.headers),
+        concurrency=policy.connections,
+    )
+    async with Client(
+        hosts=hosts,
+        guard=settings.guard(),
+        limits=settings.harvest_limits(config),
+        user_agent=settings.user_agent(),
+        proxy=settings.proxy(),
+        ca_bundle=tk.config.get("ckanext.freshness.ca_bundle") or None,
+        insecure_hosts=frozenset(tk.config.get("ckanext.freshness.insecure_hosts")),
+    ) as client:
+        crawl = Crawl(client, source.url, options, known, memory, sink)
+        containers = await crawl.run()
+    requests = sum(host.statistics.requests for host in hosts)
+    return Crawled(containers, crawl.errors, requests)
+
+
+def _mapper(config: SourceConfig) -> Mapper:
+    if config.profiles:
+        return profiles.mapper(config.profiles)
+    return lambda graph, subject: map_dataset(graph, subject, language=config.language)
+
+
+def _catalog_mapper(config: SourceConfig) -> Mapper:
+    return lambda graph, subject: map_catalog(graph, subject, language=config.language)
+
+
+def _salt(config: SourceConfig) -> str:
+    """Whatever a record's package depends on besides the record: when it changes, all are read again."""
+    return hashlib.sha256(
+        repr(
+            (
+                MAPPING_VERSION,
+                config.language,
+                config.profiles,
+                config.default_tags,
+                config.default_groups,
+                config.keep_fields,
+            )
+        ).encode()
+    ).hexdigest()

@@ -1,0 +1,46 @@
+"""Locks that die with their holder: PostgreSQL advisory locks on a connection of their own.
+
+CKAN's session gives its connection back at every commit, so a lock taken there could be lost, or
+stay with a connection that someone else uses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import model
+
+
+@contextlib.contextmanager
+def locked(*names: str) -> Iterator[None]:
+    """Hold the named locks; waits for whoever holds one of them.
+
+    Several are taken in one order by everybody, so that two holders never wait for each other.
+    """
+    keys = sorted(_key(name) for name in names)
+    engine = model.Session.get_bind()
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        _each(connection, "SELECT pg_advisory_lock(key) FROM unnest(:keys) AS key", keys)
+        try:
+            yield
+        finally:
+            if not connection.invalidated:
+                _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
+
+
+def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:
+    typed = sa.text(statement).bindparams(
+        sa.bindparam("keys", list(keys), type_=sa.ARRAY(sa.BigInteger))
+    )
+    connection.execute(typed).fetchall()
+
+
+def _key(name: str) -> int:
+    """A signed 64-bit number for a name."""
+    return int.from_bytes(
+        hashlib.sha256(f"freshness {name}".encode()).digest()[:8], "big", signed=True
+    )

@@ -1,0 +1,458 @@
+"""Harvest objects in bulk: what ckanext-harvest's tables hold of a source, read and written in few statements.
+
+ckanext-harvest saves objects one by one, each with a commit of its own; at thousands of records that
+is most of a gather's time.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+from ..ckan_adapter import harvest_model, model
+from .strategy import Kind, Known
+
+GATHERED = "GATHER"
+"""State of an object while its gather still runs: ``harvester run`` publishes whatever is WAITING."""
+PAGED = "PAGE"
+"""State of an object that the queue carries in the message of another one, its page's lead."""
+
+STATUS = {
+    Kind.NEW: "new",
+    Kind.CHANGED: "change",
+    Kind.MOVED: "change",
+    Kind.DELETED: "delete",
+}
+"""The harvest object extra ``status`` for each class of a record."""
+
+_KNOWN_EXTRAS = ("dataset_url", "catalog_url", "content_hash", "fingerprint", "forbidden_since")
+
+_object = harvest_model.HarvestObject.__table__
+_extra = harvest_model.HarvestObjectExtra.__table__
+_error = harvest_model.HarvestObjectError.__table__
+
+
+@dataclass(slots=True)
+class Row:
+    """A harvest object to be written."""
+
+    guid: str
+    state: str
+    extras: dict[str, str]
+    content: str | None = None
+    package_id: str | None = None
+    report_status: str | None = None
+    error: str | None = None
+    id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+
+def utc(moment: datetime) -> datetime:
+    """A moment as ckanext-harvest's columns hold it: UTC, without zone."""
+    return moment.astimezone(timezone.utc).replace(tzinfo=None)
+
+
+def current_records(source_id: str) -> dict[str, Known]:
+    """The current records of a source by URL.
+
+    These are the rows of ``SELECT harvest_object.guid, harvest_object.package_id FROM harvest_object
+    WHERE harvest_object.current = true AND harvest_object.harvest_source_id = :source``. Should one URL
+    be current twice, the one imported last counts.
+    """
+    return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
+
+
+def orphans(types: Sequence[str], but: str) -> dict[str, Known]:
+    """Current records by URL whose source was deleted while their packages are active.
+
+    :param types: only of sources of these types.
+    :param but: id of the source that asks.
+    """
+    source = harvest_model.HarvestSource.__table__
+    gone = sa.select(source.c.id).where(
+        source.c.active.is_(False), source.c.type.in_(types), source.c.id != but
+    )
+    package = model.Package.__table__
+    active = sa.select(package.c.id).where(package.c.state == "active")
+    return _known(
+        sa.and_(
+            _object.c.current.is_(True),
+            _object.c.harvest_source_id.in_(gone),
+            _object.c.package_id.in_(active),
+        )
+    )
+
+
+def _known(condition: Any) -> dict[str, Known]:
+    extras = (
+        sa.select(
+            _extra.c.harvest_object_id.label("id"),
+            sa.func.jsonb_object_agg(_extra.c.key, _extra.c.value).label("extras"),
+        )
+        .where(
+            _extra.c.key.in_(_KNOWN_EXTRAS),
+            _extra.c.harvest_object_id.in_(sa.select(_object.c.id).where(condition)),
+        )
+        .group_by(_extra.c.harvest_object_id)
+        .subquery()
+    )
+    rows = model.Session.execute(
+        sa.select(_object.c.id, _object.c.guid, _object.c.package_id, extras.c.extras)
+        .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
+        .where(condition)
+        .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered)
+    )
+    return {known.url: known for row in rows if (known := _as_known(*row)) is not None}
+
+
+def _as_known(
+    object_id: str, guid: str, package_id: str | None, extras: Mapping[str, str] | None
+) -> Known:
+    extras = extras or {}
+    catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
+    since = extras.get("forbidden_since")
+    url = dataset or catalog
+    if url is None:
+        catalog, url = urls_in_guid(guid)
+    return Known(
+        url=url,
+        guid=guid,
+        catalog_url=catalog if dataset or url != catalog else None,
+        content_hash=extras.get("content_hash"),
+        object_id=object_id,
+        package_id=package_id,
+        fingerprint=extras.get("fingerprint"),
+        forbidden_since=datetime.fromisoformat(since) if since else None,
+    )
+
+
+def urls_in_guid(guid: str) -> tuple[str | None, str]:
+    """The catalog's and the record's URL in a guid without extras: another harvester wrote it.
+
+    Understood are ``catalog=<url>;dataset=<url>``, ``dataset=<url>``, ``catalog=<url>`` and plain URLs.
+    """
+    rest = guid
+    catalog = None
+    if rest.startswith("catalog="):
+        before, separator, after = rest[len("catalog=") :].partition(";dataset=")
+        if not separator:
+            return None, before
+        return before, after
+    if rest.startswith("dataset="):
+        rest = rest[len("dataset=") :]
+    return catalog, rest
+
+
+class Writer:
+    """Writes the objects of one gather in batches; nothing of it is taken up by a consumer before the end."""
+
+    BATCH = 200
+
+    def __init__(self, job_id: str, source_id: str, now: datetime) -> None:
+        self._job_id = job_id
+        self._source_id = source_id
+        self._now = utc(now)
+        self._rows: list[Row] = []
+        self.pending: list[str] = []
+        """Ids of the objects that are to be imported, in the order in which they were written."""
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+        if row.state == GATHERED:
+            self.pending.append(row.id)
+        if len(self._rows) >= self.BATCH:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been added, and commit."""
+        rows, self._rows = self._rows, []
+        if not rows:
+            return
+        execute = model.Session.execute
+        execute(sa.insert(_object), [self._object(row) for row in rows])
+        extras = [
+            {"id": str(uuid.uuid4()), "harvest_object_id": row.id, "key": key, "value": value}
+            for row in rows
+            for key, value in row.extras.items()
+        ]
+        if extras:
+            execute(sa.insert(_extra), extras)
+        errors = [
+            {
+                "id": str(uuid.uuid4()),
+                "harvest_object_id": row.id,
+                "message": row.error,
+                "stage": "Fetch",
+                "created": self._now,
+            }
+            for row in rows
+            if row.error
+        ]
+        if errors:
+            execute(sa.insert(_error), errors)
+        model.Session.commit()
+
+    def _object(self, row: Row) -> dict[str, Any]:
+        done = row.state in ("COMPLETE", "ERROR")
+        return {
+            "id": row.id,
+            "guid": row.guid,
+            "current": False,
+            "gathered": self._now,
+            "content": row.content,
+            "state": row.state,
+            "retry_times": 0,
+            "harvest_job_id": self._job_id,
+            "harvest_source_id": self._source_id,
+            "package_id": row.package_id,
+            "report_status": row.report_status,
+            "import_finished": self._now if done else None,
+        }
+
+    def release(self, page_size: int) -> list[str]:
+        """Let the consumers have the objects: a lead of each page waits, the others follow it.
+
+        :param page_size: how many records one message of the queue carries, at least 1.
+        :returns: the ids of the leads.
+        """
+        self.flush()
+        pages = [
+            self.pending[start : start + page_size]
+            for start in range(0, len(self.pending), page_size)
+        ]
+        leads = [page[0] for page in pages]
+        if len(leads) < len(self.pending):
+            model.Session.execute(
+                sa.insert(_extra),
+                [
+                    {
+                        "id": str(uuid.uuid4()),
+                        "harvest_object_id": page[0],
+                        "key": "page",
+                        "value": json.dumps(page[1:]),
+                    }
+                    for page in pages
+                    if len(page) > 1
+                ],
+            )
+        of_this_job = sa.and_(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
+        model.Session.execute(
+            sa.update(_object)
+            .where(of_this_job)
+            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
+        )
+        model.Session.commit()
+        return leads
+
+
+def discard_attempt(job_id: str) -> None:
+    """Remove what a killed or failed gather of the same job left behind."""
+    model.Session.execute(sa.delete(_object).where(_object.c.harvest_job_id == job_id))
+    errors = harvest_model.HarvestGatherError.__table__
+    model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))
+    model.Session.commit()
+
+
+def waiting(job_id: str) -> list[str]:
+    """Ids of the objects of a job that wait for a consumer."""
+    return list(
+        model.Session.execute(
+            sa.select(_object.c.id).where(
+                _object.c.harvest_job_id == job_id, _object.c.state == "WAITING"
+            )
+        ).scalars()
+    )
+
+
+def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:
+    """Set extras of objects, (object id, key, value) each; None takes the extra away. No commit."""
+    for object_id, key, value in rows:
+        where = sa.and_(_extra.c.harvest_object_id == object_id, _extra.c.key == key)
+        if value is None:
+            model.Session.execute(sa.delete(_extra).where(where))
+            continue
+        found = model.Session.execute(sa.update(_extra).where(where).values(value=value))
+        if not found.rowcount:
+            model.Session.execute(
+                sa.insert(_extra).values(
+                    id=str(uuid.uuid4()), harvest_object_id=object_id, key=key, value=value
+                )
+            )
+
+
+def prune_unchanged(source_id: str, job_id: str) -> None:
+    """Remove the "not modified" rows of a source's earlier jobs. No commit.
+
+    The job's report counts rows, so one is needed for each unchanged record; those of earlier jobs
+    would let the table grow with every run.
+    """
+    model.Session.execute(
+        sa.delete(_object).where(
+            _object.c.harvest_source_id == source_id,
+            _object.c.harvest_job_id != job_id,
+            _object.c.report_status == "not modified",
+            _object.c.current.is_(False),
+            _object.c.content.is_(None),
+        )
+    )
+
+
+def extras_of(object_id: str) -> dict[str, str]:
+    """The extras of one object."""
+    rows = model.Session.execute(
+        sa.select(_extra.c.key, _extra.c.value).where(_extra.c.harvest_object_id == object_id)
+    )
+    return {key: value for key, value in rows}
+
+
+def in_state(object_ids: Sequence[str], state: str) -> list[str]:
+    """Those of the objects that are in a state, in the order given."""
+    if not object_ids:
+        return []
+    found = set(
+        model.Session.execute(
+            sa.select(_object.c.id).where(_object.c.id.in_(object_ids), _object.c.state == state)
+        ).scalars()
+    )
+    return [object_id for object_id in object_ids if object_id in found]
+
+
+def urls_of(object_ids: Sequence[str]) -> list[str]:
+    """The URLs of the records of some objects."""
+    return list(
+        model.Session.execute(
+            sa.select(sa.func.max(_extra.c.value))
+            .where(
+                _extra.c.harvest_object_id.in_(object_ids),
+                _extra.c.key.in_(("dataset_url", "catalog_url")),
+            )
+            .group_by(_extra.c.harvest_object_id)
+        ).scalars()
+    )
+
+
+def make_current(object_id: str, package_id: str) -> None:
+    """Make an object the current one of a package, in the transaction that writes the package.
+
+    The package may not exist yet: the foreign key is looked at when the transaction ends.
+    """
+    execute = model.Session.execute
+    execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
+    execute(
+        sa.update(_object)
+        .where(
+            _object.c.package_id == package_id,
+            _object.c.current.is_(True),
+            _object.c.id != object_id,
+        )
+        .values(current=False)
+    )
+    execute(
+        sa.update(_object)
+        .where(_object.c.id == object_id)
+        .values(current=True, package_id=package_id, import_finished=_utcnow())
+    )
+
+
+def retire(object_id: str, source_id: str, guid: str, package_id: str | None) -> None:
+    """Clear ``current`` of a deleted record: of its objects of this source only. No commit."""
+    same = _object.c.guid == guid
+    if package_id:
+        same = sa.or_(same, _object.c.package_id == package_id)
+    model.Session.execute(
+        sa.update(_object)
+        .where(sa.or_(_object.c.id == object_id, sa.and_(_object.c.current.is_(True), same)))
+        .where(_object.c.harvest_source_id == source_id)
+        .values(current=False)
+    )
+
+
+def is_current_elsewhere(package_id: str, source_id: str) -> bool:
+    """Whether another source has the package too: it is then not this source's to delete."""
+    return bool(
+        model.Session.execute(
+            sa.select(
+                sa.exists().where(
+                    _object.c.package_id == package_id,
+                    _object.c.current.is_(True),
+                    _object.c.harvest_source_id != source_id,
+                )
+            )
+        ).scalar()
+    )
+
+
+def add_error(object_id: str, message: str) -> None:
+    """Note why an object could not be imported; its record counts as changed until it is."""
+    model.Session.execute(
+        sa.insert(_error).values(
+            id=str(uuid.uuid4()),
+            harvest_object_id=object_id,
+            message=message,
+            stage="Import",
+            created=_utcnow(),
+        )
+    )
+    set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
+    model.Session.commit()
+
+
+def finish(done: Sequence[str], failed: Sequence[str]) -> None:
+    """Write the states of the followers of a page, by the rules that ckanext-harvest has for leads."""
+    sibling = _object.alias()
+    again = (
+        sa.select(sa.func.count())
+        .select_from(sibling)
+        .where(sibling.c.package_id == _object.c.package_id)
+        .scalar_subquery()
+    )
+    report = sa.case(
+        (_object.c.current.is_(False), "deleted"), (again > 1, "updated"), else_="added"
+    )
+    for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
+        if ids:
+            model.Session.execute(
+                sa.update(_object)
+                .where(_object.c.id.in_(ids))
+                .values(state=state, report_status=status, import_finished=_utcnow())
+            )
+    model.Session.commit()
+
+
+def hand_on(object_ids: Sequence[str]) -> None:
+    """Make the first of some followers the lead of the others."""
+    lead, *followers = object_ids
+    set_extras([(lead, "page", json.dumps(followers))])
+    model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
+    model.Session.commit()
+
+
+def wake_orphans() -> int:
+    """Let followers wait for a consumer themselves whose lead has ended without them; how many.
+
+    A lead that killed its consumer five times is given up by the queue; the rest of its page is not.
+    """
+    lead, page = _object.alias("lead"), _extra.alias("page")
+    followers = (
+        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
+        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
+        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
+    )
+    found = model.Session.execute(
+        sa.update(_object)
+        .where(_object.c.state == PAGED, _object.c.id.in_(followers))
+        .values(state="WAITING")
+        .execution_options(synchronize_session=False)
+    )
+    model.Session.commit()
+    return found.rowcount
+
+
+def _utcnow() -> datetime:
+    return utc(datetime.now(timezone.utc))

@@ -1,0 +1,33 @@
+"""What a crawl hands on: one sighting for each record, as soon as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from .strategy import Containers, Seen
+
+
+class Contents(Protocol):
+    """The contents of a record, ready to be kept until it is imported."""
+
+    def as_json(self) -> str:
+        """Canonical JSON."""
+
+
+@dataclass(slots=True)
+class Sighting:
+    """One record as the crawl found it."""
+
+    seen: Seen
+    contents: Contents | None = None
+    """None if it could not be read, or if everything it was read from hashes as last time."""
+    fingerprint: str | None = None
+    """Hash of everything that the record was read from: as last time means that it is unchanged."""
+    error: str | None = None
+    """For people, with the URL: why it could not be read. None for a draft that was never ours."""
+
+
+Sink = Callable[[Sighting, Containers], None]
+"""Takes each sighting, with the containers read so far: all of them, when the first record comes."""

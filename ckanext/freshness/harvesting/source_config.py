@@ -1,0 +1,214 @@
+"""The configuration of a harvest source: a JSON object that everybody can read through the API.
+
+Every key is a row in :data:`KEYS`. Secrets never stand in it: values of ``headers`` only name an
+environment variable or a file (:func:`read_headers`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+FOREIGN_KEYS = frozenset(
+    {
+        "rdf_format",
+        "catalog_fields",
+        "remote_orgs",
+        "remote_groups",
+        "default_extras",
+        "override_extras",
+        "clean_tags",
+        "force_all",
+        "read_only",
+        "user",
+        "api_key",
+        "resource_formats",
+        "profile",
+    }
+)
+"""Keys of harvesters whose sources can be switched to this one: accepted, ignored, reported."""
+
+_LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
+_HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+_HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
+
+
+class ConfigError(ValueError):
+    """A source's configuration that cannot be used; the text names the key and the allowed values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """A source's configuration, checked, with defaults filled in."""
+
+    harvest_catalogs: bool = False
+    profiles: tuple[str, ...] = ()
+    language: str | None = None
+    max_delete_fraction: float = 0.5
+    keep_fields: tuple[str, ...] = ()
+    default_tags: tuple[str, ...] = ()
+    default_groups: tuple[str, ...] = ()
+    default_frequency: str | None = None
+    notify_contacts: bool = False
+    timeout: float | None = None
+    """Seconds for one answer as a whole; None: the site's."""
+    concurrency: int | None = None
+    requests_per_second: float | None = None
+    max_records: int | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    headers: Mapping[str, Mapping[str, str]] | None = None
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("true or false")
+    return value
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(
+        isinstance(one, str) and one.strip() for one in value
+    ):
+        raise ValueError('a list of texts, such as ["one", "two"]')
+    return tuple(one.strip() for one in value)
+
+
+def _hosts(value: Any) -> tuple[str, ...]:
+    hosts = _texts(value)
+    if not all(_HOST.match(host) for host in hosts):
+        raise ValueError(
+            'a list of host names without scheme or port, such as ["data.example.org"]'
+        )
+    return tuple(host.lower() for host in hosts)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Names or ids of groups; ckanext-harvest's own harvesters also write them as objects."""
+    if isinstance(value, list):
+        value = [
+            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in value
+        ]
+    return _texts(value)
+
+
+def _number(low: float, high: float, *, whole: bool = False) -> Callable[[Any], Any]:
+    kind = "a whole number" if whole else "a number"
+
+    def read(value: Any) -> Any:
+        fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not fits or not low <= value <= high or (whole and value != int(value)):
+            raise ValueError(f"{kind} from {low:g} to {high:g}")
+        return int(value) if whole else float(value)
+
+    return read
+
+
+def _language(value: Any) -> str:
+    if not isinstance(value, str) or not _LANGUAGE.match(value):
+        raise ValueError('a language tag, such as "en" or "pt-BR"')
+    return value.lower()
+
+
+def _frequency(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)) or not str(value).strip():
+        raise ValueError('an update frequency, such as "30", "P1M" or "monthly"')
+    return str(value).strip()
+
+
+def _headers(value: Any) -> dict[str, dict[str, str]]:
+    words = 'an object of header names with {"env": NAME} or {"file": PATH} as value, never the value itself'
+    if not isinstance(value, dict):
+        raise ValueError(words)
+    for name, origin in value.items():
+        ok = isinstance(origin, dict) and len(origin) == 1 and set(origin) <= {"env", "file"}
+        if not _HEADER_NAME.match(name) or not ok:
+            raise ValueError(words)
+        if not all(isinstance(one, str) and one.strip() for one in origin.values()):
+            raise ValueError(words)
+    return value
+
+
+KEYS: Mapping[str, Callable[[Any], Any]] = {
+    "harvest_catalogs": _boolean,
+    "profiles": _texts,
+    "language": _language,
+    "max_delete_fraction": _number(0, 1),
+    "keep_fields": _texts,
+    "default_tags": _texts,
+    "default_groups": _names,
+    "default_frequency": _frequency,
+    "notify_contacts": _boolean,
+    "timeout": _number(1, 3600),
+    "concurrency": _number(1, 64, whole=True),
+    "requests_per_second": _number(0.01, 10_000),
+    "max_records": _number(1, 10_000_000, whole=True),
+    "allowed_hosts": _hosts,
+    "headers": _headers,
+}
+"""Every key and the function that reads its value, raising ValueError with the allowed values."""
+
+
+def parse(text: str | None) -> tuple[SourceConfig, list[str]]:
+    """Read a source's configuration.
+
+    :param text: JSON text; empty or None means all defaults.
+    :returns: the configuration, and warnings about keys of other harvesters that have no effect.
+    :raises ConfigError: no JSON object, an unknown key, or a value that is not allowed.
+    """
+    if not text or not text.strip():
+        return SourceConfig(), []
+    try:
+        plain = json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"The configuration is not valid JSON: {error}") from error
+    if not isinstance(plain, dict):
+        raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
+    values: dict[str, Any] = {}
+    warnings: list[str] = []
+    for key, value in plain.items():
+        if key in FOREIGN_KEYS:
+            warnings.append(f'"{key}" belongs to another harvester and has no effect here')
+        elif key not in KEYS:
+            raise ConfigError(f'Unknown key "{key}". Allowed keys: {", ".join(KEYS)}')
+        elif value is not None:
+            try:
+                values[key] = KEYS[key](value)
+            except ValueError as error:
+                raise ConfigError(f'"{key}" must be {error}') from error
+    return SourceConfig(**values), warnings
+
+
+def read_headers(
+    headers: Mapping[str, Mapping[str, str]] | None, environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """The values of the configured headers, read at the moment of use.
+
+    :raises ConfigError: a variable or a file that is not there; the text names it, never its value.
+    """
+    values = {}
+    for name, origin in (headers or {}).items():
+        if "env" in origin:
+            if origin["env"] not in environment:
+                raise ConfigError(
+                    f'"headers": {name} takes its value from the environment variable '
+                    f"{origin['env']}, which is not set for this process"
+                )
+            value = environment[origin["env"]]
+        else:
+            try:
+                value = Path(origin["file"]).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise ConfigError(
+                    f'"headers": {name} takes its value from the file {origin["file"]}, '
+                    f"which cannot be read ({type(error).__name__})"
+                ) from error
+        value = value.strip()
+        if not value or any(ord(character) < 32 or ord(character) > 255 for character in value):
+            raise ConfigError(f'"headers": the value of {name} is empty or no legal header value')
+        values[name] = value
+    return values

@@ -1,0 +1,183 @@
+"""Gather, fetch and import of any source type, by ckanext-harvest's contract.
+
+A plugin is one instance for all jobs, so nothing is kept between calls; and every stage may be called
+again for the same job or object, while another process still works on it.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+import ckan.plugins.toolkit as tk
+
+from ..ckan_adapter import harvest_model, model
+from . import holds, importing, objects
+from .locks import locked
+from .memory import DocumentMemory
+from .objects import GATHERED, STATUS, Row, Writer
+from .source_config import ConfigError, parse
+from .strategy import Brake, Kind, Known, Verdict
+from .survey import Change, Source, SourceType, Survey, survey
+
+log = logging.getLogger(__name__)
+
+
+def source_of(source: Any) -> Source:
+    """The source of a HarvestSource row.
+
+    :raises ConfigError: its configuration cannot be used.
+    """
+    config, _warnings = parse(source.config)
+    return Source(source.id, source.url, source.type, source.title or source.url, config)
+
+
+def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) -> list[str] | None:
+    """Crawl the job's source and write its harvest objects.
+
+    :returns: ids of the objects to publish, or None if the source could not even be asked.
+    """
+    now = now or datetime.now(timezone.utc)
+    job_id, gathered = job.id, job.gather_finished
+    with locked(f"gather {job_id}"):
+        # A gather of over two hours is queued again while the first one still runs. By the time
+        # the lock is ours that one has either finished, or died and left a half-written attempt.
+        model.Session.expire_all()
+        if gathered or job.gather_finished:
+            return objects.waiting(job_id)
+        objects.discard_attempt(job_id)
+        try:
+            return _gather(source_type, source_of(job.source), job_id, now)
+        except ConfigError as error:
+            _gather_error(job_id, f"The source's configuration cannot be used: {error}")
+            return None
+
+
+def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
+    writer = Writer(job_id, source.id, now)
+    memory = DocumentMemory(source.id)
+    report = _Objects(writer)
+    found = survey(
+        source_type,
+        source,
+        memory,
+        report,
+        now=now,
+        released=holds.released_guids(source.id),
+    )
+    writer.flush()
+    for line in found.container_errors:
+        _gather_error(job_id, line)
+    if found.brake:
+        _gather_error(job_id, words_of_brake(found.brake))
+    objects.set_extras(report.extras)
+    holds.set_hold(source.id, job_id, found.brake, now)
+    objects.prune_unchanged(source.id, job_id)
+    memory.finish(forget_others=found.read_whole)
+    model.Session.commit()
+    leads = writer.release(page_size())
+    log.info("Harvest source %s: %s", source.title, summary(found))
+    return leads
+
+
+class _Objects:
+    """Turns what a survey reports into harvest objects."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self.extras: list[tuple[str, str, str | None]] = []
+        """Changes of extras of current objects, to be made when the crawl is over."""
+
+    def change(self, change: Change) -> None:
+        extras = {"dataset_url": change.url}
+        if change.catalog_url:
+            extras["catalog_url"] = change.catalog_url
+        else:
+            extras = {"catalog_url": change.url}
+        known, sighting = change.known, change.sighting
+        if change.kind is Kind.UNCHANGED:
+            self._writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
+            if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
+                self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
+            return
+        extras["status"] = STATUS[change.kind]
+        if change.kind is Kind.DELETED:
+            extras["reason"] = change.reason
+        if sighting is not None:
+            extras["content_hash"] = sighting.seen.content_hash or ""
+            extras["fingerprint"] = sighting.fingerprint or ""
+        if change.kind is Kind.MOVED and known:
+            extras["moved_from"] = known.guid
+        if change.adopted and change.adopted.package_id:
+            extras["adopted"] = change.adopted.package_id
+        owner = known or change.adopted
+        contents = sighting.contents if sighting else None
+        self._writer.add(
+            Row(
+                change.guid,
+                GATHERED,
+                extras,
+                content=contents.as_json() if contents else None,
+                package_id=owner.package_id if owner else None,
+            )
+        )
+
+    def failed(self, url: str, guid: str, error: str) -> None:
+        row = Row(guid, "ERROR", {"dataset_url": url}, report_status="errored", error=error)
+        self._writer.add(row)
+
+    def kept(self, verdict: Verdict) -> None:
+        known = verdict.known
+        if known.object_id and verdict.forbidden_since != known.forbidden_since:
+            since = verdict.forbidden_since
+            value = since.isoformat() if since else None
+            self.extras.append((known.object_id, "forbidden_since", value))
+
+    def answered(self, known: Known) -> None:
+        if known.object_id:
+            self.extras.append((known.object_id, "forbidden_since", None))
+
+
+def page_size() -> int:
+    """How many records one message of the fetch queue carries."""
+    return max(1, tk.config.get("ckanext.freshness.harvest.page_size"))
+
+
+def words_of_brake(brake: Brake) -> str:
+    """The brake's message for a job's errors."""
+    return (
+        f"Nothing was deleted: {brake.reason}. {len(brake.held)} deletions are held; look at them on "
+        "the source's page and release them there, or with: ckan freshness release SOURCE"
+    )
+
+
+def summary(found: Survey) -> str:
+    """One line for the log."""
+    counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in Kind)
+    errors = len(found.container_errors) + found.record_errors
+    return f"{counts}; {found.kept} kept unseen, {errors} errors, {found.requests} requests"
+
+
+def _gather_error(job_id: str, message: str) -> None:
+    job = harvest_model.HarvestJob.get(job_id)
+    harvest_model.HarvestGatherError.create(message=message, job=job)
+
+
+def fetch(harvest_object: Any) -> Literal[True]:
+    """Nothing to do: gather has read the record already."""
+    return True
+
+
+def import_(harvest_object: Any) -> bool | Literal["unchanged"]:
+    """Import an object, and with it the page that follows it in one message of the queue.
+
+    :returns: whether the object itself was imported; its followers keep their own states.
+    """
+    return importing.import_page(harvest_object)
+
+
+def original_url(harvest_object_id: str) -> str | None:
+    """The record's own URL at the source."""
+    extras = objects.extras_of(harvest_object_id)
+    return extras.get("dataset_url") or extras.get("catalog_url")

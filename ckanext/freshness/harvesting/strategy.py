@@ -1,0 +1,311 @@
+"""What a crawl means for the catalogue: what is new, changed, moved, unchanged, and what may be deleted.
+
+This is the one place that holds the rule *an error is never an absence*. It is pure: it asks neither
+the network nor the database, and ``now`` is an argument.
+
+The rule in short. A record is gone when all containers (root, catalogs, pages) were read whole and none
+lists it, or when its own URL answers 404/410. A container that could not be read protects the records
+of its catalog, and every other record whose own URL does not answer 404/410. A record that fails
+protects itself and nothing else. On top of that a brake (:class:`Brake`) holds deletions that look
+like an accident until an editor releases exactly these.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+WITHDRAWN_AFTER = timedelta(hours=24)
+"""How long apart two jobs must see 401/403 before a listed record counts as withdrawn."""
+
+
+class Outcome(enum.Enum):
+    """What became of the attempt to read one record."""
+
+    PRESENT = "present"
+    MALFORMED = "malformed"
+    """It answered, but not with a record that could be understood."""
+    FAILED = "failed"
+    """No answer, or one that says nothing of the record (5xx, time-out, too large...)."""
+    FORBIDDEN = "forbidden"
+    """401 or 403: a draft, a withdrawn record, or a wall in front of everything."""
+    GONE = "gone"
+    """404 or 410 from the record's own URL."""
+
+
+class Kind(enum.Enum):
+    """The class of a record against what is current."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    MOVED = "moved"
+    UNCHANGED = "unchanged"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A current record of the source, as the harvest tables remember it."""
+
+    url: str
+    """The record's own URL: its identity."""
+    guid: str
+    catalog_url: str | None = None
+    """The catalog that its guid names; None where the guid came from another harvester."""
+    content_hash: str | None = None
+    object_id: str | None = None
+    package_id: str | None = None
+    fingerprint: str | None = None
+    forbidden_since: datetime | None = None
+    """When a job first found it listed but answering 401/403 (aware, UTC); None when it last answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one crawl found out about one record."""
+
+    url: str
+    outcome: Outcome
+    listed_in: tuple[str, ...] = ()
+    """The containers that list it; empty for a record that was only asked for to learn whether it is gone."""
+    part_of: str | None = None
+    """The catalog that the record itself names (dct:isPartOf)."""
+    content_hash: str | None = None
+    left_out: bool = False
+    """Its catalogs were also read as pages, whole, and no page has it (drafts, withdrawn records)."""
+    is_catalog: bool = False
+
+
+@dataclass(slots=True)
+class Containers:
+    """What a crawl read of the containers of a source."""
+
+    root: str
+    """The source's own URL."""
+    catalogs: set[str] = field(default_factory=set)
+    """Every catalog of this source that was listed, readable or not."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Container URL to the reason why it could not be read whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is to become of one current record that the crawl did not find."""
+
+    known: Known
+    delete: bool
+    reason: str
+    """For people: why it is deleted, or why it is kept."""
+    forbidden_since: datetime | None = None
+    """To be remembered for the next job."""
+
+
+@dataclass(frozen=True, slots=True)
+class Brake:
+    """Deletions that are held until an editor releases exactly these."""
+
+    held: tuple[Known, ...]
+    current: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deletions:
+    """The end of a plan: which current records go, which stay though unseen, and whether the brake holds."""
+
+    delete: tuple[Verdict, ...]
+    keep: tuple[Verdict, ...]
+    brake: Brake | None
+
+
+def guid_of(url: str, catalog_url: str | None) -> str:
+    """The guid of a record: ``catalog=<catalog URL>;dataset=<dataset URL>``, or ``catalog=<URL>`` of a catalog.
+
+    Nobody parses a guid again: both URLs are kept as harvest object extras.
+    """
+    return f"catalog={url}" if catalog_url is None else f"catalog={catalog_url};dataset={url}"
+
+
+def catalog_of(seen: Seen, known: Known | None, containers: Containers) -> str:
+    """Which of the catalogs that could claim a dataset it belongs to.
+
+    The record's own dct:isPartOf decides if it names a catalog of this source, listed there or not,
+    since real servers' listings do not follow a move. Otherwise a record stays with a catalog that
+    could not be read this time, and else goes to the first of its listings in sorted order.
+
+    :raises ValueError: the record is listed nowhere and names no catalog of the source.
+    """
+    if seen.part_of in containers.catalogs:
+        return seen.part_of
+    if known and known.catalog_url and known.catalog_url in containers.unreadable:
+        return known.catalog_url
+    if not seen.listed_in:
+        raise ValueError(f"{seen.url} is listed in no catalog and names none of this source")
+    return min(seen.listed_in)
+
+
+def classify(guid: str, content_hash: str | None, known: Known | None) -> Kind:
+    """The class of a record that was read, against the current one with the same URL."""
+    if known is None:
+        return Kind.NEW
+    if known.guid != guid:
+        return Kind.MOVED
+    return Kind.UNCHANGED if known.content_hash == content_hash else Kind.CHANGED
+
+
+def must_ask(known: Known, listed: Collection[str], containers: Containers) -> bool:
+    """Whether a record that no container lists must be asked for itself before it may count as gone."""
+    return (
+        bool(containers.unreadable)
+        and known.url not in listed
+        and containers.root not in containers.unreadable
+        and known.catalog_url not in containers.unreadable
+        and known.url not in containers.unreadable
+    )
+
+
+def deletions(
+    known: Iterable[Known],
+    seen: Mapping[str, Seen],
+    containers: Containers,
+    *,
+    now: datetime,
+    max_delete_fraction: float = 0.5,
+    min_records: int = 10,
+    released: Collection[str] = (),
+) -> Deletions:
+    """Decide about every current record that the crawl did not read.
+
+    :param seen: by URL, what the crawl found; records that :func:`must_ask` names were asked for.
+    :param max_delete_fraction: the share of the current records that one job may delete, 0 to 1.
+    :param min_records: from how many current records on that share is looked at.
+    :param released: guids that an editor has released; the brake does not hold these again.
+    """
+    current = list(known)
+    walls = _walls(current, seen, containers)
+    verdicts = [
+        verdict
+        for record in current
+        if (verdict := _verdict(record, seen.get(record.url), containers, walls, now)) is not None
+    ]
+    delete = tuple(verdict for verdict in verdicts if verdict.delete)
+    keep = tuple(verdict for verdict in verdicts if not verdict.delete)
+    nothing_listed = not containers.unreadable and not any(
+        one.listed_in for one in seen.values() if not one.is_catalog
+    )
+    brake = _brake(
+        [verdict.known for verdict in delete if verdict.known.guid not in released],
+        len(current),
+        nothing_listed=nothing_listed,
+        max_delete_fraction=max_delete_fraction,
+        min_records=min_records,
+    )
+    if brake:
+        held = {one.guid for one in brake.held}
+        delete = tuple(verdict for verdict in delete if verdict.known.guid not in held)
+    return Deletions(delete, keep, brake)
+
+
+def _verdict(
+    known: Known,
+    seen: Seen | None,
+    containers: Containers,
+    walls: Collection[str],
+    now: datetime,
+) -> Verdict | None:
+    """The verdict on one current record; None for one that was read."""
+    if seen is not None and seen.listed_in and seen.outcome is Outcome.PRESENT:
+        return None
+    shield = next(
+        (
+            url
+            for url in (containers.root, known.catalog_url, known.url)
+            if url in containers.unreadable
+        ),
+        None,
+    )
+    if shield is not None:
+        return Verdict(known, False, f"kept: {shield} could not be read", known.forbidden_since)
+    if seen is not None and seen.outcome is Outcome.GONE:
+        return Verdict(known, True, f"{known.url} answers that it is gone (404 or 410)")
+    if seen is None or not seen.listed_in:
+        if not containers.unreadable:
+            return Verdict(known, True, "no longer listed by the source")
+        first = next(iter(containers.unreadable))
+        return Verdict(
+            known,
+            False,
+            f"kept: not listed any more, but {first} could not be read and may list it",
+            known.forbidden_since,
+        )
+    if seen.outcome is Outcome.FORBIDDEN:
+        return _forbidden(known, seen, walls, now)
+    return Verdict(known, False, "kept: listed, but could not be read", known.forbidden_since)
+
+
+def _forbidden(known: Known, seen: Seen, walls: Collection[str], now: datetime) -> Verdict:
+    """401/403 from a record that is listed: withdrawn, or a wall in front of everything?"""
+    since = known.forbidden_since or now
+    if known.catalog_url in walls:
+        reason = "kept: more than half of its catalog's records answer 401 or 403"
+        return Verdict(known, False, reason, since)
+    if seen.left_out:
+        return Verdict(
+            known, True, "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
+        )
+    if now - since >= WITHDRAWN_AFTER:
+        return Verdict(
+            known, True, f"withdrawn: it has answered 401 or 403 since {since:%Y-%m-%d %H:%M} UTC"
+        )
+    reason = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
+    return Verdict(known, False, reason, since)
+
+
+def _walls(
+    known: Iterable[Known], seen: Mapping[str, Seen], containers: Containers
+) -> set[str | None]:
+    """Catalogs of whose records more than half answer 401/403.
+
+    Counted are the records that are ours or can be read now: drafts that never could be read say
+    nothing about a wall.
+    """
+    total: dict[str | None, int] = {}
+    forbidden: dict[str | None, int] = {}
+    ours = set()
+    for record in known:
+        ours.add(record.url)
+        total[record.catalog_url] = total.get(record.catalog_url, 0) + 1
+        found = seen.get(record.url)
+        if found is not None and found.outcome is Outcome.FORBIDDEN:
+            forbidden[record.catalog_url] = forbidden.get(record.catalog_url, 0) + 1
+    if not forbidden:
+        return set()
+    for url, found in seen.items():
+        if url not in ours and found.outcome is Outcome.PRESENT and found.listed_in:
+            catalog = catalog_of(found, None, containers)
+            total[catalog] = total.get(catalog, 0) + 1
+    return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
+
+
+def _brake(
+    doomed: list[Known],
+    current: int,
+    *,
+    nothing_listed: bool,
+    max_delete_fraction: float,
+    min_records: int,
+) -> Brake | None:
+    if not doomed:
+        return None
+    if nothing_listed:
+        reason = f"the source lists nothing at all, but {current} records of it are current"
+    elif current >= min_records and len(doomed) > max_delete_fraction * current:
+        reason = (
+            f"{len(doomed)} of {current} records would be deleted, "
+            f"more than max_delete_fraction ({max_delete_fraction:g}) allows"
+        )
+    else:
+        return None
+    return Brake(tuple(doomed), current, reason)

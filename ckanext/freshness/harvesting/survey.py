@@ -1,0 +1,201 @@
+"""A survey: one crawl of a source, and the class of everything it found. It writes nothing itself.
+
+A gather writes what the survey reports; a preview shows it. Both see the same, by construction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from . import objects
+from .memory import DocumentMemory
+from .sightings import Sighting, Sink
+from .source_config import SourceConfig
+from .strategy import (
+    Brake,
+    Containers,
+    Kind,
+    Known,
+    Outcome,
+    Seen,
+    Verdict,
+    catalog_of,
+    classify,
+    deletions,
+    guid_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A harvest source."""
+
+    id: str
+    url: str
+    type: str
+    title: str
+    config: SourceConfig
+
+
+@dataclass(slots=True)
+class Crawled:
+    """How a crawl ended."""
+
+    containers: Containers
+    errors: list[str] = field(default_factory=list)
+    """One line for people for each container that could not be read: URL and reason."""
+    requests: int = 0
+
+
+class SourceType(Protocol):
+    """What a source type brings: how its sources are crawled."""
+
+    name: str
+    min_records: int
+    """From how many current records on the brake looks at the share that would be deleted."""
+    adopts: tuple[str, ...]
+    """Types of deleted sources whose packages a source of this type takes over."""
+
+    def crawl(
+        self, source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
+    ) -> Crawled:
+        """Crawl a source, handing each record to the sink as it comes.
+
+        :param known: the current records of the source by URL.
+        :raises ConfigError: the source's configuration cannot be used.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record that was read, or that is to be deleted, with its class."""
+
+    kind: Kind
+    guid: str
+    url: str
+    reason: str
+    catalog_url: str | None = None
+    known: Known | None = None
+    """The current record that it is, if there is one."""
+    adopted: Known | None = None
+    """The current record of a deleted source whose package a new record takes over."""
+    sighting: Sighting | None = None
+    """None for a deleted one."""
+
+
+class Report(Protocol):
+    """Who is told of each record while a survey runs."""
+
+    def change(self, change: Change) -> None:
+        """A record that was read or is to be deleted."""
+
+    def failed(self, url: str, guid: str, error: str) -> None:
+        """A record that could not be read."""
+
+    def kept(self, verdict: Verdict) -> None:
+        """A current record that was not read and is kept."""
+
+    def answered(self, known: Known) -> None:
+        """A current record that answered again after 401/403."""
+
+
+@dataclass(slots=True)
+class Survey:
+    """The sums of a survey."""
+
+    counts: Counter[Kind] = field(default_factory=Counter)
+    current: int = 0
+    """Records that were current before."""
+    container_errors: list[str] = field(default_factory=list)
+    record_errors: int = 0
+    kept: int = 0
+    brake: Brake | None = None
+    read_whole: bool = True
+    """All containers were read."""
+    requests: int = 0
+
+
+def survey(
+    source_type: SourceType,
+    source: Source,
+    memory: DocumentMemory,
+    report: Report,
+    *,
+    now: datetime,
+    released: Collection[str] = (),
+) -> Survey:
+    """Crawl a source and classify all of it.
+
+    :param released: guids whose deletion an editor has released.
+    :raises ConfigError: the source's configuration cannot be used.
+    """
+    known = objects.current_records(source.id)
+    orphans: dict[str, Known] | None = None
+    result = Survey(current=len(known))
+    seen: dict[str, Seen] = {}
+
+    def tell(change: Change) -> None:
+        result.counts[change.kind] += 1
+        report.change(change)
+
+    def sink(sighting: Sighting, containers: Containers) -> None:
+        nonlocal orphans
+        one = sighting.seen
+        seen[one.url] = one
+        before = known.get(one.url)
+        if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
+            result.record_errors += 1
+            guid = before.guid if before else guid_of(one.url, min(one.listed_in))
+            report.failed(one.url, guid, sighting.error)
+        if not one.listed_in or one.outcome is not Outcome.PRESENT:
+            return
+        catalog = None if one.is_catalog else catalog_of(one, before, containers)
+        guid = guid_of(one.url, catalog)
+        kind = classify(guid, one.content_hash, before)
+        adopted = None
+        if kind is Kind.NEW:
+            if orphans is None:
+                orphans = objects.orphans(source_type.adopts, source.id)
+            adopted = orphans.get(one.url)
+        why = _why(kind, guid, before, adopted)
+        tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
+        if before is not None and before.forbidden_since is not None:
+            report.answered(before)
+
+    crawled = source_type.crawl(source, known, memory, sink)
+    ending = deletions(
+        known.values(),
+        seen,
+        crawled.containers,
+        now=now,
+        max_delete_fraction=source.config.max_delete_fraction,
+        min_records=source_type.min_records,
+        released=released,
+    )
+    for verdict in ending.delete:
+        gone = verdict.known
+        tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
+    for verdict in ending.keep:
+        report.kept(verdict)
+    result.kept = len(ending.keep)
+    result.brake = ending.brake
+    result.container_errors = crawled.errors
+    result.read_whole = not crawled.containers.unreadable
+    result.requests = crawled.requests
+    return result
+
+
+def _why(kind: Kind, guid: str, before: Known | None, adopted: Known | None) -> str:
+    if kind is Kind.MOVED and before is not None:
+        return f"moved: was {before.guid}"
+    if adopted is not None:
+        return "new here; takes over the dataset of a deleted source"
+    return {
+        Kind.NEW: "listed for the first time",
+        Kind.CHANGED: "its contents changed",
+        Kind.UNCHANGED: "its contents are as they were",
+    }[kind]

@@ -1,0 +1,1 @@
+"""CKAN's actions, auth functions and validators of this extension."""

@@ -1,0 +1,36 @@
+"""What harvests remember beside ckanext-harvest's own tables."""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from sqlalchemy import Column, DateTime, UnicodeText
+from sqlalchemy.dialects.postgresql import JSONB
+
+
+class HarvestDocument(tk.BaseModel):  # type: ignore[name-defined,misc]
+    """A document of a source whose bytes need not be parsed again while they stay the same."""
+
+    __tablename__ = "freshness_harvest_document"
+
+    source_id = Column(UnicodeText, primary_key=True, comment="harvest source")
+    url = Column(UnicodeText, primary_key=True, comment="URL of the document")
+    digest = Column(
+        UnicodeText,
+        nullable=False,
+        comment="SHA-256 of its bytes and of what its reading depends on",
+    )
+    outline = Column(JSONB, nullable=False, comment="what it lists and what its members look like")
+
+
+class HarvestHold(tk.BaseModel):  # type: ignore[name-defined,misc]
+    """Deletions of a source that the brake holds until an editor releases exactly these."""
+
+    __tablename__ = "freshness_harvest_hold"
+
+    source_id = Column(UnicodeText, primary_key=True, comment="harvest source")
+    job_id = Column(UnicodeText, nullable=False, comment="job that would have deleted these")
+    held_at = Column(DateTime, nullable=False, comment="UTC")
+    reason = Column(UnicodeText, nullable=False, comment="why the brake holds, for people")
+    held = Column(JSONB, nullable=False, comment="list of {guid, url, package_id}")
+    released_at = Column(DateTime, comment="UTC; empty while nobody has released the list")
+    released_by = Column(UnicodeText, comment="name of the user who released it")

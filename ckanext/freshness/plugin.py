@@ -1,0 +1,69 @@
+"""The plugins: which CKAN hook goes to which room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+from ckan.lib.plugins import DefaultDatasetForm
+
+from ckanext.harvest.interfaces import IHarvester
+
+from .harvesting import stages
+from .harvesting.fdp.source_type import FAIR_DATA_POINT
+from .logic import harvest_actions
+
+
+@tk.blanket.config_declarations
+class FreshnessPlugin(p.SingletonPlugin):
+    """What all source types share; owns the tables and the options."""
+
+    p.implements(p.IActions)
+
+    def get_actions(self) -> dict[str, Any]:
+        return harvest_actions.chained() if p.plugin_loaded("harvest") else {}
+
+
+class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
+    """The harvester of FAIR Data Points, source type ``fdp``."""
+
+    p.implements(p.IConfigurable)
+    p.implements(p.IDatasetForm)
+    p.implements(IHarvester)
+
+    def configure(self, config: Any) -> None:
+        for needed in ("freshness", "harvest"):
+            if not p.plugin_loaded(needed):
+                raise RuntimeError(
+                    f"fdp_harvester needs the plugin {needed}: add it to ckan.plugins"
+                )
+
+    def is_fallback(self) -> bool:
+        return False
+
+    def package_types(self) -> list[str]:
+        return ["catalog"]
+
+    def info(self) -> dict[str, str]:
+        return {
+            "name": FAIR_DATA_POINT.name,
+            "title": "FAIR Data Point",
+            "description": "Harvests the datasets of a FAIR Data Point, or of one catalog of it",
+            "form_config_interface": "Text",
+        }
+
+    def validate_config(self, config: str) -> str:
+        return FAIR_DATA_POINT.validate_config(config)
+
+    def get_original_url(self, harvest_object_id: str) -> str | None:
+        return stages.original_url(harvest_object_id)
+
+    def gather_stage(self, harvest_job: Any) -> list[str] | None:
+        return stages.gather(FAIR_DATA_POINT, harvest_job)
+
+    def fetch_stage(self, harvest_object: Any) -> bool:
+        return stages.fetch(harvest_object)
+
+    def import_stage(self, harvest_object: Any) -> bool | str:
+        return stages.import_(harvest_object)

@@ -1,0 +1,314 @@
+"""The rules of deletion and classification, as tables and as properties."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting.strategy import (
+    Containers,
+    Deletions,
+    Kind,
+    Known,
+    Outcome,
+    Seen,
+    catalog_of,
+    classify,
+    deletions,
+    guid_of,
+    must_ask,
+)
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+ROOT = "https://fdp.example.org"
+A, B = f"{ROOT}/catalog/a", f"{ROOT}/catalog/b"
+
+
+def dataset(name: object) -> str:
+    return f"{ROOT}/dataset/{name}"
+
+
+def known(name: object, catalog: str = A, **fields: object) -> Known:
+    url = dataset(name)
+    return Known(url, guid_of(url, catalog), catalog, "hash", **fields)  # type: ignore[arg-type]
+
+
+def seen(name: object, outcome: Outcome, *listed_in: str, **fields: object) -> Seen:
+    return Seen(dataset(name), outcome, listed_in, content_hash="hash", **fields)  # type: ignore[arg-type]
+
+
+def present(*names: object, catalog: str = A) -> list[Seen]:
+    return [seen(name, Outcome.PRESENT, catalog) for name in names]
+
+
+def decide(
+    current: list[Known], found: list[Seen], unreadable: tuple[str, ...] = (), **limits: object
+) -> Deletions:
+    containers = Containers(ROOT, {A, B}, {url: "answers 503" for url in unreadable})
+    return deletions(
+        current,
+        {one.url: one for one in found},
+        containers,
+        now=limits.pop("now", NOW),  # type: ignore[arg-type]
+        **limits,  # type: ignore[arg-type]
+    )
+
+
+def deleted(outcome: Deletions) -> set[str]:
+    return {verdict.known.url.rpartition("/")[2] for verdict in outcome.delete}
+
+
+def test_the_form_of_a_guid_is_a_promise():
+    host = "https://health-ri.sandbox.semlab-leiden.nl"
+    catalog = f"{host}/catalog/e3faf7ad-050c-475f-8ce4-da7e2faa5cd0"
+    record = f"{host}/dataset/d7129d28-b72a-437f-8db0-4f0258dd3c25"
+    assert guid_of(record, catalog) == (
+        "catalog=https://health-ri.sandbox.semlab-leiden.nl/catalog/"
+        "e3faf7ad-050c-475f-8ce4-da7e2faa5cd0;dataset=https://health-ri.sandbox.semlab-leiden.nl/"
+        "dataset/d7129d28-b72a-437f-8db0-4f0258dd3c25"
+    )
+    assert guid_of(catalog, None) == f"catalog={catalog}"
+
+
+@pytest.mark.parametrize(
+    ("guid", "content_hash", "current", "kind"),
+    [
+        ("g", "h", None, Kind.NEW),
+        ("g", "h", Known("u", "g", A, "h"), Kind.UNCHANGED),
+        ("g", "other", Known("u", "g", A, "h"), Kind.CHANGED),
+        ("g", "h", Known("u", "g", A, None), Kind.CHANGED),
+        ("g2", "h", Known("u", "g", A, "h"), Kind.MOVED),
+        ("g2", "other", Known("u", "g", A, "h"), Kind.MOVED),
+    ],
+)
+def test_classes(guid, content_hash, current, kind):
+    assert classify(guid, content_hash, current) is kind
+
+
+@pytest.mark.parametrize(
+    ("found", "current", "unreadable", "catalog"),
+    [
+        (seen(1, Outcome.PRESENT, A, B), None, (), A),
+        (seen(1, Outcome.PRESENT, B, A), None, (), A),
+        (seen(1, Outcome.PRESENT, A, part_of=B), None, (), B),
+        (seen(1, Outcome.PRESENT, A, part_of=f"{ROOT}/catalog/foreign"), None, (), A),
+        # The listing of a catalog that could not be read is no reason to move a record out of it.
+        (seen(1, Outcome.PRESENT, B), known(1, A), (A,), A),
+        (seen(1, Outcome.PRESENT, B), known(1, A), (), B),
+        (seen(1, Outcome.PRESENT, B, part_of=B), known(1, A), (A,), B),
+    ],
+)
+def test_a_records_catalog(found, current, unreadable, catalog):
+    containers = Containers(ROOT, {A, B}, dict.fromkeys(unreadable, "answers 503"))
+    assert catalog_of(found, current, containers) == catalog
+
+
+OTHERS = [known(name) for name in "opqrstu"]
+HERE = present(*"opqrstu")
+
+FATES = [
+    # what was seen of record 1 of catalog A, unreadable containers, whether it is deleted
+    ("read", seen(1, Outcome.PRESENT, A), (), False),
+    ("not listed", None, (), True),
+    ("not listed, another catalog failed, own URL not asked", None, (B,), False),
+    ("not listed, own URL answers", seen(1, Outcome.PRESENT), (B,), False),
+    ("not listed, own URL gone", seen(1, Outcome.GONE), (B,), True),
+    ("not listed, own URL fails", seen(1, Outcome.FAILED), (B,), False),
+    ("not listed, own URL forbidden", seen(1, Outcome.FORBIDDEN), (B,), False),
+    ("its catalog failed", None, (A,), False),
+    ("its catalog failed, own URL gone", seen(1, Outcome.GONE), (A,), False),
+    ("the root failed", None, (ROOT,), False),
+    ("the root failed, own URL gone", seen(1, Outcome.GONE), (ROOT,), False),
+    ("a page failed, not listed", None, (f"{A}/page/dataset?page=1",), False),
+    ("a page failed, own URL gone", seen(1, Outcome.GONE), (f"{A}/page/dataset?page=1",), True),
+    ("listed, gone", seen(1, Outcome.GONE, A), (), True),
+    ("listed, failed", seen(1, Outcome.FAILED, A), (), False),
+    ("listed, malformed", seen(1, Outcome.MALFORMED, A), (), False),
+    ("listed, forbidden for the first time", seen(1, Outcome.FORBIDDEN, A), (), False),
+    ("forbidden, pages leave it out", seen(1, Outcome.FORBIDDEN, A, left_out=True), (), True),
+]
+
+
+@pytest.mark.parametrize(
+    ("case", "found", "unreadable", "gone"), FATES, ids=[row[0] for row in FATES]
+)
+def test_an_error_is_never_an_absence(case, found, unreadable, gone):
+    outcome = decide([known(1), *OTHERS], [*HERE, *([found] if found else [])], unreadable)
+    assert deleted(outcome) == ({"1"} if gone else set())
+    assert outcome.brake is None
+    if found is None or found.outcome is not Outcome.PRESENT or not found.listed_in:
+        verdicts = [*outcome.delete, *outcome.keep]
+        assert [verdict.known.url for verdict in verdicts if verdict.known.url == dataset(1)]
+        assert all(verdict.reason for verdict in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("since", "gone"),
+    [
+        (None, False),
+        (NOW, False),
+        (NOW - timedelta(hours=23, minutes=59, seconds=59), False),
+        (NOW - timedelta(hours=24), True),
+        (NOW - timedelta(days=30), True),
+    ],
+)
+def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
+    current = [known(1, forbidden_since=since), *OTHERS]
+    outcome = decide(current, [*HERE, seen(1, Outcome.FORBIDDEN, A)])
+    assert deleted(outcome) == ({"1"} if gone else set())
+    if not gone:
+        assert outcome.keep[0].forbidden_since == (since or NOW)
+
+
+@pytest.mark.parametrize(
+    ("forbidden", "readable", "wall"),
+    [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
+)
+def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
+    current = [known(number) for number in range(forbidden + readable)]
+    found = [
+        seen(number, Outcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
+    ] + present(*range(forbidden, forbidden + readable))
+    outcome = decide(current, found, min_records=100)
+    assert len(outcome.delete) == (0 if wall else forbidden)
+
+
+def test_drafts_that_never_were_ours_say_nothing_of_a_wall():
+    drafts = [seen(f"draft{number}", Outcome.FORBIDDEN, A, left_out=True) for number in range(9)]
+    current = [known(1), known(2)]
+    found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(2), *drafts]
+    assert deleted(decide(current, found)) == {"1"}
+
+
+def test_new_readable_records_count_against_a_wall():
+    found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(*range(10, 15))]
+    assert deleted(decide([known(1)], found)) == {"1"}
+
+
+BRAKES = [
+    # current, of these still listed, fraction, min_records, released, deleted, held
+    (12, 1, 0.5, 10, 0, 0, 11),
+    (12, 6, 0.5, 10, 0, 6, 0),
+    (12, 5, 0.5, 10, 0, 0, 7),
+    (12, 0, 1.0, 10, 0, 0, 12),
+    (1, 0, 0.5, 10, 0, 0, 1),
+    (9, 1, 0.5, 10, 0, 8, 0),
+    (10, 1, 0.5, 10, 0, 0, 9),
+    (2, 1, 0.5, 1, 0, 1, 0),
+    (3, 1, 0.5, 1, 0, 0, 2),
+    (12, 1, 0.5, 10, 11, 11, 0),
+    (12, 1, 0.5, 10, 5, 11, 0),
+    (12, 1, 0.5, 10, 4, 4, 7),
+    (12, 11, 0.0, 10, 0, 0, 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("current", "listed", "fraction", "minimum", "released", "gone", "held"), BRAKES
+)
+def test_the_brake(current, listed, fraction, minimum, released, gone, held):
+    records = [known(number) for number in range(current)]
+    outcome = decide(
+        records,
+        present(*range(listed)),
+        max_delete_fraction=fraction,
+        min_records=minimum,
+        released=[one.guid for one in records[listed : listed + released]],
+    )
+    assert len(outcome.delete) == gone
+    assert len(outcome.brake.held if outcome.brake else ()) == held
+    if outcome.brake:
+        assert str(current) in outcome.brake.reason
+
+
+def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed():
+    catalog = Seen(A, Outcome.PRESENT, (ROOT,), content_hash="hash", is_catalog=True)
+    outcome = decide([known(1), known(2)], [catalog])
+    assert not outcome.delete
+    assert outcome.brake
+
+
+def test_who_is_asked_for_himself():
+    readable = Containers(ROOT, {A, B})
+    assert not must_ask(known(1), set(), readable)
+    broken = Containers(ROOT, {A, B}, {B: "answers 503"})
+    assert must_ask(known(1, A), set(), broken)
+    assert not must_ask(known(1, A), {dataset(1)}, broken)
+    assert not must_ask(known(1, B), set(), broken)
+    assert not must_ask(known(1, A), set(), Containers(ROOT, {A}, {ROOT: "answers 503"}))
+
+
+NAMES = st.integers(0, 11)
+LISTINGS = st.dictionaries(NAMES, st.tuples(st.sampled_from([A, B]), st.sampled_from("xyz")))
+UNREADABLE = st.sets(st.sampled_from([ROOT, A, B, f"{A}/page/dataset?page=1"]))
+
+
+def apply(before: dict, now: dict, unreadable: set) -> tuple[dict, Deletions]:
+    """What is current after a job that found ``now`` behind the containers that could be read."""
+    containers = Containers(ROOT, {A, B}, dict.fromkeys(sorted(unreadable), "answers 503"))
+    current = {
+        dataset(name): Known(dataset(name), guid_of(dataset(name), catalog), catalog, content)
+        for name, (catalog, content) in before.items()
+    }
+    found = {}
+    if ROOT not in unreadable:
+        found = {
+            dataset(name): Seen(
+                dataset(name), Outcome.PRESENT, (catalog,), part_of=catalog, content_hash=content
+            )
+            for name, (catalog, content) in now.items()
+            if catalog not in unreadable
+        }
+    listed = set(found)
+    for record in current.values():
+        if must_ask(record, listed, containers):
+            alive = record.url in {dataset(name) for name in now}
+            found[record.url] = Seen(record.url, Outcome.PRESENT if alive else Outcome.GONE)
+    ending = deletions(
+        current.values(), found, containers, now=NOW, max_delete_fraction=1, min_records=1
+    )
+    after = dict(current)
+    for url in listed:
+        catalog = catalog_of(found[url], current.get(url), containers)
+        after[url] = Known(url, guid_of(url, catalog), catalog, found[url].content_hash)
+    for verdict in ending.delete:
+        del after[verdict.known.url]
+    return after, ending
+
+
+def back(current: dict[str, Known]) -> dict:
+    return {
+        int(url.rpartition("/")[2]): (one.catalog_url, one.content_hash)
+        for url, one in current.items()
+    }
+
+
+@given(LISTINGS, LISTINGS, UNREADABLE)
+def test_nothing_goes_that_was_not_seen_to_be_gone(before, now, unreadable):
+    after, _ending = apply(before, now, unreadable)
+    for name in before:
+        if name in now:
+            assert dataset(name) in after
+        elif dataset(name) not in after:
+            assert ROOT not in unreadable
+            assert before[name][0] not in unreadable
+
+
+@given(LISTINGS, LISTINGS)
+def test_all_read_gives_exactly_the_new_listing(before, now):
+    after, ending = apply(before, now, set())
+    if ending.brake is None:
+        assert back(after) == now
+    else:
+        assert not now
+        assert back(after) == before
+
+
+@given(LISTINGS, LISTINGS, UNREADABLE)
+def test_twice_is_the_same_as_once(before, now, unreadable):
+    once, _ = apply(before, now, unreadable)
+    twice, _ = apply(back(once), now, unreadable)
+    assert twice == once
