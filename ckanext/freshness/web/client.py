@@ -1,0 +1,317 @@
+"""The one HTTP client: asks, follows, waits, tries again, and never believes what it is told.
+
+Any HTTP status is an answer (:class:`Answer`); no answer is a :class:`FetchError`. Redirects are
+followed by hand, because each hop is another visit: its URL is checked, its host must be allowed,
+its address is judged and its host's limits hold. Times are counted per attempt and without the
+waiting in our own queues. Bodies are read in pieces, and both what comes over the wire and what it
+decompresses to are bounded, whatever the headers claim.
+
+A connection that breaks before anything was answered is tried again once at once by aiohttp
+(RFC 9112, section 9.3.1: kept-alive connections end like that); it counts as the same attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import sys
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import Any, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from .errors import FetchError, Reason
+from .exchange import Answer, Body, Choose, Hop, Limits, Request, Sink
+from .faults import NETWORK_FAULTS, Fault, fault_of
+from .guard import Guard, InsideAddress
+from .headers import can_be_sent, parse_http_date, parse_retry_after
+from .hosts import Host, Hosts
+from .names import GuardedResolver, NameFault, Names
+from .urls import Target, display_url, normal_host
+from .visit import Visit, backoff, drain, pause_after, take_body
+
+__all__ = [
+    "Answer",
+    "Body",
+    "Choose",
+    "Client",
+    "FetchError",
+    "Hop",
+    "Limits",
+    "Reason",
+    "Request",
+    "Settings",
+    "Sink",
+    "run",
+]
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_FOR_GOOD = frozenset({501, 505})
+"""Errors of a server that the next attempt would meet too."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a client is set to once.
+
+    :ivar user_agent: names the site and where to complain
+    :ivar proxy: URL of the proxy for all visits; user and password in it are never shown
+    :ivar proxy_resolves: behind a proxy, let it visit names that cannot be looked up here, which
+        therefore nobody has judged
+    :ivar ca_bundle: file of certificate authorities to be trusted beside the system's
+    :ivar insecure_hosts: hosts whose certificates are not verified; answers say so
+    """
+
+    user_agent: str
+    limits: Limits = field(default_factory=Limits)
+    guard: Guard = field(default_factory=Guard)
+    proxy: str | None = None
+    proxy_resolves: bool = False
+    ca_bundle: Path | None = None
+    insecure_hosts: frozenset[str] = frozenset()
+
+
+class Client:
+    """Asks URLs. To be used as ``async with Client(settings, hosts) as client``.
+
+    :param hosts: limits and statistics of hosts; may be shared by several clients of one event loop
+    :param names: where names are looked up
+    :raises ValueError: a setting is not usable; the message says which
+    """
+
+    def __init__(self, settings: Settings, hosts: Hosts, names: Names | None = None) -> None:
+        if not can_be_sent(settings.user_agent):
+            raise ValueError("the user agent has characters that no header may have")
+        self.settings = settings
+        self.hosts = hosts
+        self._names = names or Names()
+        self._proxy = _proxy_url(settings.proxy)
+        self._insecure = frozenset(
+            normal_host(name).rstrip(".") for name in settings.insecure_hosts
+        )
+        self._timeout = _timeout(settings.limits, settings.limits.total)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Client:
+        settings = self.settings
+        verify: ssl.SSLContext | bool = True
+        if settings.ca_bundle is not None:
+            verify = await asyncio.to_thread(_trusting, settings.ca_bundle)
+        connector = aiohttp.TCPConnector(
+            ssl=verify,
+            resolver=GuardedResolver(self._names, settings.guard),
+            use_dns_cache=False,
+            # Behind a proxy only the proxy is connected to, and that stands inside.
+            socket_factory=None if self._proxy else settings.guard.socket,
+            # Hosts bound the connections: waiting for one must not count as the URL's time.
+            limit=0,
+            enable_cleanup_closed=_NEEDS_CLEANUP,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": settings.user_agent},
+            max_line_size=settings.limits.max_header_bytes,
+            max_field_size=settings.limits.max_header_bytes,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def fetch(self, request: Request, choose: Choose | None = None) -> Answer:
+        """Ask for ``request.url`` until there is an answer or no attempt is left.
+
+        :param choose: what to do with the body; without it the body is collected
+        :raises FetchError: there is no answer
+        """
+        visit = Visit(request, request.limits or self.settings.limits, choose)
+        try:
+            visit.begin()
+            while True:
+                visit.attempts += 1
+                try:
+                    answer = await self._attempt(visit)
+                    if answer is not None:
+                        return answer
+                except Fault as fault:
+                    if visit.host is not None:
+                        visit.host.statistics.errors[fault.reason] += 1
+                    visit.pause = pause_after(visit) if fault.reason.retriable else None
+                    if visit.pause is None:
+                        raise
+                assert visit.pause is not None
+                await asyncio.sleep(visit.pause)
+        except Fault as fault:
+            raise visit.error(fault) from fault.__cause__
+
+    async def _attempt(self, visit: Visit) -> Answer | None:
+        """One attempt with all its redirects; None if another is due after ``visit.pause``."""
+        visit.restart()
+        target = visit.target
+        while True:
+            before = monotonic()
+            await self._admit(visit, target)
+            host = visit.host = self.hosts.of(target.host)
+            async with host:
+                began = monotonic()
+                visit.waited += began - before
+                if closed := host.closed_for:
+                    words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
+                    raise Fault(Reason.HOST_DEFERRED, words, closed)
+                try:
+                    found = await self._ask(visit, target, host)
+                finally:
+                    seconds = monotonic() - began
+                    visit.seconds += seconds
+                    host.statistics.seconds += seconds
+            if not isinstance(found, Target):
+                if found is not None:
+                    found.seconds = visit.seconds
+                return found
+            target = found
+
+    async def _admit(self, visit: Visit, target: Target) -> None:
+        """Whether ``target`` may be visited, as far as that can be known before a connection."""
+        allowed = visit.request.host_allowed
+        if allowed is not None and not allowed(target.host):
+            words = "was not visited: its host is not among those that may be"
+            raise Fault(Reason.HOST_NOT_ALLOWED, words)
+        try:
+            if not target.is_address:
+                # Looked up now, so that neither the host's place nor the attempt's time is used up
+                # by it; the connector then finds it known.
+                addresses = await self._names.addresses(target.host)
+            elif self._proxy:
+                addresses = [target.host]
+            if self._proxy:
+                self.settings.guard.admitted(addresses)
+        except NameFault as error:
+            if not (self._proxy and self.settings.proxy_resolves):
+                raise fault_of(error, visit.circumstances(answered=False)) from error
+        except InsideAddress as error:
+            raise fault_of(error, visit.circumstances(answered=False)) from error
+
+    async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | None:
+        """One request; a Target is where it redirects to, None that another attempt is due."""
+        assert self._session is not None, "the client is used outside of its async with"
+        statistics = host.statistics
+        statistics.requests += 1
+        insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
+        visit.insecure = visit.insecure or insecure
+        try:
+            response = await self._session.request(
+                visit.request.method,
+                URL(target.url, encoded=True),
+                headers=visit.headers(target),
+                allow_redirects=False,
+                proxy=self._proxy,
+                ssl=not insecure,
+                timeout=self._remaining(visit),
+            )
+        except NETWORK_FAULTS as error:
+            raise fault_of(error, visit.circumstances(answered=False)) from error
+        try:
+            status = response.status
+            statistics.statuses[status] += 1
+            statistics.last_status = status
+            if visit.request.last and response.connection and response.connection.protocol:
+                # A server need not obey "Connection: close".
+                response.connection.protocol.force_close()
+            if status < 200:
+                raise Fault(Reason.MALFORMED, f"answered {status}, which ends nothing")
+            if status in _REDIRECTS and (location := response.headers.get("Location")):
+                await drain(response)
+                return visit.redirected(target, status, location)
+            if status >= 400 and self._again(visit, host, response):
+                await drain(response)
+                return None
+            answer = visit.answer(target, response)
+            await take_body(visit, answer, response)
+            statistics.received += answer.on_wire
+            return answer
+        finally:
+            if not response.closed:
+                response.close()
+
+    def _remaining(self, visit: Visit) -> aiohttp.ClientTimeout:
+        if not visit.seconds and visit.limits is self.settings.limits:
+            return self._timeout
+        left = visit.limits.total - visit.seconds
+        if left <= 0:
+            raise fault_of(asyncio.TimeoutError(), visit.circumstances(answered=False))
+        return _timeout(visit.limits, left)
+
+    def _again(self, visit: Visit, host: Host, response: aiohttp.ClientResponse) -> bool:
+        """Whether this status deserves another attempt; the host gets the pause it asks for."""
+        status = response.status
+        if status not in (408, 429) and (not 500 <= status < 600 or status in _FOR_GOOD):
+            return False
+        # By the server's own clock, where it tells it: ours may differ.
+        now = parse_http_date(response.headers.get("Date", "")) or datetime.now(timezone.utc)
+        wait = parse_retry_after(response.headers.get("Retry-After"), now)
+        if wait is not None and wait > visit.limits.retry_after_max:
+            host.close(wait)
+            return False
+        if wait is not None or status == 429:
+            host.defer(backoff(visit) if wait is None else wait)
+        visit.pause = pause_after(visit, wait)
+        return visit.pause is not None
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """``asyncio.run``, on uvloop where that is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(main)
+    return uvloop.run(main)
+
+
+# Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and
+# aiohttp warns when it is asked to do so there.
+_NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
+
+
+def _timeout(limits: Limits, total: float) -> aiohttp.ClientTimeout:
+    # "connect" and not "sock_connect", which would begin anew for each address of a name.
+    return aiohttp.ClientTimeout(total=total, connect=limits.connect, sock_read=limits.read)
+
+
+def _trusting(bundle: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        context.load_verify_locations(cafile=bundle)
+    except OSError as error:  # ssl.SSLError is one
+        raise ValueError(
+            f"the CA bundle {bundle} cannot be read ({error.strerror or error}): it must be a file"
+            " of PEM certificates"
+        ) from error
+    return context
+
+
+def _proxy_url(proxy: str | None) -> URL | None:
+    if proxy is None:
+        return None
+    try:
+        url = URL(proxy)
+    except ValueError:
+        url = URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"the proxy {display_url(proxy)} is not an http:// or https:// URL")
+    return url

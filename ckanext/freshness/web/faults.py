@@ -1,0 +1,177 @@
+"""What aiohttp's exceptions mean: a table from exception to reason and words."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import aiohttp
+from aiohttp import http_exceptions
+
+from .errors import Reason
+from .guard import InsideAddress
+from .names import NameFault
+
+if TYPE_CHECKING:
+    from .client import Limits
+
+
+class Fault(Exception):
+    """A reason with words, on its way to becoming a FetchError."""
+
+    def __init__(self, reason: Reason, words: str, retry_after: float | None = None) -> None:
+        super().__init__(reason, words)
+        self.reason = reason
+        self.words = words
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """Where an attempt was when it failed."""
+
+    limits: Limits
+    answered: bool
+    """Whether status and headers had come."""
+
+
+NETWORK_FAULTS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+"""What :func:`fault_of` can explain. Everything else is a mistake of ours and is not caught."""
+
+_ERRNO: dict[int, tuple[Reason, str]] = {
+    errno.ECONNREFUSED: (Reason.CONNECTION_REFUSED, "refused the connection"),
+    errno.ECONNRESET: (Reason.CONNECTION_RESET, "broke the connection off"),
+    errno.ECONNABORTED: (Reason.CONNECTION_RESET, "broke the connection off"),
+    errno.EPIPE: (Reason.CONNECTION_RESET, "broke the connection off"),
+    errno.ETIMEDOUT: (Reason.CONNECT_TIMEOUT, "did not accept a connection in time"),
+    errno.ENETUNREACH: (Reason.UNREACHABLE, "cannot be reached: there is no way to its network"),
+    errno.EHOSTUNREACH: (Reason.UNREACHABLE, "cannot be reached: there is no way to its host"),
+    errno.EADDRNOTAVAIL: (Reason.UNREACHABLE, "cannot be reached from this machine's addresses"),
+    errno.EMFILE: (Reason.OUT_OF_SOCKETS, "was not visited: this process has too many open files"),
+    errno.ENFILE: (Reason.OUT_OF_SOCKETS, "was not visited: this machine has too many open files"),
+}
+
+# The codes of OpenSSL's X509_verify_cert_error_string.
+_CERTIFICATE: dict[int, tuple[Reason, str]] = {
+    9: (Reason.TLS_EXPIRED, "has a TLS certificate that is not valid yet"),
+    10: (Reason.TLS_EXPIRED, "has a TLS certificate that has expired"),
+    18: (Reason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
+    62: (Reason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
+    64: (Reason.TLS_WRONG_NAME, "has a TLS certificate for another address"),
+}
+
+
+def fault_of(error: BaseException, at: Circumstances) -> Fault:
+    """What a failed attempt means; ``error`` is one of :data:`NETWORK_FAULTS`."""
+    for kind, explain in _EXPLANATIONS:
+        if isinstance(error, kind):
+            return explain(error, at)
+    return Fault(Reason.MALFORMED, f"gave no usable answer: {_brief(error)}")
+
+
+def _connect_timeout(_: BaseException, at: Circumstances) -> Fault:
+    words = f"did not accept a connection within {at.limits.connect:g} s (connect timeout)"
+    return Fault(Reason.CONNECT_TIMEOUT, words)
+
+
+def _read_timeout(_: BaseException, at: Circumstances) -> Fault:
+    did = "sent nothing more for" if at.answered else "did not answer within"
+    return Fault(Reason.READ_TIMEOUT, f"{did} {at.limits.read:g} s (read timeout)")
+
+
+def _total_timeout(error: BaseException, at: Circumstances) -> Fault:
+    if getattr(error, "errno", None):
+        # Python 3.11 made asyncio's timeout one with the system's own ETIMEDOUT.
+        return _os_error(error, at)
+    words = f"was not finished within {at.limits.total:g} s (total timeout)"
+    return Fault(Reason.TOTAL_TIMEOUT, words)
+
+
+def _proxy(error: BaseException, _: Circumstances) -> Fault:
+    status = getattr(error, "status", None)
+    what = f"it answered {status}" if status else "it cannot be reached"
+    return Fault(Reason.PROXY, f"could not be asked through the proxy: {what}")
+
+
+def _certificate(error: BaseException, _: Circumstances) -> Fault:
+    problem = getattr(error, "certificate_error", error)
+    if isinstance(problem, ssl.SSLCertVerificationError):
+        if problem.verify_code in _CERTIFICATE:
+            return Fault(*_CERTIFICATE[problem.verify_code])
+        why = problem.verify_message
+    else:
+        why = _brief(problem)
+    return Fault(Reason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
+
+
+def _tls(error: BaseException, _: Circumstances) -> Fault:
+    problem = getattr(error, "os_error", error)
+    why = getattr(problem, "reason", None) or _brief(problem)
+    why = str(why).replace("_", " ").lower()
+    return Fault(Reason.TLS_FAILED, f"could not be spoken to over TLS: {why}")
+
+
+def _os_error(error: BaseException, _: Circumstances) -> Fault:
+    cause = getattr(error, "os_error", error)
+    if isinstance(cause, InsideAddress):
+        words = f"was not visited: {cause.strerror}, inside of a network"
+        return Fault(Reason.INSIDE_ADDRESS, words)
+    if isinstance(cause, NameFault):
+        return Fault(cause.reason, cause.words)
+    known = _ERRNO.get(getattr(cause, "errno", None) or 0)
+    if known is not None:
+        return Fault(*known)
+    return Fault(Reason.CONNECTION_RESET, f"could not be connected to: {_brief(cause)}")
+
+
+def _disconnected(_: BaseException, at: Circumstances) -> Fault:
+    words = "broke the connection off" if at.answered else "closed the connection without an answer"
+    return Fault(Reason.CONNECTION_RESET, words)
+
+
+def _payload(error: BaseException, _: Circumstances) -> Fault:
+    cause = error.__cause__
+    if isinstance(cause, http_exceptions.ContentEncodingError):
+        words = f"sent a body that cannot be decompressed: {_brief(cause)}"
+        return Fault(Reason.MALFORMED, words)
+    if isinstance(cause, http_exceptions.TransferEncodingError) and "Not enough" not in str(cause):
+        return Fault(Reason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
+    return Fault(Reason.TRUNCATED, "ended before the body was complete")
+
+
+def _malformed(error: BaseException, at: Circumstances) -> Fault:
+    if isinstance(error.__cause__, http_exceptions.LineTooLong):
+        words = f"sent headers longer than {at.limits.max_header_bytes} bytes"
+    else:
+        words = f"did not answer in HTTP: {_brief(error)}"
+    return Fault(Reason.MALFORMED, words)
+
+
+# The first that fits counts, so the narrower stand first.
+_EXPLANATIONS: tuple[
+    tuple[type[BaseException], Callable[[BaseException, Circumstances], Fault]], ...
+] = (
+    (aiohttp.ConnectionTimeoutError, _connect_timeout),
+    (aiohttp.SocketTimeoutError, _read_timeout),
+    (aiohttp.ClientProxyConnectionError, _proxy),
+    (aiohttp.ClientHttpProxyError, _proxy),
+    (aiohttp.ClientConnectorCertificateError, _certificate),
+    (aiohttp.ClientConnectorSSLError, _tls),
+    (ssl.SSLError, _tls),
+    (aiohttp.ClientPayloadError, _payload),
+    (aiohttp.ServerDisconnectedError, _disconnected),
+    (aiohttp.ClientResponseError, _malformed),
+    (asyncio.TimeoutError, _total_timeout),
+    (OSError, _os_error),
+)
+
+
+def _brief(error: BaseException) -> str:
+    """The first line of what an exception says, or its name; what a server sent is in there."""
+    text = str(getattr(error, "message", "") or getattr(error, "strerror", "") or error)
+    line = text.strip().partition("\n")[0][:120].rstrip(" :")
+    return line.encode("ascii", "backslashreplace").decode() or type(error).__name__

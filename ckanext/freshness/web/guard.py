@@ -1,0 +1,184 @@
+"""Which addresses may be connected to: none of the inside of a network.
+
+URLs come from strangers (harvested catalogues, uploaded metadata), the visitor stands inside of the
+site's network: whoever may choose the URL could make it ask the cloud's metadata service, a
+database or a neighbour (server-side request forgery, CWE-918). The simple way, looking at the URL,
+or resolving its host before the visit and refusing inside addresses, fails:
+
+* the name may resolve differently when the connection is made (DNS rebinding);
+* an allowed URL may redirect to one that is not;
+* an address in the URL needs no resolving, so that a check in the resolver never sees it, and it
+  can be written in many ways (``2130706433``, ``0177.0.0.1``, ``[::ffff:127.0.0.1]``);
+* IPv6 has forms that carry an IPv4 address to which a gateway connects (NAT64, 6to4, Teredo).
+
+So the address is judged where the socket is made, by :meth:`Guard.socket`, which aiohttp calls for
+each connection with the very address that it is going to connect to. Besides,
+:meth:`Guard.admitted` takes the refused ones out of what a name resolves to: a clear word early,
+and the only thing that can be judged behind a proxy, which makes the connections itself.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+from .urls import display_url
+
+__all__ = ["Guard", "InsideAddress", "Refusal", "display_url"]
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
+AddrInfo = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
+"""One entry of what socket.getaddrinfo returns: family, type, protocol, name, address."""
+
+
+class Refusal(Enum):
+    """Why an address is not connected to. The value is for people."""
+
+    UNSPECIFIED = "an unspecified address"
+    LOOPBACK = "this machine"
+    PRIVATE = "a private network"
+    LINK_LOCAL = "the local link"
+    CGNAT = "a carrier's inside network"
+    METADATA = "a cloud's metadata service"
+    MULTICAST = "a multicast address"
+    RESERVED = "a reserved address"
+
+
+class InsideAddress(OSError):
+    """A connection that the guard refused. An OSError, because aiohttp wraps those only."""
+
+    def __init__(self, address: str, refusal: Refusal) -> None:
+        super().__init__(None, f"{address} is {refusal.value}")
+        self.address = address
+        self.refusal = refusal
+
+
+# The IANA registries of special-purpose addresses (RFC 6890 and what followed), and the addresses
+# at which clouds tell secrets to their machines. The first match counts: the narrower stand first.
+# A table of our own, because what ipaddress calls private differs between Python 3.10 and 3.13.
+_SPECIAL: tuple[tuple[str, Refusal], ...] = (
+    ("169.254.169.254/32", Refusal.METADATA),  # AWS, Azure, Google, OpenStack and others
+    ("169.254.170.2/32", Refusal.METADATA),  # AWS, containers
+    ("169.254.170.23/32", Refusal.METADATA),  # AWS, Kubernetes
+    ("100.100.100.200/32", Refusal.METADATA),  # Alibaba
+    ("168.63.129.16/32", Refusal.METADATA),  # Azure: a public address, inside only
+    ("192.0.0.192/32", Refusal.METADATA),  # Oracle
+    ("0.0.0.0/8", Refusal.UNSPECIFIED),
+    ("10.0.0.0/8", Refusal.PRIVATE),
+    ("100.64.0.0/10", Refusal.CGNAT),
+    ("127.0.0.0/8", Refusal.LOOPBACK),
+    ("169.254.0.0/16", Refusal.LINK_LOCAL),
+    ("172.16.0.0/12", Refusal.PRIVATE),
+    ("192.0.0.0/24", Refusal.RESERVED),
+    ("192.0.2.0/24", Refusal.RESERVED),
+    ("192.88.99.0/24", Refusal.RESERVED),
+    ("192.168.0.0/16", Refusal.PRIVATE),
+    ("198.18.0.0/15", Refusal.RESERVED),
+    ("198.51.100.0/24", Refusal.RESERVED),
+    ("203.0.113.0/24", Refusal.RESERVED),
+    ("224.0.0.0/4", Refusal.MULTICAST),
+    ("240.0.0.0/4", Refusal.RESERVED),
+    ("fd00:ec2::254/128", Refusal.METADATA),  # AWS
+    ("fd00:ec2::23/128", Refusal.METADATA),  # AWS, Kubernetes
+    ("fd20:ce::254/128", Refusal.METADATA),  # Google
+    ("::/128", Refusal.UNSPECIFIED),
+    ("::1/128", Refusal.LOOPBACK),
+    (
+        "64:ff9b:1::/48",
+        Refusal.PRIVATE,
+    ),  # NAT64 of a network's own (RFC 8215): it may lead anywhere
+    ("2001:2::/48", Refusal.RESERVED),
+    ("2001:10::/28", Refusal.RESERVED),
+    ("2001:20::/28", Refusal.RESERVED),
+    ("2001:db8::/32", Refusal.RESERVED),
+    ("3fff::/20", Refusal.RESERVED),
+    ("fc00::/7", Refusal.PRIVATE),
+    ("fe80::/10", Refusal.LINK_LOCAL),
+    ("fec0::/10", Refusal.PRIVATE),
+    ("ff00::/8", Refusal.MULTICAST),
+)
+
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
+"""What is given out for the open Internet; all the rest of IPv6 is not."""
+
+_MAPPED_OR_TRANSLATED = (
+    IPv6Network("::ffff:0:0/96"),  # IPv4-mapped
+    IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
+    IPv6Network("::/96"),  # IPv4-compatible
+)
+"""Prefixes whose addresses carry an IPv4 address in their last 32 bits."""
+
+
+class Guard:
+    """Judges addresses.
+
+    :param allow: networks of the inside that the site's administrator lets be visited, such as
+        ``("127.0.0.0/8",)`` for a demo on one machine
+    :raises ValueError: a network of ``allow`` is malformed
+    """
+
+    __slots__ = ("_allow", "_special")
+
+    def __init__(self, allow: Iterable[str | Network] = ()) -> None:
+        self._allow = tuple(ip_network(network) for network in allow)
+        self._special = tuple((ip_network(network), refusal) for network, refusal in _SPECIAL)
+
+    def judge(self, address: str | Address) -> Refusal | None:
+        """Why ``address`` must not be connected to, or None if it may be.
+
+        :raises ValueError: ``address`` is none
+        """
+        if isinstance(address, str):
+            address = ip_address(address.partition("%")[0])
+        if any(address in network for network in self._allow):
+            return None
+        if isinstance(address, IPv6Address) and (carried := _carried(address)):
+            refusals = (self.judge(inner) for inner in carried)
+            return next((refusal for refusal in refusals if refusal), None)
+        for network, refusal in self._special:
+            if address in network:
+                return refusal
+        if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
+            return Refusal.RESERVED
+        return None
+
+    def admitted(self, addresses: Iterable[str]) -> list[str]:
+        """Those of ``addresses`` that may be connected to.
+
+        :raises InsideAddress: none may
+        """
+        refused: InsideAddress | None = None
+        admitted = []
+        for address in addresses:
+            if (refusal := self.judge(address)) is None:
+                admitted.append(address)
+            else:
+                refused = refused or InsideAddress(address, refusal)
+        if refused is not None and not admitted:
+            raise refused
+        return admitted
+
+    def socket(self, info: AddrInfo) -> socket.socket:
+        """A socket for one connection to ``info``; the ``socket_factory`` of aiohttp's connector.
+
+        :raises InsideAddress: the address must not be connected to
+        """
+        family, kind, protocol, _, where = info
+        if (refusal := self.judge(where[0])) is not None:
+            raise InsideAddress(where[0], refusal)
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+
+def _carried(address: IPv6Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses that a gateway or the system itself reads out of ``address``."""
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if address.teredo is not None:
+        return address.teredo
+    # :: and ::1 are no IPv4-compatible addresses, but themselves.
+    if int(address) > 1 and any(address in network for network in _MAPPED_OR_TRANSLATED):
+        return (IPv4Address(int(address) & 0xFFFFFFFF),)
+    return ()

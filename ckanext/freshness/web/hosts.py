@@ -1,0 +1,195 @@
+"""Politeness: one object per host owns its connections, its rate, its pauses and its statistics.
+
+A host is what a URL names, without scheme and port: politeness is due to a machine, and the ports
+of one name lead to one machine. (Several names may lead there too; that cannot be known without
+guessing about shared addresses.) First visits, redirects, confirmations and copies go through the
+same object. Waiting here is our own affair: it counts into no timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from .errors import Reason
+from .urls import normal_host
+
+
+@dataclass(frozen=True, slots=True)
+class HostPolicy:
+    """How often a host may be asked.
+
+    :ivar connections: requests at the same time
+    :ivar per_second: requests a second, evenly spaced; ``math.inf`` for no limit
+    :ivar robots: whether robots.txt is asked for and obeyed (RFC 9309)
+    :raises ValueError: a limit that would never let anything pass
+    """
+
+    connections: int = 2
+    per_second: float = 4.0
+    robots: bool = False
+
+    def __post_init__(self) -> None:
+        if self.connections < 1:
+            raise ValueError(f"connections must be at least 1, not {self.connections}")
+        if not self.per_second > 0:
+            raise ValueError(f"per_second must be above 0, not {self.per_second}")
+
+
+CHECK = HostPolicy()
+"""For hosts that did not ask to be visited."""
+
+CRAWL = HostPolicy(connections=8, per_second=50.0)
+"""For a source that somebody registered to be harvested."""
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What one run did to a host, redirects and failed attempts included.
+
+    :ivar received: bytes of bodies, as they came over the wire
+    :ivar seconds: summed time of requests, without waiting in our queues
+    :ivar statuses: how often each HTTP status came
+    """
+
+    requests: int = 0
+    received: int = 0
+    seconds: float = 0.0
+    statuses: Counter[int] = field(default_factory=Counter)
+    errors: Counter[Reason] = field(default_factory=Counter)
+    last_status: int | None = None
+
+    @property
+    def not_modified(self) -> int:
+        """Answers that said: as you have it."""
+        return self.statuses[304]
+
+
+class Host:
+    """One host. ``async with host:`` is one request to it, once it may be made.
+
+    Requests start in the order in which they came, at most ``policy.connections`` at a time and
+    ``1 / policy.per_second`` apart.
+    """
+
+    __slots__ = (
+        "_active",
+        "_closed_until",
+        "_interval",
+        "_next_at",
+        "_paused_until",
+        "_waiting",
+        "name",
+        "policy",
+        "robots",
+        "statistics",
+    )
+
+    def __init__(self, name: str, policy: HostPolicy) -> None:
+        self.name = name
+        self.policy = policy
+        self.statistics = Statistics()
+        self.robots: dict[tuple[str, str, int], asyncio.Future[object]] = {}
+        self._interval = 1.0 / policy.per_second
+        self._active = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._next_at = 0.0
+        self._paused_until = 0.0
+        self._closed_until = 0.0
+
+    def defer(self, seconds: float) -> None:
+        """Start no request for ``seconds`` from now; those that wait, and come, wait on."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    def close(self, seconds: float) -> None:
+        """The host wants to be left alone for longer than anybody will wait."""
+        self._closed_until = max(self._closed_until, time.monotonic() + seconds)
+
+    @property
+    def closed_for(self) -> float:
+        """Seconds for which the host still wants to be left alone; 0 if it may be asked."""
+        if not self._closed_until:
+            return 0.0
+        return max(0.0, self._closed_until - time.monotonic())
+
+    async def __aenter__(self) -> Host:
+        if self._active < self.policy.connections and not self._waiting:
+            self._active += 1
+        else:
+            await self._turn()
+        try:
+            await self._pace()
+        except BaseException:
+            self._leave()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._leave()
+
+    async def _turn(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                # It was given in the moment of the cancellation: it goes to the next.
+                self._leave()
+            raise
+
+    def _leave(self) -> None:
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._active -= 1
+
+    async def _pace(self) -> None:
+        while True:
+            now = time.monotonic()
+            start = max(now, self._next_at, self._paused_until)
+            self._next_at = start + self._interval
+            if start > now:
+                await asyncio.sleep(start - now)
+                if self._paused_until > time.monotonic():
+                    # Somebody was told to wait while we slept: that holds for us too.
+                    continue
+            return
+
+
+class Hosts:
+    """All hosts of a run.
+
+    :param default: the policy of hosts that ``policies`` does not name
+    :param policies: by host name, in any spelling
+    :raises FetchError: a name in ``policies`` is none
+    """
+
+    def __init__(
+        self, default: HostPolicy = CHECK, policies: Mapping[str, HostPolicy] | None = None
+    ) -> None:
+        self._default = default
+        self._policies = {_key(normal_host(n)): p for n, p in (policies or {}).items()}
+        self._hosts: dict[str, Host] = {}
+
+    def of(self, name: str) -> Host:
+        """The host of that (normalised) name."""
+        host = self._hosts.get(name)
+        if host is None:
+            key = _key(name)
+            host = self._hosts.get(key)
+            if host is None:
+                host = self._hosts[key] = Host(key, self._policies.get(key, self._default))
+        return host
+
+    def __iter__(self) -> Iterator[Host]:
+        return iter(self._hosts.values())
+
+
+def _key(name: str) -> str:
+    return name.rstrip(".")

@@ -1,0 +1,252 @@
+"""What a URL is, before anything is connected to: parsing, normalising, and showing it.
+
+A URL is taken as its author wrote it. Escapes that are there stay as they are (a signed URL breaks
+if they change); only what RFC 3986 does not allow at all is percent-encoded. The host is brought to
+the one form that is connected to (RFC 5891 names, and IPv4 addresses in the decimal, octal,
+hexadecimal and shortened forms of ``inet_aton``, as in the WHATWG URL Standard, section 3.5), so
+that whoever compares hosts compares what will be visited. User and password become an
+``Authorization`` value: no URL made here carries them.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import quote_from_bytes, unquote, unquote_to_bytes, urljoin
+
+import idna
+
+from .errors import FetchError, Reason
+
+MAX_URL_BYTES = 8192
+"""The longest URL that is asked for, in bytes, percent-encoded."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+_OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_PLAIN = re.compile(
+    rf"(https?)://((?:[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?\.)+[a-z]{{2,63}}|{_OCTET}(?:\.{_OCTET}){{3}})"
+    r"(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?/"
+)
+"""How most URLs begin: already in the form that we want."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_REST = re.compile(r"//([^/?#]*)([^#]*)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9]+")
+_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
+_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+
+_USERINFO = re.compile(r"((?:^|/{2,4})(?:[A-Za-z][A-Za-z0-9+.\-]*:)?)[^/?#]*@")
+_SECRET_VALUE = re.compile(
+    r"(?i)([?&;#][^=&;#]*(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#]*="
+    r"|[?&;#](?:key|sig)=)[^&;#]*"
+)
+_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A URL that can be asked for.
+
+    :ivar url: normalised, without user, password and fragment
+    :ivar host: lower case, ASCII; an IPv6 address without brackets
+    :ivar authorization: the value of the header that user and password of the URL ask for
+    """
+
+    url: str
+    scheme: str
+    host: str
+    port: int
+    authorization: str | None = field(default=None, repr=False)
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Scheme, host and port (RFC 6454): whom a secret header was given for."""
+        return (self.scheme, self.host, self.port)
+
+    @property
+    def is_address(self) -> bool:
+        """Whether the host is an address and not a name."""
+        return ":" in self.host or self.host.rpartition(".")[2].isdigit()
+
+
+def parse_url(text: str) -> Target:
+    """What ``text`` asks for.
+
+    :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``; nothing else, whatever the text is
+    """
+    plain = _PLAIN.match(text)
+    if plain and len(text) <= MAX_URL_BYTES and not _NOT_ALLOWED.search(text, plain.end()):
+        scheme, host, port = plain.groups()
+        default = DEFAULT_PORTS[scheme]
+        if len(host) <= 253 and (port is None or int(port) != default):
+            return Target(text, scheme, host, int(port) if port else default)
+    return _parse_any(text)
+
+
+def _parse_any(given: str) -> Target:
+    text = given.strip(" \t\r\n\f\v")
+    if not text:
+        raise _invalid(given, "is empty")
+    if len(text) > MAX_URL_BYTES:
+        raise _invalid(given, f"is longer than {MAX_URL_BYTES} bytes")
+    if _CONTROL.search(text):
+        raise _invalid(given, "has control characters in it")
+    match = _SCHEME.match(text)
+    if match is None:
+        raise _invalid(given, "does not begin with http:// or https://")
+    scheme = match.group(1).lower()
+    if scheme not in DEFAULT_PORTS:
+        raise FetchError(
+            Reason.SCHEME_REFUSED,
+            display_url(given),
+            f"is a {scheme}: URL; only http and https are visited",
+        )
+    rest = _REST.match(text, match.end())
+    if rest is None:
+        raise _invalid(given, f"has no // after {scheme}:")
+    authority, path = rest.groups()
+    if "\\" in authority:
+        # Browsers take it for a slash, libraries do not: two readers would see two hosts.
+        raise _invalid(given, "has a backslash in its host")
+    userinfo, _, hostport = authority.rpartition("@")
+    if not path.startswith("/"):
+        path = "/" + path
+    host, port = _host_and_port(hostport, DEFAULT_PORTS[scheme], given)
+    shown_host = f"[{host}]" if ":" in host else host
+    shown_port = "" if port == DEFAULT_PORTS[scheme] else f":{port}"
+    try:
+        url = f"{scheme}://{shown_host}{shown_port}{_NOT_ALLOWED.sub(_escape, path)}"
+        authorization = _basic(userinfo) if userinfo else None
+    except UnicodeEncodeError:
+        raise _invalid(given, "has characters in it that are none") from None
+    if len(url) > MAX_URL_BYTES:
+        raise _invalid(given, f"is longer than {MAX_URL_BYTES} bytes")
+    return Target(url, scheme, host, port, authorization)
+
+
+def join_url(base: Target, location: str) -> Target:
+    """Where a ``Location`` leads to from ``base`` (RFC 9110, section 10.2.2).
+
+    User and password of the location are dropped: a server has none to give. Those of ``base`` go
+    along as long as the origin stays.
+
+    :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``
+    """
+    try:
+        joined = urljoin(base.url, location.strip(" \t\r\n\f\v"))
+    except ValueError:
+        raise _invalid(location, "is malformed") from None
+    target = parse_url(joined)
+    kept = base.authorization if target.origin == base.origin else None
+    return replace(target, authorization=kept)
+
+
+def _escape(match: re.Match[str]) -> str:
+    # aiohttp hands on header bytes that are not UTF-8 as surrogates: a Location keeps its bytes.
+    return quote_from_bytes(match.group().encode("utf-8", "surrogateescape"), safe="")
+
+
+def _basic(userinfo: str) -> str:
+    """The header value for ``user:password`` as it stands in a URL (RFC 7617)."""
+    user, _, password = userinfo.partition(":")
+    return "Basic " + b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
+
+
+def _host_and_port(text: str, default: int, given: str) -> tuple[str, int]:
+    if text.startswith("["):
+        literal, bracket, tail = text[1:].partition("]")
+        if not bracket or (tail and not tail.startswith(":")):
+            raise _invalid(given, "has a malformed IPv6 address as its host")
+        name, digits = f"[{literal}]", tail[1:]
+    else:
+        name, _, digits = text.partition(":")
+    host = normal_host(name, given)
+    if not digits:
+        return host, default
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+        raise _invalid(given, "has a port that is no number")
+    port = int(digits)
+    if not 1 <= port <= 65535:
+        raise _invalid(given, "has a port outside of 1 to 65535")
+    return host, port
+
+
+def _ipv6(literal: str, given: str) -> str:
+    # A zone ("%eth0") only makes sense on the machine that it was written on.
+    if "%" not in literal:
+        try:
+            return str(IPv6Address(literal))
+        except ValueError:
+            pass
+    raise _invalid(given, "has a malformed IPv6 address as its host")
+
+
+def normal_host(name: str, given: str | None = None) -> str:
+    """The one form of a host's name, of an IPv4 address however written, or of ``[IPv6]``.
+
+    :param given: the URL that the name is from, for the message
+    :raises FetchError: ``INVALID_URL``
+    """
+    given = name if given is None else given
+    if not name:
+        raise _invalid(given, "has no host")
+    if name.startswith("[") and name.endswith("]"):
+        return _ipv6(name[1:-1], given)
+    try:
+        host = unquote(name, errors="strict").lower()
+        if not host.isascii():
+            host = idna.encode(host, uts46=True).decode("ascii").lower()
+    except UnicodeError:
+        raise _invalid(given, "has a host name that cannot exist") from None
+    if len(host) > 254 or not _NAME.fullmatch(host):
+        raise _invalid(given, "has a host name that cannot exist")
+    if _NUMBER.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        return _ipv4(host.rstrip("."), given)
+    return host
+
+
+def _ipv4(host: str, given: str) -> str:
+    """``127.0.0.1`` for ``2130706433``, ``0x7f.1`` and ``0177.0.0.1``, as inet_aton reads them."""
+    parts = host.split(".")
+    if len(parts) <= 4 and all(map(_NUMBER.fullmatch, parts)):
+        try:
+            *first, last = [_number(part) for part in parts]
+        except ValueError:
+            pass
+        else:
+            if all(n < 256 for n in first) and last < 256 ** (4 - len(first)):
+                return str(IPv4Address(sum(n << 8 * (3 - i) for i, n in enumerate(first)) + last))
+    raise _invalid(given, "has a malformed IPv4 address as its host")
+
+
+def _number(part: str) -> int:
+    if part.startswith("0x"):
+        return int(part[2:] or "0", 16)
+    return int(part, 8 if part.startswith("0") else 10)
+
+
+def display_url(url: str) -> str:
+    """``url`` as it may be shown and logged: one line, no password, no token, not endless.
+
+    Takes any text and never raises. What it gives is for reading, not for visiting.
+    """
+    shown = _USERINFO.sub(r"\1***@", url.strip())
+    # Cut first, for the pattern's time grows with the square of a hostile text's length.
+    shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])
+    if len(shown) > _SHOWN:
+        shown = shown[:_SHOWN] + "…"
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else _visible(c) for c in shown)
+    return shown or "(no URL)"
+
+
+def _visible(character: str) -> str:
+    return quote_from_bytes(character.encode("utf-8", "surrogatepass"), safe="")
+
+
+def _invalid(given: str, why: str) -> FetchError:
+    return FetchError(Reason.INVALID_URL, display_url(given), f"cannot be visited: it {why}")

@@ -1,0 +1,258 @@
+"""One request between its first attempt and its answer, and the body at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Callable
+
+import aiohttp
+
+from .errors import FetchError, Reason
+from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Hop, Limits, Request
+from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
+from .headers import can_be_sent, illegal_header
+from .hosts import Host
+from .urls import Target, display_url, join_url, parse_url
+
+_METHODS = frozenset({"GET", "HEAD"})
+_DRAINED = 16 * 1024
+"""A body of no interest up to this size is waited for, so that the connection can be kept."""
+_DRAIN_SECONDS = 1.0
+
+Write = Callable[[bytes], object]
+
+
+class Visit:
+    """One request on its way: what was asked, and where it stands.
+
+    ``start``, ``attempts`` and ``waited`` are of the whole visit; ``target``, ``hops``, ``seconds``
+    and ``insecure`` of its present attempt; ``pause`` is the wait until the next one.
+    """
+
+    __slots__ = (
+        "_common",
+        "attempts",
+        "choose",
+        "hops",
+        "host",
+        "insecure",
+        "limits",
+        "pause",
+        "request",
+        "seconds",
+        "start",
+        "target",
+        "waited",
+    )
+
+    def __init__(self, request: Request, limits: Limits, choose: Choose | None) -> None:
+        self.request = request
+        self.limits = limits
+        self.choose = choose
+        self.attempts = 0
+        self.waited = 0.0
+        self.pause: float | None = None
+        self.host: Host | None = None
+        self.hops: list[Hop] = []
+        self.seconds = 0.0
+        self.insecure = False
+
+    def begin(self) -> None:
+        """Look at the request itself.
+
+        :raises FetchError: the URL cannot be visited
+        :raises Fault: the request cannot be sent
+        """
+        request = self.request
+        self.start = self.target = parse_url(request.url)
+        if request.method not in _METHODS:
+            raise Fault(Reason.INVALID_REQUEST, f"was not asked for: no method {request.method!r}")
+        common = {}
+        if request.accept is not None:
+            common["Accept"] = request.accept
+        # Validators are the server's own words, in bytes that perhaps nobody may send.
+        if request.etag and can_be_sent(request.etag):
+            common["If-None-Match"] = request.etag
+        if request.last_modified and can_be_sent(request.last_modified):
+            common["If-Modified-Since"] = request.last_modified
+        if request.last:
+            common["Connection"] = "close"
+        if (name := illegal_header({**common, **request.headers})) is not None:
+            raise Fault(
+                Reason.INVALID_REQUEST,
+                f"was not asked for: the header {name} has characters that no header may have",
+            )
+        self._common = common
+
+    def restart(self) -> None:
+        """Begin the next attempt."""
+        self.target = self.start
+        self.host = None
+        self.pause = None
+        self.hops = []
+        self.seconds = 0.0
+        self.insecure = False
+
+    def headers(self, target: Target) -> dict[str, str]:
+        """What is sent to ``target``; secrets only to where they belong."""
+        headers = dict(self._common)
+        if target.authorization is not None:
+            headers["Authorization"] = target.authorization
+        if target.origin == self.start.origin:
+            headers.update(self.request.headers)
+        return headers
+
+    def redirected(self, target: Target, status: int, location: str) -> Target:
+        """Where an answer of ``target`` leads to.
+
+        :raises Fault: nowhere that can be visited
+        """
+        try:
+            found = join_url(target, location)
+        except FetchError as error:
+            raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
+        self.hops.append(Hop(target.url, status))
+        if any(hop.url == found.url for hop in self.hops):
+            raise Fault(Reason.REDIRECT_LOOP, "redirects in a circle")
+        if len(self.hops) > self.limits.redirects:
+            words = f"redirects more than {self.limits.redirects} times"
+            raise Fault(Reason.TOO_MANY_REDIRECTS, words)
+        self.target = found
+        return found
+
+    def answer(self, target: Target, response: aiohttp.ClientResponse) -> Answer:
+        """The answer, still without its body."""
+        return Answer(
+            status=response.status,
+            url=self.start.url,
+            final_url=target.url,
+            headers=response.headers,
+            waited=self.waited,
+            attempts=self.attempts,
+            hops=tuple(self.hops),
+            insecure=self.insecure,
+        )
+
+    def circumstances(self, answered: bool) -> Circumstances:
+        """For the words of a fault."""
+        return Circumstances(self.limits, answered)
+
+    def error(self, fault: Fault) -> FetchError:
+        """The fault as the caller gets it."""
+        words = fault.words
+        if self.target is not self.start and fault.reason not in _ABOUT_REDIRECTS:
+            words = f"redirects to {display_url(self.target.url)}, which {words}"
+        return FetchError(
+            fault.reason,
+            display_url(self.request.url),
+            words,
+            target=self.target.url,
+            attempts=self.attempts,
+            retry_after=fault.retry_after,
+        )
+
+
+_ABOUT_REDIRECTS = frozenset({Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS})
+
+
+def backoff(visit: Visit) -> float:
+    """Seconds due after the present attempt if nobody says otherwise."""
+    steps = visit.limits.backoff
+    return steps[min(visit.attempts, len(steps)) - 1] if steps else 0.0
+
+
+def pause_after(visit: Visit, asked_for: float | None = None) -> float | None:
+    """Seconds until the next attempt, or None if there is none.
+
+    What a host asked for is never shortened; both are stretched at random, so that visits that
+    failed together do not come back together.
+    """
+    if visit.attempts >= visit.limits.attempts:
+        return None
+    jitter = visit.limits.jitter
+    if asked_for is not None:
+        return asked_for + random.uniform(0, jitter) * backoff(visit)
+    return backoff(visit) * random.uniform(1 - jitter, 1 + jitter)
+
+
+async def take_body(visit: Visit, answer: Answer, response: aiohttp.ClientResponse) -> None:
+    """Read the body of ``response`` into where it belongs.
+
+    :raises Fault: it breaks off, or is larger than it may be
+    """
+    choice = Body.COLLECT if visit.choose is None else visit.choose(answer)
+    if choice is Body.SKIP:
+        answer.complete = response.content.is_eof()
+        await drain(response)
+        answer.on_wire = _on_wire(response.content)
+    elif choice is Body.COLLECT:
+        pieces: list[bytes] = []
+        await _collect(visit, answer, response, pieces.append)
+        answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    else:
+        try:
+            await _read(visit, answer, response, choice.write, visit.limits.max_bytes)
+        except Fault:
+            choice.restart()
+            raise
+
+
+async def _collect(
+    visit: Visit, answer: Answer, response: aiohttp.ClientResponse, write: Write
+) -> None:
+    if answer.status < 300:
+        await _read(visit, answer, response, write, visit.limits.max_bytes)
+        return
+    # An error is an error, whatever becomes of the page that explains it.
+    try:
+        await _read(visit, answer, response, write, min(visit.limits.max_bytes, ERROR_BYTES))
+    except Fault:
+        answer.complete = False
+
+
+async def _read(
+    visit: Visit, answer: Answer, response: aiohttp.ClientResponse, write: Write, most: int
+) -> None:
+    content = response.content
+    received = 0
+    try:
+        while True:
+            try:
+                piece = await content.readany()
+            except NETWORK_FAULTS as error:
+                raise fault_of(error, visit.circumstances(answered=True)) from error
+            if not piece:
+                return
+            received += len(piece)
+            if received > most or content.total_raw_bytes > most:
+                write(piece[: len(piece) - max(0, received - most)])
+                raise Fault(Reason.TOO_LARGE, f"is larger than {_size(most)}")
+            write(piece)
+    finally:
+        answer.received = received
+        answer.on_wire = _on_wire(content)
+
+
+def _on_wire(content: aiohttp.StreamReader) -> int:
+    # aiohttp's reader for answers without a body does not know the second number.
+    return content.total_raw_bytes if content.total_bytes else 0
+
+
+async def drain(response: aiohttp.ClientResponse) -> None:
+    """Wait for the end of a body of no interest, if it is near; else the connection is lost."""
+    content = response.content
+    length = response.content_length
+    if content.is_eof() or length is None or length > _DRAINED:
+        return
+    with contextlib.suppress(*NETWORK_FAULTS):
+        await asyncio.wait_for(content.wait_eof(), _DRAIN_SECONDS)
+
+
+def _size(count: int) -> str:
+    """A number of bytes for people."""
+    for unit, name in ((MIB, "MiB"), (1024, "KiB")):
+        if count >= unit:
+            return f"{count / unit:g} {name}"
+    return f"{count} bytes"
