@@ -203,7 +203,7 @@ class _Layout:
     ) -> None:
         """Put one field of the record where it belongs."""
         if key in self.dataset_fields:
-            value = self._fitted(self.dataset_fields[key], key, fields)
+            value = self._fitted(self.dataset_fields[key], key, fields, "")
             value = self._within_solr(key, value)
             if value not in _EMPTY:
                 package[key] = value
@@ -220,13 +220,15 @@ class _Layout:
         if key == "version" and "version" in package:
             self._shorten_version(package)
 
-    def _fitted(self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any]) -> Any:
+    def _fitted(
+        self, schema_field: Mapping[str, Any], key: str, fields: dict[str, Any], where: str
+    ) -> Any:
         base = key.removesuffix("_translated")
         value = fields.get(base)
         return scheming.fit(
             scheming.Fitting(
                 schema_field,
-                key,
+                f"{where}: {key}" if where else key,
                 fields.get(key) if value is None else value,
                 fields.get(f"{base}_translated"),
                 self.languages,
@@ -301,7 +303,7 @@ class _Layout:
         }
         for key in sorted(names - RESERVED_RESOURCE_KEYS):
             if key in self.resource_fields and key != "url":
-                value = self._fitted(self.resource_fields[key], key, values)
+                value = self._fitted(self.resource_fields[key], key, values, where)
             elif key == "size":
                 value = values[key]
             elif _says_no_more(key, values[key]):

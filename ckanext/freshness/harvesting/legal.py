@@ -100,12 +100,22 @@ def json_text(value: Any) -> str:
 def stored_bytes(value: Any) -> int:
     """Bytes that a value takes in Solr.
 
-    Lists and dictionaries count as ASCII JSON, which is how CKAN and ckanext-scheming store them: six
-    bytes for a letter outside ASCII.
+    Lists and dictionaries count as ASCII JSON, which is how CKAN and ckanext-scheming store them (six
+    bytes for a letter outside ASCII), and the lists inside of them as JSON texts in JSON.
     """
     if isinstance(value, str):
         return len(value.encode("utf-8", "replace"))
-    return len(json.dumps(value, sort_keys=True))
+    return len(json.dumps(_nested_texts(value)))
+
+
+def _nested_texts(value: Any, *, inside: bool = False) -> Any:
+    if isinstance(value, dict):
+        return {key: _nested_texts(item, inside=True) for key, item in value.items()}
+    if isinstance(value, list):
+        if inside and all(isinstance(item, str) for item in value):
+            return json.dumps(value)
+        return [_nested_texts(item, inside=inside) for item in value]
+    return value
 
 
 def shorten(text: str, limit: int = SOLR_BYTES) -> str:
