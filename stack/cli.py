@@ -1,0 +1,232 @@
+"""The commands of ``./dev``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from stack.commands import Interrupted, end_on_signals, foreground
+from stack.environment import ensure_ckan, ensure_tools
+from stack.errors import StackError
+from stack.instances import TEST_SLOTS, Instance, Kind, ensure_data, environment, write_ini
+from stack.layout import DEFAULT_SERIES, RELEASES, Layout
+from stack.locks import Lock
+from stack.processes import Identity, Ledger
+from stack.progress import say
+from stack.services import Services
+
+DESCRIPTION = """\
+One entry to everything: a CKAN with PostgreSQL, Redis and Solr of its own, made under .dev/ from packages
+alone. It needs Python 3.10 or newer on Linux (x86_64, glibc), and for the first start a network."""
+
+
+@dataclass(slots=True)
+class Context:
+    """What every command works with."""
+
+    layout: Layout
+    series: str
+    ledger: Ledger
+    services: Services
+    tools_bin: Path
+    ckan_bin: Path
+
+    def run(self, instance: Instance, command: Sequence[str | Path]) -> int:
+        """Run a command in the instance's environment, in the foreground."""
+        bins = [self.ckan_bin, self.tools_bin, self.services.postgres.bin]
+        return foreground(command, environment=environment(instance, bins), ledger=self.ledger)
+
+
+def main(root: Path, arguments: Sequence[str]) -> int:
+    """Run a command and return the exit code."""
+    options = parser().parse_args(arguments)
+    end_on_signals()
+    layout = Layout(root)
+    try:
+        check_platform()
+        code: int = options.command(layout, options)
+        return code
+    except StackError as error:
+        say(f"\n{error}")
+        return 1
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
+
+
+def check_platform() -> None:
+    """Raise StackError where the packages of the services do not exist."""
+    if sys.platform != "linux" or platform.machine() != "x86_64" or not platform.libc_ver()[0]:
+        raise StackError(
+            f"./dev needs Linux on x86_64 with glibc; this is {platform.platform()}. "
+            "With Docker there is another way: see stack/compose.yml."
+        )
+
+
+@contextmanager
+def prepared(layout: Layout, series: str) -> Iterator[Context]:
+    """Environments made and services running for the block."""
+    tools_bin = ensure_tools(layout)
+    ckan_bin = ensure_ckan(layout, series)
+    myself = Identity.of(os.getpid(), leader=False)
+    assert myself is not None
+    ledger = Ledger(layout.processes, myself)
+    if ledger.sweep():
+        say("Ended what a killed ./dev had left running")
+    services = Services(layout, tools_bin)
+    try:
+        services.acquire()
+        yield Context(layout, series, ledger, services, tools_bin, ckan_bin)
+    finally:
+        services.release()
+
+
+def demo_instance(context: Context) -> Instance:
+    """The demo's site, ready for commands."""
+    instance = Instance(context.layout, context.series, Kind.DEMO)
+    write_ini(instance, context.services)
+    ensure_data(instance, context.services, context.ckan_bin)
+    return instance
+
+
+def run(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev run COMMAND...``"""
+    with prepared(layout, options.ckan) as context:
+        return context.run(demo_instance(context), options.arguments)
+
+
+def ckan(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev ckan ...``"""
+    with prepared(layout, options.ckan) as context:
+        return context.run(demo_instance(context), ["ckan", *options.arguments])
+
+
+def test(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev test [pytest arguments]``"""
+    with prepared(layout, options.ckan) as context, test_slot(context) as instance:
+        write_ini(instance, context.services)
+        ensure_data(instance, context.services, context.ckan_bin)
+        pytest = ["python", "-m", "pytest", f"--ckan-ini={instance.ini}", f"--rootdir={layout.root}"]
+        coverage = ["--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered"]
+        return context.run(instance, [*pytest, *coverage, *options.arguments])
+
+
+@contextmanager
+def test_slot(context: Context) -> Iterator[Instance]:
+    """A test site that no other run uses at the same time."""
+    for slot in range(TEST_SLOTS):
+        instance = Instance(context.layout, context.series, Kind.TEST, slot)
+        lock = Lock(instance.home / f"{instance.label}.lock")
+        if lock.take(wait=False):
+            try:
+                yield instance
+            finally:
+                lock.free()
+            return
+    raise StackError(f"{TEST_SLOTS} test runs of this checkout are going on; wait for one to end.")
+
+
+def services_start(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev services start``"""
+    with prepared(layout, options.ckan) as context:
+        demo_instance(context)
+        context.services.keep(True)
+    return services_status(layout, options)
+
+
+def services_stop(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev services stop``"""
+    services = existing_services(layout)
+    if services is None:
+        return 0
+    services.keep(False)
+    if services.in_use_by_others():
+        say("Another ./dev still uses the services; they stop when it ends.")
+        return 0
+    services.release()
+    return 0
+
+
+def services_status(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev services status``; exit code 0 if all run, else 3 as ``systemctl status`` has it."""
+    services = existing_services(layout)
+    instance = Instance(layout, options.ckan, Kind.DEMO)
+    if services is None or not all(services.running(service) for service in services.all):
+        print(json.dumps({"running": False}) if options.json else "The services are not running.")
+        return 3
+    postgres, redis, solr = services.postgres, services.redis, services.solr
+    status = {
+        "running": True,
+        "postgresql": postgres.url(services.port(postgres), instance.name),
+        "redis": redis.url(services.port(redis), instance.redis_database),
+        "solr": solr.url(services.port(solr), instance.name),
+        "ini": str(instance.ini) if instance.ini.exists() else None,
+    }
+    if options.json:
+        print(json.dumps(status, indent=2))
+    else:
+        for name, value in status.items():
+            print(f"{name:11} {value}")
+    return 0
+
+
+def existing_services(layout: Layout) -> Services | None:
+    """The services if the tools are there; nothing is installed for a question."""
+    tools_bin = layout.tools / "bin"
+    return Services(layout, tools_bin) if (tools_bin / "redis-server").exists() else None
+
+
+def clean(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev clean``"""
+    if not layout.dev.exists():
+        return 0
+    services = existing_services(layout)
+    if services:
+        services.keep(False)
+        if services.in_use_by_others():
+            raise StackError("Another ./dev of this checkout is running; end it first.")
+        services.release()
+    shutil.rmtree(layout.dev)
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="./dev", description=DESCRIPTION)
+    top.add_argument(
+        "--ckan", choices=RELEASES, default=DEFAULT_SERIES, help="CKAN series (default: %(default)s)"
+    )
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, function: object, text: str) -> argparse.ArgumentParser:
+        sub = commands.add_parser(name, help=text, description=text)
+        sub.set_defaults(command=function)
+        return sub
+
+    passed_on = {"nargs": argparse.REMAINDER, "metavar": "ARGUMENT"}
+    add("test", test, "run the tests with pytest; arguments are pytest's").add_argument(
+        "arguments", **passed_on
+    )
+    sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
+    actions = sub.add_subparsers(required=True, metavar="start|stop|status")
+    for name, function, text in (
+        ("start", services_start, "start them and let them run"),
+        ("stop", services_stop, "stop them"),
+        ("status", services_status, "show their addresses and the demo's ini file"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        action.add_argument("--json", action="store_true", help="for programs")
+        action.set_defaults(command=function)
+    add("ckan", ckan, "the ckan command, on the demo's site").add_argument("arguments", **passed_on)
+    add("run", run, "any command, CKAN_INI being the demo's").add_argument("arguments", **passed_on)
+    add("clean", clean, "stop everything and remove .dev/")
+    return top

