@@ -28,6 +28,10 @@ One entry to everything: a CKAN with PostgreSQL, Redis and Solr of its own, made
 alone. It needs Python 3.10 or newer on Linux (x86_64, glibc), and for the first start a network."""
 
 
+PASSED_ON = ("test", "ckan", "run")
+"""The commands whose arguments belong to another program."""
+
+
 @dataclass(slots=True)
 class Context:
     """What every command works with."""
@@ -47,7 +51,9 @@ class Context:
 
 def main(root: Path, arguments: Sequence[str]) -> int:
     """Run a command and return the exit code."""
-    options = parser().parse_args(arguments)
+    ours, theirs = split(arguments)
+    options = parser().parse_args(ours)
+    options.arguments = theirs
     end_on_signals()
     layout = Layout(root)
     try:
@@ -61,6 +67,14 @@ def main(root: Path, arguments: Sequence[str]) -> int:
         return 128 + signalled.number
     except KeyboardInterrupt:
         return 130
+
+
+def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Part our arguments from those of a command that is passed on, whose options are not ours."""
+    for index, argument in enumerate(arguments):
+        if argument in PASSED_ON:
+            return list(arguments[: index + 1]), list(arguments[index + 1 :])
+    return list(arguments), []
 
 
 def check_platform() -> None:
@@ -100,6 +114,8 @@ def demo_instance(context: Context) -> Instance:
 
 def run(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev run COMMAND...``"""
+    if not options.arguments:
+        raise StackError("Run what? For example: ./dev run python, ./dev run rq info")
     with prepared(layout, options.ckan) as context:
         return context.run(demo_instance(context), options.arguments)
 
@@ -212,10 +228,7 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
-    passed_on = {"nargs": argparse.REMAINDER, "metavar": "ARGUMENT"}
-    add("test", test, "run the tests with pytest; arguments are pytest's").add_argument(
-        "arguments", **passed_on
-    )
+    add("test", test, "run the tests with pytest; arguments are pytest's")
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")
     for name, function, text in (
@@ -226,7 +239,7 @@ def parser() -> argparse.ArgumentParser:
         action = actions.add_parser(name, help=text, description=text)
         action.add_argument("--json", action="store_true", help="for programs")
         action.set_defaults(command=function)
-    add("ckan", ckan, "the ckan command, on the demo's site").add_argument("arguments", **passed_on)
-    add("run", run, "any command, CKAN_INI being the demo's").add_argument("arguments", **passed_on)
+    add("ckan", ckan, "the ckan command, on the demo's site; arguments are its own")
+    add("run", run, "any command and its arguments, CKAN_INI being the demo's")
     add("clean", clean, "stop everything and remove .dev/")
     return top
