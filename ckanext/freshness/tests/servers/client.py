@@ -55,14 +55,15 @@ def graph(source: Reply | bytes, format: str = "turtle") -> rdflib.Graph:
     return rdflib.Graph().parse(data=source, format=format)
 
 
-def exchange(url: str, timeout: float = TIMEOUT) -> bytes:
-    """All bytes that come back for a GET before the server closes; for answers that are no HTTP.
+def exchange(url: str, method: str = "GET", timeout: float = TIMEOUT) -> bytes:
+    """All bytes that come back before the server closes, for answers that are no HTTP.
 
     Raises ConnectionResetError for a reset, TimeoutError if the server keeps quiet.
     """
     address, target = split(url)
     with socket.create_connection(address, timeout=timeout) as connection:
-        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {address[0]}\r\n\r\n".encode())
+        lines = f"{method} {target} HTTP/1.1", f"Host: {address[0]}", "Connection: close", "", ""
+        connection.sendall("\r\n".join(lines).encode())
         received = b""
         while part := connection.recv(65536):
             received += part

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.fdp_model import FdpModel, Kind, Record, State
 from ckanext.freshness.tests.servers.fdp_render import Layout, Renderer, page_links
-from ckanext.freshness.tests.servers.negotiation import TURTLE, converted, negotiate, shuffled
+from ckanext.freshness.tests.servers.negotiation import TURTLE, converted, negotiate
 
 _PAGE = re.compile(r"^(?P<parent>.*)/page/(?P<kind>catalog|dataset|distribution)$")
 _DEFAULT_PAGE_SIZE = "10"
@@ -149,8 +149,6 @@ class FdpServer(FdpModel, LoopbackServer):
         if plain:
             body = document.encode(errors="surrogateescape")
         else:
-            if self.shuffle:
-                document = shuffled(document, next(self._noise))
             body = document.encode() if media_type == TURTLE else converted(document, media_type)
         return Answer(200, body, {"Content-Type": media_type, "Link": links})
 

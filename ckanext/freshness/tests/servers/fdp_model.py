@@ -17,6 +17,7 @@ from urllib.parse import quote, unquote
 
 from ckanext.freshness.tests.servers.turtle import (
     FIELDS,
+    SEPARATOR,
     Iri,
     Literal,
     Node,
@@ -353,7 +354,7 @@ def _rendered(fields: Mapping[str, Value | None]) -> tuple[dict[str, str], dict[
         if value is None:
             continue
         # Publishers, licences and their like repeat in thousands of records.
-        texts[name] = sys.intern(objects(value, FIELDS[name].is_iri))
+        texts[name] = sys.intern(objects(value, FIELDS[name].is_iri, SEPARATOR))
         if any(isinstance(item, Node) for item in each(value)):
             more[name] = blocks(value)
     return texts, more

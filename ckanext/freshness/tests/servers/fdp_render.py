@@ -7,6 +7,7 @@ nothing is cached and a change is seen at once.
 from __future__ import annotations
 
 import dataclasses
+import random
 import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -114,8 +115,8 @@ class Layout:
 class Renderer:
     """Makes the documents of a model for a base URL; `base` and `layout` may be replaced.
 
-    `noise` other than 0 gives the server-made values another look: what a crawler must not take
-    for a change.
+    `noise` other than 0 gives the server-made values, the order of the triples and the labels of
+    blank nodes another look: what a crawler must not take for a change.
     """
 
     def __init__(self, model: FdpModel, base: str, layout: Layout) -> None:
@@ -135,22 +136,16 @@ class Renderer:
         """A record's own document: its triples, its containers, its profile."""
         level = _LEVELS[record.kind]
         profile = f"{self.base}{self.model.prefix}/profile/{level.profile}"
-        parts = [turtle.HEAD, self._core(record, noise, profile)]
+        blocks = self._blocks(record, noise, profile)
         if self.layout.containers:
-            parts += [self._container(record, kind) for kind in self._child_kinds(record)]
-        parts.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
-        if record.broken is not None:
-            parts.append(record.broken.value)
-        return "".join(parts)
+            blocks += [self._container(record, kind) for kind in self._child_kinds(record)]
+        blocks.append(f'\n<{profile}> {_RDFS_LABEL}\n    "{level.profile_label}" .\n')
+        return _joined(blocks, noise, [record] if record.broken else [])
 
     def page(self, records: Sequence[Record], noise: int = 0) -> str:
         """The full triples of these records, without containers and profiles."""
-        parts = [turtle.HEAD]
-        for record in records:
-            parts.append(self._core(record, noise))
-            if record.broken is not None and record.broken_in_pages:
-                parts.append(record.broken.value)
-        return "".join(parts)
+        blocks = [block for record in records for block in self._blocks(record, noise)]
+        return _joined(blocks, noise, [record for record in records if record.broken_in_pages])
 
     def single_catalogue(self) -> Iterator[str]:
         """All published datasets with their distributions as one dcat:Catalog, without noise.
@@ -188,7 +183,8 @@ class Renderer:
 
     # Parts
 
-    def _core(self, record: Record, noise: int, profile: str | None = None) -> str:
+    def _blocks(self, record: Record, noise: int, profile: str | None = None) -> list[str]:
+        """A record's triples: its own block, then those of the nodes that it names."""
         subject = self.iri(record)
         lines = [*self._own_lines(record)]
         if record.kind is not Kind.ROOT and "version" in record.fields:
@@ -198,7 +194,7 @@ class Renderer:
             lines.append(f'dcterms:issued "{record.issued}"^^xsd:dateTime')
             lines.append(f'dcterms:modified "{record.issued}"^^xsd:dateTime')
         lines += self._member_lines(record)
-        touched = f"2030-01-01T00:00:00.{noise:09d}Z" if noise else record.touched
+        touched = f"2030-01-01T00:00:00.{noise:06d}000Z" if noise else record.touched
         ontology = self.layout.ontology
         lines.append(f'<{ontology}metadataModified> "{touched}"^^xsd:dateTime')
         if profile is not None:
@@ -206,16 +202,13 @@ class Renderer:
         if record.kind is Kind.ROOT:
             lines.append(f'<{ontology}fdpSoftwareVersion> "FDP:v2.0.0-alpha.3~c153fc8"')
             lines.append(f"dcat:endpointURL <{subject}>")
-        types = ",\n    ".join(f"<{iri}>" for iri in self._types(record))
-        return "".join(
-            [
-                f"\n<{subject}> a {types};\n  ",
-                ";\n  ".join(lines),
-                " .\n",
-                *record.blocks.values(),
-                self._server_blocks(record, subject, noise),
-            ]
-        )
+        blocks = [*record.blocks.values(), *self._server_blocks(record, subject, noise)]
+        if noise:
+            seed = f"{noise} {subject}"
+            lines, nodes = turtle.disordered(lines, random.Random(seed))
+            blocks += nodes
+        types = turtle.SEPARATOR.join(f"<{iri}>" for iri in self._types(record))
+        return [f"\n<{subject}> a {types};\n  " + ";\n  ".join(lines) + " .\n", *blocks]
 
     def _own_lines(self, record: Record) -> Iterator[str]:
         """What the author says, and the server's defaults for what the author left out."""
@@ -234,26 +227,22 @@ class Renderer:
         yield f"{_RDFS_LABEL} {turtle.term(record.label)}"
         if "access_rights" not in record.fields:
             yield f"dcterms:accessRights <{subject}#accessRights>"
-        metrics = ",\n    ".join(f"<{iri}>" for iri, _ in _metrics(subject, noise))
+        metrics = turtle.SEPARATOR.join(f"<{iri}>" for iri, _ in _metrics(subject, noise))
         yield f"{_SIO_METRIC} {metrics}"
         yield f'<{self.layout.ontology}metadataIssued> "{record.issued}"^^xsd:dateTime'
 
-    def _server_blocks(self, record: Record, subject: str, noise: int) -> str:
-        rights = ""
-        if "access_rights" not in record.fields:
-            rights = (
-                f"\n<{subject}#accessRights> a dcterms:RightsStatement;\n"
-                '  dcterms:description "This resource has no access restriction" .\n'
-            )
-        metrics = "".join(
-            f"\n<{iri}> {_SIO_REFERS}\n    <{about}>;\n  {_SIO_METRIC} <{about}> .\n"
-            for iri, about in _metrics(subject, noise)
-        )
-        identifier = (
+    def _server_blocks(self, record: Record, subject: str, noise: int) -> Iterator[str]:
+        yield (
             f"\n<{subject}#identifier> a {_DATACITE_IDENTIFIER};\n"
             f'  dcterms:identifier "{subject}" .\n'
         )
-        return f"{identifier}{rights}{metrics}"
+        if "access_rights" not in record.fields:
+            yield (
+                f"\n<{subject}#accessRights> a dcterms:RightsStatement;\n"
+                '  dcterms:description "This resource has no access restriction" .\n'
+            )
+        for iri, about in _metrics(subject, noise):
+            yield f"\n<{iri}> {_SIO_REFERS}\n    <{about}>;\n  {_SIO_METRIC} <{about}> .\n"
 
     def _member_lines(self, record: Record) -> Iterator[str]:
         layout = self.layout
@@ -279,7 +268,7 @@ class Renderer:
                 yield kind
 
     def _listed(self, record: Record, kind: Kind) -> str:
-        return ",\n    ".join(
+        return turtle.SEPARATOR.join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
         )
@@ -295,6 +284,14 @@ class Renderer:
         ontology, own = self.layout.ontology, self.layout.root_type
         own = own if "://" in own else ontology + own
         return [f"{ontology}MetadataService", f"{_DCAT}DataService", f"{_DCAT}Resource", own]
+
+
+def _joined(blocks: list[str], noise: int, broken: Sequence[Record]) -> str:
+    """A document of these blocks, in another order for each `noise`; the malformed parts last."""
+    if noise:
+        random.Random(noise).shuffle(blocks)
+    ends = [record.broken.value for record in broken if record.broken is not None]
+    return "".join([turtle.HEAD, *blocks, *ends])
 
 
 def page_links(url: str, page: int, size: int, total: int) -> str:

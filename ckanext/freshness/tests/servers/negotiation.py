@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 
 #: Media types that the reference implementation answers with, to rdflib's names of the formats.
@@ -41,27 +40,6 @@ def converted(turtle: str, media_type: str) -> bytes:
 
     graph = rdflib.Graph().parse(data=turtle, format="turtle")
     return graph.serialize(format=FORMATS[media_type], encoding="utf-8")
-
-
-def shuffled(turtle: str, seed: int) -> str:
-    """The same triples in another order, with other labels for blank nodes and no prefixes."""
-    import rdflib
-
-    graph = rdflib.Graph().parse(data=turtle, format="turtle")
-    triples = sorted(graph)
-    generator = random.Random(seed)
-    generator.shuffle(triples)
-    labels: dict[rdflib.term.Node, str] = {}
-    lines = []
-    for triple in triples:
-        terms = [
-            labels.setdefault(node, f"_:b{generator.getrandbits(48):x}")
-            if isinstance(node, rdflib.BNode)
-            else node.n3()
-            for node in triple
-        ]
-        lines.append(" ".join(terms) + " .\n")
-    return "".join(lines)
 
 
 def _quality(parameters: list[str]) -> float:
