@@ -326,7 +326,7 @@ class Exchange:
     def transport(self) -> asyncio.Transport:
         """The connection, for those who write past HTTP. Raises ConnectionError if it is gone."""
         transport = self.received.transport
-        if not isinstance(transport, asyncio.Transport):
+        if transport is None:
             raise ConnectionResetError(f"The client of {self.request.target} is gone.")
         return transport
 
