@@ -16,6 +16,7 @@ from .logic import harvest_actions
 
 
 @tk.blanket.config_declarations
+@tk.blanket.validators
 class FreshnessPlugin(p.SingletonPlugin):
     """What all source types share; owns the tables and the options."""
 

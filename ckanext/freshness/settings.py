@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
 import ckan.plugins.toolkit as tk
 
 from .harvesting.source_config import SourceConfig
-from .web.client import Limits
+from .web.client import Limits, Settings
 from .web.guard import Guard
 from .web.hosts import HostPolicy
 
@@ -38,15 +39,25 @@ def harvest_policy(source: SourceConfig) -> HostPolicy:
     )
 
 
-def guard() -> Guard:
-    """The guard of the inside of the network.
+def web(limits: Limits) -> Settings:
+    """The settings of a client, with the site's rules for whom it may visit and how.
 
-    :raises ValueError: an option that is no network; the text names it.
+    :raises ValueError: an option that cannot be used; the text names it.
     """
+    option = tk.config.get
+    bundle = option("ckanext.freshness.ca_bundle")
     try:
-        return Guard(tk.config.get("ckanext.freshness.allowed_networks"))
+        guard = Guard(option("ckanext.freshness.allowed_networks"))
     except ValueError as error:
         raise ValueError(f"ckanext.freshness.allowed_networks: {error}") from error
+    return Settings(
+        user_agent=user_agent(),
+        limits=limits,
+        guard=guard,
+        proxy=option("ckan.download_proxy") or None,
+        ca_bundle=Path(bundle) if bundle else None,
+        insecure_hosts=frozenset(option("ckanext.freshness.insecure_hosts")),
+    )
 
 
 def user_agent() -> str:
@@ -56,8 +67,3 @@ def user_agent() -> str:
     """
     contact = tk.config.get("ckanext.freshness.contact_url") or tk.config.get("ckan.site_url")
     return f"ckanext-freshness/{version('ckanext-freshness')} (+{contact})"
-
-
-def proxy() -> str | None:
-    """The site's proxy for downloads."""
-    return tk.config.get("ckan.download_proxy") or None

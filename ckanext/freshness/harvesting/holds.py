@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from ..ckan_adapter import model
 from ..model import HarvestHold
@@ -11,7 +12,7 @@ from .objects import utc
 from .strategy import Brake
 
 
-def hold_of(source_id: str) -> HarvestHold | None:
+def hold_of(source_id: str) -> Any | None:
     """The list that is held for a source, if there is one."""
     return model.Session.get(HarvestHold, source_id)
 
@@ -49,7 +50,7 @@ def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) ->
         model.Session.flush()
 
 
-def release(hold: HarvestHold, user: str, now: datetime) -> None:
+def release(hold: Any, user: str, now: datetime) -> None:
     """Let the next job delete what is held. No commit."""
     hold.released_at = utc(now)
     hold.released_by = user

@@ -28,11 +28,13 @@ from ..ckan_adapter import (
     without_solr_commits,
 )
 from . import objects
-from .layout import Laid, Site, license_index, merge, package_dict
+from .layout import Site, package_dict
+from .licenses import license_index
 from .locks import locked
+from .merging import merge, same_package
 from .names import free_names
 from .objects import PAGED
-from .record import Record
+from .record import Laid, Record
 from .source_config import SourceConfig, parse
 
 log = logging.getLogger(__name__)
@@ -59,7 +61,8 @@ class _Import:
     owner_org: str | None
     config: SourceConfig
     user: Any
-    site: Site
+    sites: dict[str, Site]
+    """By package type."""
 
     def context(self) -> dict[str, Any]:
         return {
@@ -153,17 +156,19 @@ def _import_for(source: Any) -> _Import:
         owner_org=package.owner_org if package else None,
         config=config,
         user=harvesting_user(),
-        site=_site(config),
+        sites={kind: _site(config, kind) for kind in ("dataset", "catalog")},
     )
 
 
-def _site(config: SourceConfig) -> Site:
+def _site(config: SourceConfig, package_type: str) -> Site:
     licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
     return Site(
         licenses=license_index(licenses),
-        schema=_scheming_schema("dataset"),
+        schema=_scheming_schema(package_type),
+        package_type=package_type,
         default_tags=config.default_tags,
         default_groups=config.default_groups,
+        language=config.language or tk.config.get("ckan.locale_default"),
     )
 
 
@@ -192,8 +197,7 @@ def _import_one(job: _Import, object_id: str) -> None:
     except ValueError as error:
         raise ImportFailed(f"the object's content cannot be read: {error}") from error
     package_type = "dataset" if extras.get("dataset_url") else "catalog"
-    laid = package_dict(record, job.site)
-    laid.package["type"] = package_type
+    laid = package_dict(record, job.sites[package_type])
     laid.package["extras"].append({"key": "guid", "value": harvest_object.guid})
     if job.owner_org:
         laid.package["owner_org"] = job.owner_org
@@ -254,7 +258,7 @@ def _update(job: _Import, harvest_object: Any, package: Any, laid: Laid) -> None
     if package.state == "deleted" and harvest_object.package_id is None:
         merged["state"] = "active"
     objects.make_current(harvest_object.id, package.id)
-    if merged == existing:
+    if same_package(existing, merged):
         # An earlier attempt may have written the package and died before Solr had it.
         model.Session.commit()
         rebuild([package.id])

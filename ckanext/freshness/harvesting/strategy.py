@@ -212,7 +212,7 @@ def _verdict(
     known: Known,
     seen: Seen | None,
     containers: Containers,
-    walls: Collection[str],
+    walls: Collection[str | None],
     now: datetime,
 ) -> Verdict | None:
     """The verdict on one current record; None for one that was read."""
@@ -245,7 +245,7 @@ def _verdict(
     return Verdict(known, False, "kept: listed, but could not be read", known.forbidden_since)
 
 
-def _forbidden(known: Known, seen: Seen, walls: Collection[str], now: datetime) -> Verdict:
+def _forbidden(known: Known, seen: Seen, walls: Collection[str | None], now: datetime) -> Verdict:
     """401/403 from a record that is listed: withdrawn, or a wall in front of everything?"""
     since = known.forbidden_since or now
     if known.catalog_url in walls:

@@ -54,11 +54,17 @@ class Crawled:
 class SourceType(Protocol):
     """What a source type brings: how its sources are crawled."""
 
-    name: str
-    min_records: int
-    """From how many current records on the brake looks at the share that would be deleted."""
-    adopts: tuple[str, ...]
-    """Types of deleted sources whose packages a source of this type takes over."""
+    @property
+    def name(self) -> str:
+        """The type's name in ckanext-harvest."""
+
+    @property
+    def min_records(self) -> int:
+        """From how many current records on the brake looks at the share that would be deleted."""
+
+    @property
+    def adopts(self) -> tuple[str, ...]:
+        """Types of deleted sources whose packages a source of this type takes over."""
 
     def crawl(
         self, source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink

@@ -40,5 +40,6 @@ def harvest_source_reindex(
     :func:`ckanext.freshness.ckan_adapter.reindex_source`.
     """
     source_id = tk.get_or_bust(data_dict, "id")
+    tk.check_access("harvest_source_reindex", context, data_dict)
     reindex_source(source_id, defer_commit=bool(context.get("defer_commit")))
     return True

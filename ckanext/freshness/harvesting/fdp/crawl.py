@@ -124,7 +124,7 @@ class Crawl:
         self._options = options
         self._known = known
         self._memory = memory
-        self._hand_on = lambda sighting: sink(sighting, self.containers)
+        self._sink = sink
         self._hosts = options.allowed_hosts | {urlsplit(source_url).hostname or ""}
         self._slots = asyncio.Semaphore(options.concurrency * 4)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -204,8 +204,10 @@ class Crawl:
             # A catalog that is a draft, and always was, is no fault of anybody.
             draft = failure.outcome is Outcome.FORBIDDEN and not self._holds_ours(url)
             self._unreadable(url, failure.words, quiet=draft)
-        except (DocumentError, MappingError) as error:
+        except DocumentError as error:
             self._unreadable(url, str(error))
+        except MappingError as error:
+            self._unreadable(url, error.words)
         else:
             return outline
         return None
@@ -216,16 +218,19 @@ class Crawl:
         known = self._known.get(url)
         fingerprint = self._hash(document.digest)
         record = None
-        if known is None or known.fingerprint != fingerprint:
+        if known is not None and known.fingerprint == fingerprint:
+            content_hash = known.content_hash
+        else:
             record = mapper(await document.parsed(), URIRef(outline.subject or url))
+            content_hash = self._hash(record.digest())
         seen = Seen(
             url,
             Outcome.PRESENT,
             listed_in=(self.containers.root,),
-            content_hash=self._hash(record.digest()) if record else known and known.content_hash,
+            content_hash=content_hash,
             is_catalog=True,
         )
-        self._hand_on(Sighting(seen, record, fingerprint))
+        self._sink(Sighting(seen, record, fingerprint), self.containers)
 
     def _holds_ours(self, catalog: str) -> bool:
         return any(catalog in (one.catalog_url, one.url) for one in self._known.values())
@@ -353,15 +358,18 @@ class Crawl:
             sighting = Sighting(seen, error=words)
         except (DocumentError, MappingError) as error:
             seen = Seen(url, Outcome.MALFORMED, listed_in)
-            sighting = Sighting(seen, error=f"{display_url(url)}: {error}")
-        self._hand_on(sighting)
+            words = error.words if isinstance(error, MappingError) else str(error)
+            sighting = Sighting(seen, error=f"{display_url(url)}: {words}")
+        self._sink(sighting, self.containers)
 
     async def _assemble(
         self, url: str, listed_in: tuple[str, ...], document: _Document, member: Member
     ) -> Sighting:
         """A record out of its own document and those of its distributions."""
         parts = await self._read_distributions(url, member.distributions)
-        fingerprint = self._hash(member.digest, *(part.digest for part in parts))
+        fingerprint = self._hash(
+            member.digest, *member.part_of, *listed_in, *(part.digest for part in parts)
+        )
         known = self._known.get(url)
         record = None
         if known is not None and known.fingerprint == fingerprint:
@@ -426,7 +434,7 @@ class Crawl:
             outcome = Outcome.PRESENT
         except _Failure as failure:
             outcome = failure.outcome
-        self._hand_on(Sighting(Seen(url, outcome)))
+        self._sink(Sighting(Seen(url, outcome)), self.containers)
 
     # Documents
 

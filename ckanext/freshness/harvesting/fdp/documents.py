@@ -176,7 +176,7 @@ def outline_of_datasets(
     subjects = {node for node in graph.subjects(RDF.type, DCAT.Dataset) if isinstance(node, URIRef)}
     if is_page:
         wanted = set(listed)
-        members = {
+        members: dict[str, Node] = {
             str(node): node
             for node in subjects
             if str(node) in wanted or (node, DCTERMS.isPartOf, None) in graph

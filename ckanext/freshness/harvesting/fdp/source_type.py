@@ -41,7 +41,7 @@ class FairDataPoint:
         """
         config, _warnings = parse(text)
         if config.profiles:
-            profiles.check(config.profiles)
+            _check_profiles(config)
         for group in config.default_groups:
             found = model.Group.get(group)
             if found is None or found.is_organization:
@@ -61,8 +61,8 @@ async def _crawl(
     source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
 ) -> Crawled:
     config = source.config
-    hosts = Hosts(settings.harvest_policy(config))
     policy = settings.harvest_policy(config)
+    hosts = Hosts(policy)
     options = CrawlOptions(
         mapper=_mapper(config),
         catalog_mapper=_catalog_mapper(config) if config.harvest_catalogs else None,
@@ -73,24 +73,23 @@ async def _crawl(
         headers=read_headers(config.headers),
         concurrency=policy.connections,
     )
-    async with Client(
-        hosts=hosts,
-        guard=settings.guard(),
-        limits=settings.harvest_limits(config),
-        user_agent=settings.user_agent(),
-        proxy=settings.proxy(),
-        ca_bundle=tk.config.get("ckanext.freshness.ca_bundle") or None,
-        insecure_hosts=frozenset(tk.config.get("ckanext.freshness.insecure_hosts")),
-    ) as client:
+    async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
         crawl = Crawl(client, source.url, options, known, memory, sink)
         containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
     return Crawled(containers, crawl.errors, requests)
 
 
+def _check_profiles(config: SourceConfig) -> None:
+    try:
+        profiles.check(config.profiles)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+
+
 def _mapper(config: SourceConfig) -> Mapper:
     if config.profiles:
-        return profiles.mapper(config.profiles)
+        return profiles.mapper(config.profiles, language=config.language)
     return lambda graph, subject: map_dataset(graph, subject, language=config.language)
 
 

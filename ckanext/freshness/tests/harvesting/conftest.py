@@ -1,0 +1,149 @@
+"""A harvest as a site runs it: CKAN's actions, Redis, and ckanext-harvest's own consumers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import ckan.plugins.toolkit as tk
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import queue
+
+
+@dataclass
+class Job:
+    """A job that has run."""
+
+    id: str
+    stats: dict[str, int]
+    gather_errors: list[str]
+    object_errors: dict[str, list[str]] = field(default_factory=dict)
+    """Messages by guid."""
+
+    @property
+    def errors(self) -> list[str]:
+        return [*self.gather_errors, *(one for many in self.object_errors.values() for one in many)]
+
+
+@dataclass
+class Harvest:
+    """One source and its jobs."""
+
+    source: dict[str, Any]
+
+    def run(self) -> Job:
+        """One job from its start to its end, through the real queues."""
+        job = self.start()
+        self.gather()
+        self.fetch()
+        return self.finish(job)
+
+    def start(self) -> str:
+        return call_action("harvest_job_create", source_id=self.source["id"])["id"]
+
+    def gather(self) -> None:
+        consumer = queue.get_gather_consumer()
+        while (reply := consumer.basic_get(queue.get_gather_queue_name()))[2]:
+            method, header, body = reply
+            queue.gather_callback(consumer, method, header, body)
+
+    def fetch(self) -> None:
+        consumer = queue.get_fetch_consumer()
+        while (reply := consumer.basic_get(queue.get_fetch_queue_name()))[2]:
+            method, header, body = reply
+            queue.fetch_callback(consumer, method, header, body)
+
+    def finish(self, job_id: str) -> Job:
+        model.Session.remove()
+        call_action("harvest_jobs_run", source_id=self.source["id"])
+        shown = call_action("harvest_job_show", id=job_id)
+        assert shown["status"] == "Finished", shown
+        report = call_action("harvest_job_report", id=job_id)
+        return Job(
+            job_id,
+            shown["stats"],
+            [one["message"] for one in report["gather_errors"]],
+            {
+                one["guid"]: [error["message"] for error in one["errors"]]
+                for one in report["object_errors"].values()
+            },
+        )
+
+    def datasets(self, **conditions: Any) -> dict[str, dict[str, Any]]:
+        """The source's active datasets by the URL of their record, out of the search index."""
+        found = call_action(
+            "package_search",
+            fq=f'harvest_source_id:"{self.source["id"]}"',
+            rows=1000,
+            include_private=True,
+            **conditions,
+        )
+        return {extras(one)["uri"]: one for one in found["results"]}
+
+    def current(self) -> list[tuple[str, str]]:
+        """Guid and package id of the current objects."""
+        return sorted(
+            model.Session.query(
+                harvest_model.HarvestObject.guid, harvest_model.HarvestObject.package_id
+            ).filter_by(harvest_source_id=self.source["id"], current=True)
+        )
+
+    def configure(self, **config: Any) -> None:
+        """Replace the source's configuration."""
+        shown = call_action("harvest_source_show", id=self.source["id"])
+        shown = {
+            key: shown[key]
+            for key in ("id", "name", "title", "url", "source_type", "frequency", "owner_org")
+            if key in shown
+        }
+        call_action("harvest_source_update", {"user": sysadmin()}, **shown, config=json.dumps(config))
+
+
+def extras(package: dict[str, Any]) -> dict[str, str]:
+    """A package's extras by key."""
+    return {one["key"]: one["value"] for one in package["extras"]}
+
+
+def sysadmin() -> str:
+    return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+
+
+def add_source(url: str, *, source_type: str = "fdp", owner_org: str = "", **config: Any) -> Harvest:
+    """Make a harvest source, as its form does."""
+    owner_org = owner_org or factories.Organization()["id"]
+    source = call_action(
+        "harvest_source_create",
+        {"user": sysadmin()},
+        name=factories.Dataset.stub().name,
+        title="A source",
+        url=url,
+        source_type=source_type,
+        owner_org=owner_org,
+        config=json.dumps(config) if config else "",
+    )
+    return Harvest(source)
+
+
+@pytest.fixture
+def clean_site(clean_db: Any, clean_index: Any, clean_queues: Any) -> None:
+    """An empty site."""
+
+
+@pytest.fixture
+def fdp() -> Iterator[FdpServer]:
+    """A FAIR Data Point with nothing in it."""
+    with FdpServer() as server:
+        yield server
+
+
+@pytest.fixture
+def clean_queues() -> None:
+    """Empty harvest queues."""
+    queue.purge_queues()
