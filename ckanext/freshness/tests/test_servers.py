@@ -19,7 +19,7 @@ from rdflib.namespace import DCAT, DCTERMS, RDF
 
 from ckanext.freshness.tests.servers import turtle
 from ckanext.freshness.tests.servers.client import Reply, fetch, graph
-from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp import FdpServer, main
 from ckanext.freshness.tests.servers.fdp_render import page_links
 from ckanext.freshness.tests.servers.negotiation import negotiate
 from ckanext.freshness.tests.servers.replay import FDP_RECORDING, ReplayServer
@@ -309,6 +309,14 @@ def test_as_a_process() -> None:
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(10) == 0
+
+
+def test_a_process_says_that_its_port_is_taken(
+    server: FdpServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        main(["--port", str(server.port)])
+    assert f"Cannot listen on 127.0.0.1:{server.port}: " in capsys.readouterr().err
 
 
 def test_the_servers_do_without_ckan() -> None:

@@ -190,7 +190,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--no-pages", action="store_true", help="without page endpoints")
     chosen = parser.parse_args(arguments)
 
-    server = FdpServer(port=chosen.port, latency=chosen.latency)
+    try:
+        server = FdpServer(port=chosen.port, latency=chosen.latency)
+    except OSError as error:
+        parser.exit(1, f"Cannot listen on 127.0.0.1:{chosen.port}: {error}. Try --port 0.\n")
     server.layout.pages = not chosen.no_pages
     if chosen.demo:
         demo_catalogue(server, chosen.today)
