@@ -1,0 +1,118 @@
+"""ckanext-dcat's parser in place of the harvester's own mapping."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from ckan.common import config
+from rdflib import BNode, Graph, URIRef
+
+from ckanext.freshness.harvesting.fdp import profiles
+from ckanext.freshness.harvesting.fdp.mapping import MappingError, Record
+from ckanext.freshness.harvesting.layout import Site, package_dict
+
+from .fdp.test_mapping import RICH, SUBJECT, graph_of
+from .fdp.test_mapping_recording import COHORT_A, RECORDING, merged
+
+HEALTH = ["euro_health_dcat_ap"]
+
+
+def parsed(graph: Graph, subject: str = str(SUBJECT), names: list[str] = HEALTH) -> Record:
+    return profiles.map_with_profiles(graph, URIRef(subject), names)
+
+
+@pytest.fixture(autouse=True)
+def site_url(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ckanext-dcat makes the harvesting site the home page of every dataset."""
+    monkeypatch.setitem(config, "ckan.site_url", "https://catalogue.example.com")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("title", "Cohort A"),
+        ("notes", "Rich dataset"),
+        ("version", "1.2"),
+        ("identifier", "cohort-a"),
+        ("theme", ["http://publications.europa.eu/resource/authority/data-theme/HEAL"]),
+        ("license", "http://creativecommons.org/licenses/by/4.0/"),
+        ("number_of_records", 1234),
+        ("min_typical_age", 18),
+        ("contact_name", "Help desk"),
+        ("publisher_email", "info@example.org"),
+        ("temporal_start", "2020-01-01"),
+        ("uri", COHORT_A),
+    ],
+)
+def test_fields_of_a_real_dataset(key: str, value: Any) -> None:
+    assert parsed(merged(COHORT_A), COHORT_A).fields[key] == value
+
+
+def test_what_is_not_the_sources_is_left_out() -> None:
+    record = parsed(merged(COHORT_A), COHORT_A)
+    assert not {"homepage", "license_id", "conforms_to"} & set(record.fields)
+    for resource in record.resources:
+        assert not {"distribution_ref", "conforms_to"} & set(resource)
+    assert "access_service_ref" not in record.resources[0]["access_services"][0]
+    assert record.tags == ["CNS/Brain", "genomics", "x"]
+
+
+def test_a_home_page_that_the_source_gives_stays() -> None:
+    graph = graph_of("<> a dcat:Dataset ; dct:title 'T' ; foaf:homepage <https://example.org/> .")
+    assert parsed(graph).fields["homepage"] == "https://example.org/"
+
+
+def test_the_package_has_its_licence() -> None:
+    record = parsed(merged(COHORT_A), COHORT_A)
+    package = package_dict(record, Site(licenses={"cc-by": "cc-by"})).package
+    assert package["license_id"] == "cc-by"
+
+
+def test_only_the_dataset_that_was_asked_for() -> None:
+    catalog = RECORDING["catalogs"][0]
+    page = Graph().parse(
+        data=RECORDING["responses"][f"{catalog}/page/dataset?page=0&size=50"]["body"],
+        format="turtle",
+    )
+    assert len(page) > 200
+    assert parsed(page, COHORT_A).fields["title"] == "Cohort A"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(seed: int) -> None:
+    random = Random(seed)
+    triples = sorted(graph_of(RICH), key=str)
+    expected = parsed(graph_of(RICH))
+    blank = sorted({node for triple in triples for node in triple if isinstance(node, BNode)})
+    labels = random.sample([BNode(f"n{n}") for n in range(99)], len(blank))
+    names: dict[Any, Any] = dict(zip(blank, labels, strict=True))
+    graph = Graph()
+    for triple in random.sample(triples, len(triples)):
+        graph.add(tuple(names.get(node, node) for node in triple))  # type: ignore[arg-type]
+    assert parsed(graph).as_json() == expected.as_json()
+
+
+def test_unknown_profiles() -> None:
+    with pytest.raises(ValueError, match=r"profiles: unknown: nope; known: .*euro_dcat_ap_3"):
+        profiles.check(["euro_dcat_ap_3", "nope"])
+    profiles.check(["euro_dcat_ap_3"])
+
+
+def test_a_site_without_ckanext_dcat(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiles, "GROUP", "ckan.rdf.no_such_group")
+    with pytest.raises(ValueError, match=r"profiles: .* ckanext-dcat, which is not installed"):
+        profiles.check(["euro_dcat_ap_3"])
+
+
+def test_a_record_that_is_not_there() -> None:
+    with pytest.raises(MappingError, match="not described"):
+        parsed(Graph())
+
+
+def test_a_mapper_with_everything_given() -> None:
+    read = profiles.mapper(HEALTH, language="nl")
+    assert read(merged(COHORT_A), URIRef(COHORT_A)).as_json() == (
+        parsed(merged(COHORT_A), COHORT_A).as_json()
+    )
