@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from stack import ports
 from stack.commands import Interrupted, end_on_signals, foreground
 from stack.environment import ensure_ckan, ensure_tools
 from stack.errors import StackError
@@ -110,6 +111,25 @@ def demo_instance(context: Context) -> Instance:
     write_ini(instance, context.services)
     ensure_data(instance, context.services, context.ckan_bin)
     return instance
+
+
+def demo(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev demo [--no-serve] [--source URL]``"""
+    with prepared(layout, options.ckan) as context:
+        instance = Instance(layout, options.ckan, Kind.DEMO)
+        lock = Lock(instance.home / "demo.lock")
+        if not lock.take(wait=False):
+            raise StackError("The demo of this checkout is already running; end it with Ctrl-C first.")
+        port = ports.choose(instance.state.get("site_port"))
+        settings = {"ckan.site_url": f"http://{ports.HOST}:{port}"}
+        if options.source is None or ports.is_loopback(options.source):
+            settings["ckanext.freshness.allowed_networks"] = "127.0.0.0/8 ::1/128"
+        instance.keep(site_port=port, settings=settings)
+        demo_instance(context)
+        arguments = [f"--state={instance.home / 'demo.json'}", f"--port={port}"]
+        arguments += [f"--source={options.source}"] if options.source else []
+        arguments += ["--no-serve"] if options.no_serve else []
+        return context.run(instance, ["python", "-m", "demo", *arguments])
 
 
 def run(layout: Layout, options: argparse.Namespace) -> int:
@@ -228,6 +248,9 @@ def parser() -> argparse.ArgumentParser:
         sub.set_defaults(command=function)
         return sub
 
+    sub = add("demo", demo, "harvest a FAIR Data Point into a CKAN and serve it")
+    sub.add_argument("--no-serve", action="store_true", help="harvest, print a summary and stop")
+    sub.add_argument("--source", metavar="URL", help="a FAIR Data Point to harvest, in place of ours")
     add("test", test, "run the tests with pytest; arguments are pytest's")
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import configparser
 import hashlib
+import json
 import secrets
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from stack.commands import clean_environment, quiet
 from stack.layout import RELEASES, Layout, python_label
@@ -66,6 +68,22 @@ class Instance:
         return environment * 8 + self.kind.value + self.slot
 
     @property
+    def state(self) -> dict[str, Any]:
+        """What is kept between two starts; its ``settings`` go into the ini file."""
+        return json.loads(self._state.read_text()) if self._state.exists() else {}
+
+    def keep(self, **values: object) -> dict[str, Any]:
+        """Add to the state, and return all of it."""
+        state = self.state | values
+        self.home.mkdir(parents=True, exist_ok=True)
+        self._state.write_text(json.dumps(state))
+        return state
+
+    @property
+    def _state(self) -> Path:
+        return self.home / f"{self.label}.json"
+
+    @property
     def storage(self) -> Path:
         """Uploads and caches."""
         return self.home / "storage" / self.label
@@ -77,8 +95,8 @@ def environment(instance: Instance, bins: list[Path]) -> dict[str, str]:
     return base | {"PATH": ":".join([*map(str, bins), base.get("PATH", "/usr/bin:/bin")])}
 
 
-def write_ini(instance: Instance, services: Services, *, site_url: str | None = None) -> None:
-    """Write the ini file: the settings in the checkout, and our addresses on top."""
+def write_ini(instance: Instance, services: Services) -> None:
+    """Write the ini file: the settings in the checkout, and on top our addresses and `Instance.state`."""
     instance.storage.mkdir(parents=True, exist_ok=True)
     test_ini = instance.layout.root / "test.ini"
     below = test_ini if instance.kind is Kind.TEST else instance.layout.root / "stack" / "demo.ini"
@@ -101,8 +119,7 @@ def write_ini(instance: Instance, services: Services, *, site_url: str | None = 
             "api_token.jwt.encode.secret": f"string:{secret}",
             "api_token.jwt.decode.secret": f"string:{secret}",
         }
-    if site_url:
-        values["ckan.site_url"] = site_url
+    values |= instance.state.get("settings", {})
     text = "# Made by ./dev; changes are lost.\n[app:main]\n"
     text += "".join(f"{name} = {value}\n" for name, value in values.items())
     if not instance.ini.exists() or instance.ini.read_text() != text:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
+from urllib.parse import urlsplit
 
 HOST = "127.0.0.1"
 
@@ -25,3 +27,12 @@ def choose(preferred: int | None) -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL's host is this machine's loopback, and nothing else."""
+    try:
+        addresses = socket.getaddrinfo(urlsplit(url).hostname, None)
+    except (OSError, ValueError):
+        return False
+    return all(ipaddress.ip_address(address[4][0]).is_loopback for address in addresses)

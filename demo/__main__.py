@@ -1,0 +1,243 @@
+"""Harvests a FAIR Data Point and serves the result. Started by ``./dev demo`` in CKAN's environment."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from demo.children import Child, Children
+from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
+from stack import ports
+from stack.commands import Interrupted, end_on_signals, last_lines
+from stack.errors import StackError
+from stack.layout import Layout
+from stack.progress import say, step
+
+SOURCE_TYPE = "fdp"
+LOCAL_SOURCE = "demo-fair-data-point"
+POLL = 0.3
+STALLED = 180.0
+"""Seconds without any record done after which a job is given up."""
+RUN_EVERY = 15.0
+"""Seconds between two looks for jobs that somebody started in the browser; a site uses cron."""
+
+
+def main() -> int:
+    """Return the exit code: 0 if datasets were harvested and none failed."""
+    options = _options()
+    end_on_signals()
+    layout = Layout(Path(__file__).resolve().parent.parent)
+    children = Children(options.state.parent / "logs", layout.processes)
+    try:
+        return demonstrate(options, children)
+    except StackError as error:
+        say(f"\n{error}")
+        return 1
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        children.stop_all()
+
+
+def demonstrate(options: argparse.Namespace, children: Children) -> int:
+    """Everything from the start of the servers to the end of the serving."""
+    state = json.loads(options.state.read_text())
+    for consumer in ("gather-consumer", "fetch-consumer"):
+        children.start(consumer, ["ckan", "harvester", consumer])
+    if options.source:
+        url = options.source
+    else:
+        # The day stays the one of the first start, so that the datasets do grow old.
+        state.setdefault("today", datetime.date.today().isoformat())
+        with step("Starting a FAIR Data Point"):
+            url, state["fdp_port"] = start_fair_data_point(children, state)
+    state.setdefault("password", secrets.token_urlsafe(9))
+    options.state.write_text(json.dumps(state))
+
+    with step("Opening CKAN"):
+        site = Site(os.environ["CKAN_INI"])
+        site.ensure_admin(state["password"])
+        site.ensure_organization()
+    source = ensure_source(site, url, own=not options.source)
+    report = harvest(site, source, children)
+    datasets = site.datasets()
+    say("\n" + summary(url, report, len(datasets)))
+    code = 0 if datasets and not report.counts["errored"] else 1
+    if not options.no_serve:
+        serve(site, source, options.port, state["password"], datasets, children)
+    return code
+
+
+def start_fair_data_point(children: Children, state: dict[str, object]) -> tuple[str, int]:
+    """Start our own FAIR Data Point, on the port of last time if that is free; its URL and port."""
+    last = state.get("fdp_port")
+    port = ports.choose(last if isinstance(last, int) else None)
+    module = "ckanext.freshness.tests.servers.fdp"
+    child = children.start(
+        "fair data point",
+        [sys.executable, "-m", module, "--demo", f"--port={port}", f"--today={state['today']}"],
+    )
+    while not (found := re.search(r"^listening on (\S+)$", child.log.read_text(), re.MULTILINE)):
+        child.check()
+        time.sleep(POLL / 3)
+    return found[1], port
+
+
+def ensure_source(site: Site, url: str, *, own: bool) -> Source:
+    """The harvest source of a URL, made with ``ckan harvester source create`` if there is none."""
+    sources = site.sources()
+    for job_id, source_id in site.open_jobs():
+        with step("Aborting a job that an earlier demo left unfinished"):
+            ckan("harvester", "job-abort", job_id)
+            ckan("harvester", "purge-queues")
+        say(f"(job {job_id} of source {source_id})")
+    for source in sources:
+        if source.url.rstrip("/") == url.rstrip("/"):
+            return source
+        if own and source.name.startswith(LOCAL_SOURCE):
+            with step(f"Removing the source {source.url}, whose port is taken"):
+                ckan("harvester", "source", "clear", source.name)
+                ckan("harvester", "source", "remove", source.name)
+    title = "Demo FAIR Data Point" if own else urlsplit(url).hostname or url
+    name = f"{LOCAL_SOURCE if own else 'fdp'}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+    command = ("harvester", "source", "create", name, url, SOURCE_TYPE, title, "true", ORGANIZATION)
+    failure = None
+    with step("ckan harvester source create"):
+        try:
+            ckan(*command)
+        except StackError as error:
+            # ckanext-harvest 1.6.3 on CKAN 2.12 makes the source, then fails to print its status.
+            failure = error
+    made = [source for source in site.sources() if source.name == name]
+    if not made:
+        raise failure or StackError(f"The source {name} was made, but CKAN does not list it.")
+    return made[0]
+
+
+def harvest(site: Site, source: Source, children: Children) -> Report:
+    """Run a job on the real path: Redis, both consumers, ``ckan harvester run``."""
+    with step("ckan harvester job"):
+        ckan("harvester", "job", source.name)
+    (job_id,) = (job for job, source_id in site.open_jobs() if source_id == source.id)
+    with step("Gathering and importing"):
+        progress = wait_for_import(site, job_id, children)
+    with step("ckan harvester run"):
+        while progress.status != "Finished":
+            ckan("harvester", "run")
+            progress = site.progress(job_id)
+    return site.report(job_id)
+
+
+def wait_for_import(site: Site, job_id: str, children: Children) -> Progress:
+    """Wait until every record of a job is done.
+
+    Raises StackError if a consumer ends, or if nothing moves for `STALLED` seconds.
+    """
+    before, moved = None, time.monotonic()
+    while not (progress := site.progress(job_id)).done:
+        children.check()
+        if progress != before:
+            before, moved = progress, time.monotonic()
+        elif time.monotonic() - moved > STALLED:
+            raise StackError(
+                f"Nothing has moved for {STALLED:.0f} s: {progress.objects} records gathered, "
+                f"{progress.open} of them not imported. See the logs in {children.folder}."
+            )
+        time.sleep(POLL)
+    return progress
+
+
+def summary(url: str, report: Report, datasets: int) -> str:
+    """The job in words."""
+    lines = [f"Harvested {url}"]
+    lines += [f"    {name:13} {count:5}" for name, count in report.counts.items()]
+    lines += [f"Datasets on the site now: {datasets}"]
+    lines += [f"    error: {message} ({count} times)" for message, count in report.errors]
+    return "\n".join(lines)
+
+
+def serve(
+    site: Site, source: Source, port: int, password: str, datasets: list[str], children: Children
+) -> None:
+    """Serve the site until Ctrl-C."""
+    base = f"http://{ports.HOST}:{port}"
+    with step("Starting the web server"):
+        command = ["ckan", "run", "--host", ports.HOST, "--port", str(port)]
+        web = children.start(
+            "web server", [*command, "--disable-reloader", "--disable-debugger", "--threaded"]
+        )
+        wait_for_web(base, web)
+    say(
+        f"""
+The site is at   {base}
+Log in as        {ADMIN}, password {password}
+
+What to look at
+    {base}/dataset
+    {base}/harvest/{source.name}    press Admin, then Reharvest
+    {base}/organization/{ORGANIZATION}"""
+    )
+    if datasets:
+        say(f"    {base}/dataset/{datasets[0]}")
+    say(f"    {source.url}    what was harvested\n\nCtrl-C stops everything.")
+    next_run = time.monotonic() + RUN_EVERY
+    while True:
+        children.check()
+        if time.monotonic() > next_run:
+            if site.open_jobs():
+                ckan("harvester", "run")
+            next_run = time.monotonic() + RUN_EVERY
+        time.sleep(1)
+
+
+def wait_for_web(base: str, web: Child) -> None:
+    """Wait until the first page has been answered."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while True:
+        web.check()
+        try:
+            opener.open(f"{base}/dataset", timeout=30).close()
+        except urllib.error.HTTPError as error:
+            raise StackError(
+                f"{base}/dataset answered {error.code}. The end of {web.log}:\n{last_lines(web.log)}"
+            ) from error
+        except OSError:
+            time.sleep(POLL)
+        else:
+            return
+
+
+def ckan(*arguments: str) -> None:
+    """Run a ckan command; raises StackError with its words if it fails."""
+    done = subprocess.run(
+        ["ckan", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode:
+        raise StackError(f"ckan {' '.join(arguments)} failed:\n{done.stdout[-3000:]}")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument("--state", type=Path, required=True, help="file of what is kept between starts")
+    parser.add_argument("--port", type=int, required=True, help="of the web server")
+    parser.add_argument("--source", metavar="URL")
+    parser.add_argument("--no-serve", action="store_true")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

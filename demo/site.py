@@ -1,0 +1,126 @@
+"""The demo's CKAN seen from inside: what the command line has no command for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ckan import model
+from ckan.cli import load_config
+from ckan.config.middleware import make_app
+from ckan.plugins import toolkit as tk
+from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestSource
+
+ADMIN = "admin"
+ORGANIZATION = "demo"
+OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
+"""States of harvest objects that some consumer still has to do with."""
+COUNTS = ("added", "updated", "not modified", "deleted", "errored")
+"""Names of ckanext-harvest's counts, in the order they are told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A harvest source."""
+
+    id: str
+    name: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a job has come."""
+
+    status: str
+    gathered: bool
+    objects: int
+    open: int
+
+    @property
+    def done(self) -> bool:
+        """Everything has been imported; only the status may still say otherwise."""
+        return self.gathered and not self.open
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a finished job did."""
+
+    counts: dict[str, int]
+    errors: list[tuple[str, int]]
+    """Messages, and how many records each is about."""
+
+
+class Site:
+    """Actions on the site, by the site user."""
+
+    def __init__(self, ini: str) -> None:
+        self._app = make_app(load_config(ini))
+        self._user = self._call("get_site_user")["name"]
+
+    def ensure_admin(self, password: str) -> None:
+        """Make the sysadmin, or give it the password."""
+        user = model.User.get(ADMIN)
+        if user is None:
+            self._call("user_create", name=ADMIN, email="admin@example.org", password=password)
+            user = model.User.get(ADMIN)
+        user.password = password
+        user.sysadmin = True
+        model.repo.commit_and_remove()
+
+    def ensure_organization(self) -> None:
+        """Make the organisation that the demo's sources belong to."""
+        if model.Group.get(ORGANIZATION) is None:
+            self._call("organization_create", name=ORGANIZATION, title="Demo organisation")
+        model.Session.remove()
+
+    def sources(self) -> list[Source]:
+        """The active harvest sources."""
+        # A source and its package have the same id; only the package has a name.
+        rows = (
+            model.Session.query(HarvestSource, model.Package)
+            .join(model.Package, model.Package.id == HarvestSource.id)
+            .filter(HarvestSource.active, model.Package.state == "active")
+        )
+        found = [Source(source.id, package.name, source.url) for source, package in rows]
+        model.Session.remove()
+        return found
+
+    def open_jobs(self) -> list[tuple[str, str]]:
+        """Ids of unfinished jobs, and of their sources."""
+        jobs = model.Session.query(HarvestJob).filter(HarvestJob.status != "Finished")
+        found = [(job.id, job.source_id) for job in jobs if job.status != "Aborted"]
+        model.Session.remove()
+        return found
+
+    def progress(self, job_id: str) -> Progress:
+        """Where a job is now."""
+        model.Session.remove()
+        job = model.Session.get(HarvestJob, job_id)
+        objects = model.Session.query(HarvestObject).filter_by(harvest_job_id=job_id)
+        return Progress(
+            status=job.status,
+            gathered=job.gather_finished is not None,
+            objects=objects.count(),
+            open=objects.filter(HarvestObject.state.in_(OPEN_STATES)).count(),
+        )
+
+    def report(self, job_id: str) -> Report:
+        """The numbers and errors of a job, as ckanext-harvest counts them."""
+        job = self._call("harvest_job_show", id=job_id)
+        errors = [*job["gather_error_summary"], *job["object_error_summary"]]
+        return Report(
+            counts={name: job["stats"].get(name, 0) for name in COUNTS},
+            errors=[(error["message"], error["error_count"]) for error in errors],
+        )
+
+    def datasets(self) -> list[str]:
+        """Names of the datasets that can be found."""
+        found = self._call("package_search", rows=1000, fl="name")
+        return [dataset["name"] for dataset in found["results"]]
+
+    def _call(self, action: str, **parameters: object) -> Any:
+        context = {"ignore_auth": True, "user": getattr(self, "_user", "")}
+        with self._app._wsgi_app.test_request_context():
+            return tk.get_action(action)(context, parameters)
