@@ -43,7 +43,7 @@ def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) ->
     with locked(f"gather {job_id}"):
         # A gather of over two hours is queued again while the first one still runs. By the time
         # the lock is ours that one has either finished, or died and left a half-written attempt.
-        model.Session.expire_all()
+        model.Session.refresh(job, ["gather_finished"])
         if gathered or job.gather_finished:
             return objects.waiting(job_id)
         objects.discard_attempt(job_id)

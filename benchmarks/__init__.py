@@ -1,0 +1,1 @@
+"""Ours beside its peers, in one run each: ``./dev bench NAME``."""

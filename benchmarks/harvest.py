@@ -1,0 +1,259 @@
+"""Harvests: ours, ckanext-dcat's ``dcat_rdf``, and the floor below both, in one run.
+
+All three write the same datasets into the same CKAN, Solr and PostgreSQL with the same plugins. The
+floor is the same package dicts through a bare ``package_create`` with ``ckan.search.solr_commit`` off
+and one Solr commit per 50. Politeness is raised so far that it is not what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from benchmarks.processes import Child, start, stopwatch
+
+PLUGINS = "freshness fdp_harvester harvest activity dcat dcat_rdf_harvester"
+POLITE = {"concurrency": 32, "requests_per_second": 10_000}
+PAGE_SIZE = 50
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        ini = _write_ini(Path(folder))
+        os.environ["CKAN_INI"] = str(ini)
+        bench = Bench(options.datasets, Path(folder), quiet=options.json)
+        result = bench.run(peer=not options.no_peer)
+    if options.json:
+        print(json.dumps(result, indent=2))
+    else:
+        _print(result, options.datasets)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev bench harvest", description=__doc__)
+    parser.add_argument("--datasets", type=int, default=500, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    parser.add_argument("--no-peer", action="store_true", help="leave ckanext-dcat's harvester out")
+    return parser
+
+
+def _write_ini(folder: Path) -> Path:
+    """The environment's settings with the peer's plugins, and quiet logs."""
+    ini = folder / "bench.ini"
+    ini.write_text(
+        f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n"
+        f"ckan.plugins = {PLUGINS}\n"
+        "ckanext.freshness.allowed_networks = 127.0.0.0/8\n"
+        "ckanext.dcat.max_file_size = 500\n"
+        "[loggers]\nkeys = root\n[handlers]\nkeys = console\n[formatters]\nkeys = generic\n"
+        "[logger_root]\nlevel = WARNING\nhandlers = console\n"
+        "[handler_console]\nclass = StreamHandler\nargs = (sys.stderr,)\nformatter = generic\n"
+        "[formatter_generic]\nformat = %(asctime)s %(levelname)s %(name)s %(message)s\n"
+    )
+    return ini
+
+
+class Server:
+    """The FAIR Data Point in a process of its own, so that its work is nobody's CPU time here."""
+
+    def __init__(self, datasets: int, latency: float = 0.0) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, datasets, latency), daemon=True
+        )
+        self._process.start()
+        self.url: str = self._pipe.recv()
+
+    def ask(self, *question: Any) -> Any:
+        self._pipe.send(question)
+        return self._pipe.recv()
+
+    def stop(self) -> None:
+        self.ask("stop")
+        self._process.join(10)
+
+
+def _serve(pipe: Connection, datasets: int, latency: float) -> None:
+    from ckanext.freshness.tests.servers.fdp import FdpServer
+    from ckanext.freshness.tests.servers.fdp_bench import bench_catalogue
+
+    with FdpServer(latency=latency) as server:
+        records = bench_catalogue(server, datasets)
+        pipe.send(server.source_url)
+        while True:
+            question, *arguments = pipe.recv()
+            if question == "change":
+                every, words = arguments
+                for record in records[::every]:
+                    server.change(record, title=f"{words} {record.id}")
+            elif question == "requests":
+                pipe.send(server.count())
+                continue
+            elif question == "reset":
+                server.reset()
+            pipe.send(None)
+            if question == "stop":
+                return
+
+
+class Bench:
+    """One run of everything."""
+
+    def __init__(self, datasets: int, folder: Path, *, quiet: bool) -> None:
+        self.datasets = datasets
+        self.folder = folder
+        self.quiet = quiet
+        from benchmarks import site
+
+        self.site = site.Site()
+
+    def say(self, words: str) -> None:
+        print(words, file=sys.stderr if self.quiet else sys.stdout, flush=True)
+
+    def run(self, *, peer: bool) -> dict[str, Any]:
+        server = Server(self.datasets)
+        result: dict[str, Any] = {"datasets": self.datasets}
+        try:
+            self.site.empty()
+            self.say(f"ours, {self.datasets} datasets, one fetch consumer")
+            ours = self._series(server, "fdp", server.url, {**POLITE}, consumers=1)
+            packages = self.site.packages()
+            result["requests"] = ours.pop("requests")
+            self.site.empty()
+            self.say("the floor: bare package_create, one Solr commit per 50")
+            floor = self.site.floor(packages)
+            self.site.empty()
+            self.say("ours, two fetch consumers")
+            two = self._first(server, "fdp", server.url, {**POLITE}, consumers=2)
+            theirs = None
+            if peer:
+                self.site.empty()
+                self.say("ckanext-dcat's dcat_rdf")
+                config = {"rdf_format": "text/turtle"}
+                theirs = self._series(
+                    server, "dcat_rdf", server.url + "/all.ttl", config, consumers=1
+                )
+        finally:
+            server.stop()
+        for name in ("first", "unchanged", "one_percent"):
+            figures = {
+                "ours_s": ours[name],
+                "ours_ms_per_dataset": ours[name] / self.datasets * 1e3,
+            }
+            if theirs:
+                figures |= {"peer_s": theirs[name], "ratio": theirs[name] / ours[name]}
+            result[name] = figures
+        result["floor_s"] = floor
+        result["floor_ratio"] = ours["first"] / floor
+        result["gather_s"] = ours["gather"]
+        result["consumer_cpu_s"] = ours["cpu"]
+        result["two_consumers_gain"] = ours["first"] / two
+        self.say("latency: gather against one request after another")
+        result["latency_ratio"] = self._latency()
+        self.say("memory: a gather of ten times as many")
+        result["peak_mb"] = self._memory()
+        self.site.empty()
+        return result
+
+    def _consumers(self, fetch: int) -> list[Child]:
+        log = self.folder / "consumers.log"
+        kinds = ["gather-consumer"] + ["fetch-consumer"] * fetch
+        children = [start(["ckan", "harvester", kind], log) for kind in kinds]
+        self.site.wait_for_consumers(len(children), children, log)
+        return children
+
+    def _series(
+        self, server: Server, source_type: str, url: str, config: dict[str, Any], consumers: int
+    ) -> dict[str, Any]:
+        """Seconds of a first harvest, an unchanged one, and one after 1 % has changed."""
+        source = self.site.add_source(source_type, url, config)
+        children = self._consumers(consumers)
+        seconds: dict[str, Any] = {}
+        try:
+            server.ask("reset")
+            cpu = children[1].cpu_seconds
+            seconds["first"] = self.site.harvest(source, added=self.datasets)
+            seconds["gather"] = self.site.gather_seconds(source)
+            seconds["cpu"] = children[1].cpu_seconds - cpu
+            pages = -(-self.datasets // PAGE_SIZE)
+            asked = server.ask("requests")
+            seconds["requests"] = {"asked": asked, "ratio": asked / (pages + self.datasets)}
+            seconds["unchanged"] = self.site.harvest(source)
+            changed = len(range(0, self.datasets, 100))
+            server.ask("change", 100, "Changed")
+            seconds["one_percent"] = self.site.harvest(source, updated=changed)
+        finally:
+            for child in children:
+                child.__exit__(None, None, None)
+        return seconds
+
+    def _first(
+        self, server: Server, source_type: str, url: str, config: dict[str, Any], consumers: int
+    ) -> float:
+        source = self.site.add_source(source_type, url, config)
+        children = self._consumers(consumers)
+        try:
+            return self.site.harvest(source, added=self.datasets)
+        finally:
+            for child in children:
+                child.__exit__(None, None, None)
+
+    def _latency(self) -> float:
+        """How much faster a gather is than its requests one after another, at 50 ms each."""
+        server = Server(200, latency=0.05)
+        try:
+            with stopwatch() as seconds:
+                requests = self.site.survey(server.url, {**POLITE})
+            return requests * 0.05 / seconds[0]
+        finally:
+            server.stop()
+
+    def _memory(self) -> dict[str, float]:
+        """Peak memory of a process that gathers, in MB, at two sizes."""
+        peaks = {}
+        for datasets in (self.datasets, self.datasets * 10):
+            server = Server(datasets)
+            source = self.site.add_source("fdp", server.url, {**POLITE})
+            log = self.folder / "gather.log"
+            child = start(["ckan", "harvester", "gather-consumer"], log)
+            try:
+                self.site.wait_for_consumers(1, [child], log)
+                before = child.peak_mb
+                self.site.gather(source)
+                peaks[str(datasets)] = child.peak_mb
+                peaks[f"{datasets} more than at start"] = child.peak_mb - before
+            finally:
+                child.__exit__(None, None, None)
+                server.stop()
+            self.site.empty()
+        peaks["growth"] = peaks[str(self.datasets * 10)] - peaks[str(self.datasets)]
+        return peaks
+
+
+def _print(result: dict[str, Any], datasets: int) -> None:
+    for name in ("first", "unchanged", "one_percent"):
+        figures = result[name]
+        line = f"{name:12} ours {figures['ours_s']:8.2f} s, {figures['ours_ms_per_dataset']:7.2f} ms each"
+        if "peer_s" in figures:
+            line += f"; dcat_rdf {figures['peer_s']:8.2f} s; {figures['ratio']:.1f} times as fast"
+        print(line)
+    print(
+        f"floor        {result['floor_s']:.2f} s; ours takes {result['floor_ratio']:.2f} times that"
+    )
+    print(f"two fetch consumers: {result['two_consumers_gain']:.2f} times as fast as one")
+    print(f"requests: {result['requests']['ratio']:.3f} for each page and dataset")
+    print(f"50 ms latency: {result['latency_ratio']:.1f} times as fast as one after another")
+    print(f"memory: {result['peak_mb']['growth']:.0f} MB more for ten times as many datasets")
+
+
+if __name__ == "__main__":
+    main()
