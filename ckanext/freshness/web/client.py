@@ -73,7 +73,7 @@ class Settings:
     user_agent: str
     limits: Limits = field(default_factory=Limits)
     guard: Guard = field(default_factory=Guard)
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     proxy_resolves: bool = False
     ca_bundle: Path | None = None
     insecure_hosts: frozenset[str] = frozenset()
@@ -158,7 +158,8 @@ class Client:
                 assert visit.pause is not None
                 await asyncio.sleep(visit.pause)
         except Fault as fault:
-            raise visit.error(fault) from fault.__cause__
+            # Without the cause: aiohttp's exceptions carry headers and the proxy's URL, with secrets.
+            raise visit.error(fault) from None
 
     async def _attempt(self, visit: Visit) -> Answer | None:
         """One attempt with all its redirects; None if another is due after ``visit.pause``."""

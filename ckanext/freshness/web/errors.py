@@ -6,61 +6,88 @@ from enum import Enum
 
 
 class Reason(Enum):
-    """Why a URL gave no answer. The value is the word that is stored and counted.
-
-    ``retriable`` says whether asking again soon makes sense. ``theirs`` says whether the reason
-    tells something about the URL: where it is false the fault or the decision was ours (our limit,
-    our proxy, our rules), and nobody may conclude that the URL is broken.
-    """
-
-    retriable: bool
-    theirs: bool
-
-    def __new__(cls, value: str, retriable: bool, theirs: bool) -> Reason:
-        member = object.__new__(cls)
-        member._value_ = value
-        member.retriable = retriable
-        member.theirs = theirs
-        return member
+    """Why a URL gave no answer. The value is the word that is stored and counted."""
 
     # The URL itself
-    INVALID_URL = "invalid url", False, True
-    SCHEME_REFUSED = "scheme refused", False, True
+    INVALID_URL = "invalid url"
+    SCHEME_REFUSED = "scheme refused"
 
     # What we refuse to do
-    INSIDE_ADDRESS = "inside address", False, False
-    HOST_NOT_ALLOWED = "host not allowed", False, False
-    ROBOTS = "refused by robots.txt", False, False
-    HOST_DEFERRED = "host asked for a pause", False, False
-    TOO_LARGE = "too large", False, False
-    INVALID_REQUEST = "invalid request", False, False
+    INSIDE_ADDRESS = "inside address"
+    HOST_NOT_ALLOWED = "host not allowed"
+    ROBOTS = "refused by robots.txt"
+    HOST_DEFERRED = "host asked for a pause"
+    TOO_LARGE = "too large"
+    INVALID_REQUEST = "invalid request"
 
     # Names and connections
-    NAME_NOT_FOUND = "name not found", False, True
-    NAME_LOOKUP_FAILED = "name lookup failed", True, True
-    CONNECTION_REFUSED = "connection refused", True, True
-    CONNECTION_RESET = "connection reset", True, True
-    UNREACHABLE = "unreachable", True, True
-    PROXY = "proxy", True, False
-    OUT_OF_SOCKETS = "out of sockets", True, False
+    NAME_NOT_FOUND = "name not found"
+    NAME_LOOKUP_FAILED = "name lookup failed"
+    CONNECTION_REFUSED = "connection refused"
+    CONNECTION_RESET = "connection reset"
+    UNREACHABLE = "unreachable"
+    PROXY = "proxy"
+    OUT_OF_SOCKETS = "out of sockets"
 
-    # TLS: another attempt meets the same certificate
-    TLS_EXPIRED = "certificate expired", False, True
-    TLS_SELF_SIGNED = "certificate self-signed", False, True
-    TLS_WRONG_NAME = "certificate for another name", False, True
-    TLS_UNTRUSTED = "certificate not trusted", False, True
-    TLS_FAILED = "TLS failed", False, True
+    TLS_EXPIRED = "certificate expired"
+    TLS_SELF_SIGNED = "certificate self-signed"
+    TLS_WRONG_NAME = "certificate for another name"
+    TLS_UNTRUSTED = "certificate not trusted"
+    TLS_FAILED = "TLS failed"
 
-    # Time. A total timeout is not tried again: whoever needs more than that needs it every time.
-    CONNECT_TIMEOUT = "connect timeout", True, True
-    READ_TIMEOUT = "read timeout", True, True
-    TOTAL_TIMEOUT = "total timeout", False, True
+    CONNECT_TIMEOUT = "connect timeout"
+    READ_TIMEOUT = "read timeout"
+    TOTAL_TIMEOUT = "total timeout"
 
     # What was sent
-    REDIRECT_LOOP = "redirect loop", False, True
-    TOO_MANY_REDIRECTS = "too many redirects", False, True
-    TRUNCATED = "truncated", True, True
-    MALFORMED = "malformed answer", False, True
+    REDIRECT_LOOP = "redirect loop"
+    TOO_MANY_REDIRECTS = "too many redirects"
+    TRUNCATED = "truncated"
+    MALFORMED = "malformed answer"
+
+    @property
+    def retriable(self) -> bool:
+        """Whether asking again soon makes sense.
+
+        A total timeout is not tried again: what needs more than that needs it every time.
+        """
+        return self in _RETRIABLE
+
+    @property
+    def theirs(self) -> bool:
+        """Whether it tells something about the URL.
+
+        Where it does not, fault or decision were ours (our limit, our proxy, our rules), and nobody
+        may conclude that the URL is broken.
+        """
+        return self not in _OURS
+
+
+_RETRIABLE = frozenset(
+    {
+        Reason.NAME_LOOKUP_FAILED,
+        Reason.CONNECTION_REFUSED,
+        Reason.CONNECTION_RESET,
+        Reason.UNREACHABLE,
+        Reason.PROXY,
+        Reason.OUT_OF_SOCKETS,
+        Reason.CONNECT_TIMEOUT,
+        Reason.READ_TIMEOUT,
+        Reason.TRUNCATED,
+    }
+)
+_OURS = frozenset(
+    {
+        Reason.INSIDE_ADDRESS,
+        Reason.HOST_NOT_ALLOWED,
+        Reason.ROBOTS,
+        Reason.HOST_DEFERRED,
+        Reason.TOO_LARGE,
+        Reason.INVALID_REQUEST,
+        Reason.PROXY,
+        Reason.OUT_OF_SOCKETS,
+    }
+)
 
 
 class FetchError(Exception):

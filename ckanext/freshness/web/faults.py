@@ -144,7 +144,7 @@ def _payload(error: BaseException, _: Circumstances) -> Fault:
 
 
 def _malformed(error: BaseException, at: Circumstances) -> Fault:
-    if isinstance(error.__cause__, http_exceptions.LineTooLong):
+    if _has_cause(error, http_exceptions.LineTooLong):
         words = f"sent headers longer than {at.limits.max_header_bytes} bytes"
     else:
         words = f"did not answer in HTTP: {_brief(error)}"
@@ -168,6 +168,12 @@ _EXPLANATIONS: tuple[
     (asyncio.TimeoutError, _total_timeout),
     (OSError, _os_error),
 )
+
+
+def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__
+    return error is not None
 
 
 def _brief(error: BaseException) -> str:

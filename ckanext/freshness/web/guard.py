@@ -90,9 +90,7 @@ _SPECIAL: tuple[tuple[str, Refusal], ...] = (
         "64:ff9b:1::/48",
         Refusal.PRIVATE,
     ),  # NAT64 of a network's own (RFC 8215): it may lead anywhere
-    ("2001:2::/48", Refusal.RESERVED),
-    ("2001:10::/28", Refusal.RESERVED),
-    ("2001:20::/28", Refusal.RESERVED),
+    ("2001::/23", Refusal.RESERVED),
     ("2001:db8::/32", Refusal.RESERVED),
     ("3fff::/20", Refusal.RESERVED),
     ("fc00::/7", Refusal.PRIVATE),

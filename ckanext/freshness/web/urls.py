@@ -39,7 +39,7 @@ _NOT_ALLOWED = re.compile(r"%(?![0-9A-Fa-f]{2})|[^%!$&'()*+,;=:@/?\-._~A-Za-z0-9
 _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
-_USERINFO = re.compile(r"((?:^|/{2,4})(?:[A-Za-z][A-Za-z0-9+.\-]*:)?)[^/?#]*@")
+_USERINFO = re.compile(r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@")
 _SECRET_VALUE = re.compile(
     r"(?i)([?&;#][^=&;#]*(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#]*="
     r"|[?&;#](?:key|sig)=)[^&;#]*"

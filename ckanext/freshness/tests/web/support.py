@@ -1,0 +1,105 @@
+"""What the tests of the client share: a file server, names that we invent, and one-line visits."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.servers.base import LoopbackServer
+from ckanext.freshness.tests.servers.base import Request as Asked
+from ckanext.freshness.web.client import Answer, Client, FetchError, Limits, Request, Settings
+from ckanext.freshness.web.exchange import Choose
+from ckanext.freshness.web.guard import Guard
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.names import Names
+
+BODY = b"a,b\n1,2\n" * 100
+ETAG = '"v1"'
+MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
+
+FAST = Limits(connect=2, read=2, total=5, backoff=(0.01, 0.02), jitter=0)
+UNHURRIED = HostPolicy(connections=50, per_second=math.inf)
+INSIDE = Guard(["127.0.0.0/8"])
+"""Lets the tests' own servers be visited."""
+SETTINGS = Settings("tests (https://example.org/contact)", limits=FAST, guard=INSIDE)
+
+
+class FileServer(LoopbackServer):
+    """Serves one small file everywhere, with validators; `files` gives other answers by path."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.files: dict[str, Served] = {}
+
+    def answer(self, request: Asked) -> Served:
+        """304 to whom has the file already."""
+        if request.path in self.files:
+            return self.files[request.path]
+        headers = {"Content-Type": "text/csv", "ETag": ETAG, "Last-Modified": MODIFIED}
+        known = request.headers.get("If-None-Match"), request.headers.get("If-Modified-Since")
+        if known[0] == ETAG or (known[0] is None and known[1] == MODIFIED):
+            return Served(304, b"", headers)
+        return Served(200, BODY, headers)
+
+
+def lookup(names: Mapping[str, Sequence[str]]) -> Callable[[str], Sequence[str]]:
+    """A resolver that knows only these names."""
+
+    def find(host: str) -> Sequence[str]:
+        if host not in names:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        return names[host]
+
+    return find
+
+
+def visit(
+    request: Request | str,
+    choose: Choose | None = None,
+    *,
+    settings: Settings = SETTINGS,
+    hosts: Hosts | None = None,
+    names: Mapping[str, Sequence[str]] | None = None,
+    **limits: float,
+) -> Answer:
+    """One fetch with a client of its own."""
+
+    async def main() -> Answer:
+        known = Names(lookup(names or {}))
+        async with Client(settings, hosts or Hosts(UNHURRIED), known) as client:
+            return await client.fetch(asked, choose)
+
+    asked = Request(request) if isinstance(request, str) else request
+    if limits:
+        settings = replace(settings, limits=replace(settings.limits, **limits))  # type: ignore[arg-type]
+    return asyncio.run(main())
+
+
+def failure(request: Request | str, choose: Choose | None = None, **options: object) -> FetchError:
+    """The error of a fetch that must fail."""
+    try:
+        answer = visit(request, choose, **options)  # type: ignore[arg-type]
+    except FetchError as error:
+        return error
+    raise AssertionError(f"there was an answer: {answer.status} from {answer.final_url}")
+
+
+@dataclass(slots=True)
+class Pieces:
+    """A sink that remembers what was done to it."""
+
+    data: bytearray = field(default_factory=bytearray)
+    restarts: int = 0
+
+    def write(self, data: bytes, /) -> None:
+        """The next piece."""
+        self.data += data
+
+    def restart(self) -> None:
+        """Forget them."""
+        self.data.clear()
+        self.restarts += 1

@@ -1,0 +1,531 @@
+"""Every reason for which there is no answer, each from a real server that gives it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import pickle
+import resource
+import socket
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+import aiohttp
+import pytest
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.raw import RawServer, repeating
+from ckanext.freshness.tests.web.support import (
+    FAST,
+    SETTINGS,
+    UNHURRIED,
+    FileServer,
+    failure,
+    lookup,
+    visit,
+)
+from ckanext.freshness.web.client import Client, FetchError, Limits, Reason, Request
+from ckanext.freshness.web.faults import Circumstances, fault_of
+from ckanext.freshness.web.guard import Guard
+from ckanext.freshness.web.hosts import Hosts
+from ckanext.freshness.web.names import NameLimits, Names
+
+IMPATIENT = {"read": 0.1, "attempts": 2}
+
+# What a server can do, what that is, what is said of it, and how often it was tried.
+SERVED: list[tuple[faults.Fault, dict[str, float], Reason, str, int]] = [
+    (
+        faults.Hang(),
+        IMPATIENT,
+        Reason.READ_TIMEOUT,
+        "did not answer within 0.1 s (read timeout), tried 2 times",
+        2,
+    ),
+    (
+        faults.Hang(keep=0.5),
+        IMPATIENT,
+        Reason.READ_TIMEOUT,
+        "sent nothing more for 0.1 s (read timeout), tried 2 times",
+        2,
+    ),
+    (
+        faults.Drip(interval=0.02),
+        {"total": 0.2},
+        Reason.TOTAL_TIMEOUT,
+        "was not finished within 0.2 s (total timeout)",
+        1,
+    ),
+    (
+        faults.Drip(interval=0.02, headers=True),
+        {"total": 0.2},
+        Reason.TOTAL_TIMEOUT,
+        "was not finished within 0.2 s (total timeout)",
+        1,
+    ),
+    (
+        faults.Reset(moment=faults.Reset.Moment.BEFORE),
+        {},
+        Reason.CONNECTION_RESET,
+        "broke the connection off, tried 3 times",
+        3,
+    ),
+    (
+        faults.Reset(moment=faults.Reset.Moment.HEADERS),
+        {},
+        Reason.CONNECTION_RESET,
+        "broke the connection off, tried 3 times",
+        3,
+    ),
+    (
+        faults.Reset(moment=faults.Reset.Moment.BODY),
+        {},
+        Reason.TRUNCATED,
+        "ended before the body was complete, tried 3 times",
+        3,
+    ),
+    (
+        faults.Raw(),
+        {},
+        Reason.CONNECTION_RESET,
+        "closed the connection without an answer, tried 3 times",
+        3,
+    ),
+    (
+        faults.Raw(b"HTTP/1.1 200 OK\r\nContent-"),
+        {},
+        Reason.CONNECTION_RESET,
+        "closed the connection without an answer, tried 3 times",
+        3,
+    ),
+    (
+        faults.Truncate(),
+        {},
+        Reason.TRUNCATED,
+        "ended before the body was complete, tried 3 times",
+        3,
+    ),
+    (
+        faults.WrongLength(by=10),
+        {},
+        Reason.TRUNCATED,
+        "ended before the body was complete, tried 3 times",
+        3,
+    ),
+    (
+        faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
+        {},
+        Reason.TRUNCATED,
+        "ended before the body was complete, tried 3 times",
+        3,
+    ),
+    (
+        faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nab"),
+        {},
+        Reason.MALFORMED,
+        "",
+        1,
+    ),
+    (
+        faults.Raw(b"<html>hello</html>"),
+        {},
+        Reason.MALFORMED,
+        "did not answer in HTTP",
+        1,
+    ),
+    (faults.Raw(b"\x00\x01\x02\xff" * 50), {}, Reason.MALFORMED, "did not answer in HTTP", 1),
+    (
+        faults.Raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
+        {},
+        Reason.MALFORMED,
+        "did not answer in HTTP",
+        1,
+    ),
+    (faults.malformed_headers(), {}, Reason.MALFORMED, "did not answer in HTTP", 1),
+    (
+        faults.huge_headers(),
+        {},
+        Reason.MALFORMED,
+        "sent headers longer than 32768 bytes",
+        1,
+    ),
+    (
+        faults.Raw(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
+        ),
+        {},
+        Reason.MALFORMED,
+        "answered 101, which ends nothing",
+        1,
+    ),
+    (
+        faults.Raw(
+            b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nno gzip.."
+        ),
+        {},
+        Reason.MALFORMED,
+        "cannot be decompressed",
+        1,
+    ),
+    (
+        # Where the surplus comes in a packet of its own it is not seen at all.
+        faults.Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
+        {},
+        Reason.MALFORMED,
+        "did not answer in HTTP",
+        1,
+    ),
+    (
+        faults.EndlessBody(),
+        {"max_bytes": 1 << 20},
+        Reason.TOO_LARGE,
+        "is larger than 1 MiB",
+        1,
+    ),
+    (
+        faults.BigBody(size=3000),
+        {"max_bytes": 2048},
+        Reason.TOO_LARGE,
+        "is larger than 2 KiB",
+        1,
+    ),
+    (
+        faults.GzipBomb(size=20 << 20),
+        {"max_bytes": 1 << 20},
+        Reason.TOO_LARGE,
+        "is larger than 1 MiB",
+        1,
+    ),
+    (faults.Redirect(), {}, Reason.REDIRECT_LOOP, "redirects in a circle", 1),
+    (
+        faults.Redirect(to=lambda asked: asked.target + "x"),
+        {"redirects": 4},
+        Reason.TOO_MANY_REDIRECTS,
+        "redirects more than 4 times",
+        1,
+    ),
+    (
+        faults.Redirect(to="file:///etc/passwd"),
+        {},
+        Reason.SCHEME_REFUSED,
+        "redirects to file:///etc/passwd, which is a file: URL",
+        1,
+    ),
+    (
+        faults.Redirect(to="ftp://example.org/x"),
+        {},
+        Reason.SCHEME_REFUSED,
+        "redirects to ftp://example.org/x, which is a ftp: URL",
+        1,
+    ),
+    (
+        faults.Redirect(to="http://a..b/"),
+        {},
+        Reason.INVALID_URL,
+        "redirects to http://a..b/, which cannot be visited",
+        1,
+    ),
+    (
+        faults.Redirect(to="http://eve:secret@gone.example/"),
+        {},
+        Reason.NAME_NOT_FOUND,
+        "redirects to http://gone.example/, which has a host name that does not exist",
+        1,
+    ),
+]
+
+
+@pytest.mark.parametrize(("fault", "limits", "reason", "words", "attempts"), SERVED)
+def test_what_servers_do(
+    server: FileServer,
+    fault: faults.Fault,
+    limits: dict[str, float],
+    reason: Reason,
+    words: str,
+    attempts: int,
+) -> None:
+    server.faults["/x"] = fault
+    server.faults[lambda asked: asked.path.startswith("/xx")] = fault
+    hosts = Hosts(UNHURRIED)
+    settings = replace(SETTINGS, limits=replace(FAST, **limits))  # type: ignore[arg-type]
+    error = failure(f"{server.url}/x", settings=settings, hosts=hosts)
+    assert error.reason is reason
+    assert str(error).startswith(f"{server.url}/x ")
+    assert words in str(error)
+    assert error.attempts == attempts
+    assert "secret" not in str(error)
+    assert sum(host.statistics.errors[reason] for host in hosts) == attempts
+
+
+INSIDE_ADDRESSES = [
+    "127.0.0.1",
+    "[::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:10.0.0.1]",
+    "10.0.0.1",
+    "192.168.0.1",
+    "172.16.0.1",
+    "169.254.169.254",
+    "[64:ff9b::a00:1]",
+    "0.0.0.0",
+    "[::]",
+    "100.64.0.1",
+    "2130706433",
+    "0177.0.0.1",
+    "0x7f000001",
+    "127.1",
+    "[fe80::1]",
+    "[fd00:ec2::254]",
+    "224.0.0.1",
+    "①②⑦.0.0.1",
+]
+
+
+@pytest.mark.parametrize("address", INSIDE_ADDRESSES)
+def test_inside_addresses_are_never_connected_to(server: FileServer, address: str) -> None:
+    closed = replace(SETTINGS, guard=Guard())
+    error = failure(f"http://{address}:{server.port}/x", settings=closed)
+    assert error.reason is Reason.INSIDE_ADDRESS
+    assert "was not visited" in str(error)
+    assert "inside of a network" in str(error)
+    assert server.connections == 0
+
+
+@pytest.mark.parametrize("address", INSIDE_ADDRESSES)
+def test_nor_after_a_redirect(server: FileServer, address: str) -> None:
+    # The first hop is allowed, the second is another address of the same machine.
+    first = server.url_at("127.0.0.9")
+    settings = replace(SETTINGS, guard=Guard(["127.0.0.9/32"]))
+    server.faults["/x"] = faults.Redirect(to=f"http://{address}:{server.port}/y")
+    error = failure(f"{first}/x", settings=settings)
+    assert error.reason is Reason.INSIDE_ADDRESS
+    assert "redirects to http://" in str(error)
+    assert server.count("/y") == 0
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["::1", "127.0.0.1"], ["::ffff:127.0.0.1"]])
+def test_nor_by_a_name(server: FileServer, addresses: list[str]) -> None:
+    closed = replace(SETTINGS, guard=Guard())
+    url = f"http://inside.example:{server.port}/x"
+    error = failure(url, settings=closed, names={"inside.example": addresses})
+    assert error.reason is Reason.INSIDE_ADDRESS
+    assert server.connections == 0
+
+
+def test_nor_by_a_name_that_changes_its_mind(server: FileServer) -> None:
+    first = server.url_at("127.0.0.9")
+    answers = iter([["127.0.0.9"], ["127.0.0.1"]])
+    settings = replace(SETTINGS, guard=Guard(["127.0.0.9/32"]))
+
+    async def main() -> FetchError:
+        # Nothing is remembered, so that the connection asks anew.
+        names = Names(lambda host: next(answers), NameLimits(ttl=-1))
+        async with Client(settings, Hosts(UNHURRIED), names) as client:
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(Request(first.replace("127.0.0.9", "rebind.example")))
+        return caught.value
+
+    assert asyncio.run(main()).reason is Reason.INSIDE_ADDRESS
+    assert server.connections == 0
+
+
+def test_host_not_allowed(server: FileServer) -> None:
+    error = failure(Request(f"{server.url}/x", host_allowed=lambda host: host != "127.0.0.1"))
+    assert error.reason is Reason.HOST_NOT_ALLOWED
+    assert server.connections == 0
+
+
+def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
+    elsewhere = f"{server.url_at('127.0.0.2')}/y"
+    server.faults["/x"] = faults.Redirect(to=elsewhere)
+    error = failure(Request(f"{server.url}/x", host_allowed=lambda host: host == "127.0.0.1"))
+    assert error.reason is Reason.HOST_NOT_ALLOWED
+    # Whoever may visit that host is told where to go on.
+    assert error.target == elsewhere
+    assert server.count("/y") == 0
+
+
+def test_name_not_found() -> None:
+    error = failure("http://gone.example/x")
+    assert error.reason is Reason.NAME_NOT_FOUND
+    assert str(error) == "http://gone.example/x has a host name that does not exist"
+
+
+def test_name_lookup_failed() -> None:
+    def failing(host: str) -> list[str]:
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+
+    async def main() -> None:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(failing)) as client:
+            await client.fetch(Request("http://slow.example/x"))
+
+    with pytest.raises(FetchError, match="could not be looked up: Temporary") as caught:
+        asyncio.run(main())
+    assert caught.value.reason is Reason.NAME_LOOKUP_FAILED
+    assert caught.value.attempts == 3
+
+
+def test_connection_refused() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    error = failure(f"http://127.0.0.1:{port}/x")
+    assert error.reason is Reason.CONNECTION_REFUSED
+    assert str(error) == f"http://127.0.0.1:{port}/x refused the connection, tried 3 times"
+
+
+@contextmanager
+def deaf_port() -> Iterator[int]:
+    """A port whose queue of connections is full, so that the next one gets no answer."""
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(3):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+def test_connect_timeout() -> None:
+    with deaf_port() as port:
+        error = failure(f"http://127.0.0.1:{port}/x", connect=0.1, attempts=1)
+    assert error.reason is Reason.CONNECT_TIMEOUT
+    assert "did not accept a connection within 0.1 s (connect timeout)" in str(error)
+
+
+def test_connect_timeout_of_a_silent_tls_handshake() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        error = failure(f"https://127.0.0.1:{port}/x", connect=0.1, attempts=1)
+    assert error.reason is Reason.CONNECT_TIMEOUT
+
+
+ENDLESS = [
+    (b"HTTP/1.1 200 OK\r\n", b"X-Again: and again\r\n", Reason.MALFORMED),
+    (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000, Reason.MALFORMED),
+    (b"", b"HTTP/1.1 100 Continue\r\n\r\n", Reason.TOTAL_TIMEOUT),
+]
+
+
+@pytest.mark.parametrize(("begin", "piece", "reason"), ENDLESS)
+def test_endless_headers(begin: bytes, piece: bytes, reason: Reason) -> None:
+    with RawServer(repeating(begin, piece)) as server:
+        error = failure(f"{server.url}/x", total=0.3, attempts=1)
+    assert error.reason is reason
+
+
+def test_out_of_sockets(server: FileServer) -> None:
+    async def main() -> FetchError:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (_lowest_free_descriptor(), hard))
+            try:
+                with pytest.raises(FetchError) as caught:
+                    await client.fetch(Request(f"{server.url}/x", limits=FAST))
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        return caught.value
+
+    error = asyncio.run(main())
+    assert error.reason is Reason.OUT_OF_SOCKETS
+    assert "too many open files" in str(error)
+
+
+def _lowest_free_descriptor() -> int:
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    os.close(descriptor)
+    return descriptor
+
+
+INVALID = [
+    Request("http://example.org/", method="BREW"),
+    Request("http://example.org/", headers={"Authorization": "Bearer geheim\nX-Evil: 1"}),
+    Request("http://example.org/", headers={"X Y": "geheim"}),
+    Request("http://example.org/", accept="geheim\x00"),
+]
+
+
+@pytest.mark.parametrize("request_", INVALID)
+def test_invalid_requests_are_not_sent(request_: Request) -> None:
+    error = failure(request_)
+    assert error.reason is Reason.INVALID_REQUEST
+    assert "geheim" not in str(error)
+
+
+CODES = [
+    (errno.ENETUNREACH, Reason.UNREACHABLE),
+    (errno.EHOSTUNREACH, Reason.UNREACHABLE),
+    (errno.EADDRNOTAVAIL, Reason.UNREACHABLE),
+    (errno.ECONNABORTED, Reason.CONNECTION_RESET),
+    (errno.EPIPE, Reason.CONNECTION_RESET),
+    (errno.ETIMEDOUT, Reason.CONNECT_TIMEOUT),
+    (errno.ENFILE, Reason.OUT_OF_SOCKETS),
+    (errno.EINVAL, Reason.CONNECTION_RESET),
+]
+
+
+@pytest.mark.parametrize(("code", "reason"), CODES)
+def test_what_the_system_says(code: int, reason: Reason) -> None:
+    # What no loopback interface can be brought to say.
+    at = Circumstances(Limits(), answered=False)
+    assert fault_of(OSError(code, os.strerror(code)), at).reason is reason
+
+
+def test_an_unknown_exception_of_aiohttps_is_still_an_answer_to_why() -> None:
+    fault = fault_of(aiohttp.ClientError("odd\nsecond line"), Circumstances(Limits(), False))
+    assert fault.reason is Reason.MALFORMED
+    assert fault.words == "gave no usable answer: odd"
+
+
+def test_our_own_mistakes_are_not_the_urls() -> None:
+    def mistaken(host: str) -> bool:
+        raise LookupError(host)
+
+    with pytest.raises(LookupError):
+        visit(Request("http://example.org/", host_allowed=mistaken))
+
+
+def test_a_password_in_the_url_is_never_shown(server: FileServer) -> None:
+    server.faults["/x"] = faults.Raw(b"nonsense")
+    error = failure(server.url.replace("http://", "http://user:geheim@") + "/x")
+    shown = "".join(traceback.format_exception(error)) + f"{error!r} {error.url} {error.target}"
+    assert "geheim" not in shown
+    assert str(error).startswith(f"http://***@127.0.0.1:{server.port}/x ")
+
+
+WHOSE = [
+    (Reason.INVALID_URL, True, False),
+    (Reason.TOO_LARGE, False, False),
+    (Reason.PROXY, False, True),
+    (Reason.NAME_NOT_FOUND, True, False),
+    (Reason.CONNECTION_RESET, True, True),
+    (Reason.TOTAL_TIMEOUT, True, False),
+    (Reason.TRUNCATED, True, True),
+]
+
+
+@pytest.mark.parametrize(("reason", "theirs", "retriable"), WHOSE)
+def test_whose_fault_it_is(reason: Reason, theirs: bool, retriable: bool) -> None:
+    assert (reason.theirs, reason.retriable) == (theirs, retriable)
+
+
+def test_an_error_survives_pickling() -> None:
+    error = failure("http://gone.example/x")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.reason, again.attempts) == (str(error), error.reason, 1)
+
+
+def test_waiting_in_our_queues_is_no_timeout(server: FileServer) -> None:
+    async def main() -> list[float]:
+        hosts = Hosts(replace(UNHURRIED, connections=1, per_second=20.0))
+        limits = replace(FAST, connect=0.2, read=0.2, total=0.2)
+        settings = replace(SETTINGS, limits=limits)
+        async with Client(settings, hosts, Names(lookup({}))) as client:
+            answers = await asyncio.gather(
+                *(client.fetch(Request(f"{server.url}/{n}")) for n in range(8))
+            )
+        return [answer.waited for answer in answers]
+
+    assert max(asyncio.run(main())) > 0.3

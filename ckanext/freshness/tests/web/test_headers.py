@@ -1,0 +1,101 @@
+"""Retry-After and dates, in every form that servers send; and what may be sent."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.web.headers import (
+    can_be_sent,
+    illegal_header,
+    parse_http_date,
+    parse_retry_after,
+)
+
+NOW = datetime(2026, 9, 1, 12, 0, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("٣", None),
+        ("0", 0.0),
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        ("1.5", 1.5),
+        ("9" * 20, None),
+        ("Tue, 01 Sep 2026 12:02:00 GMT", 120.0),
+        ("Tuesday, 01-Sep-26 12:02:00 GMT", 120.0),
+        ("Tue Sep  1 12:02:00 2026", 120.0),
+        ("Tue, 01 Sep 2026 14:02:00 +0200", 120.0),
+        ("Tue, 01 Sep 2026 12:02:00 -0000", 120.0),
+        ("Tue, 01 Sep 2026 11:00:00 GMT", 0.0),
+        ("Tue, 99 Sep 2026 11:00:00 GMT", None),
+        ("Tue, 01 Sep 99999 11:00:00 GMT", None),
+    ],
+)
+def test_retry_after(value: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(value, NOW) == seconds
+
+
+@given(st.text())
+def test_retry_after_takes_anything(value: str) -> None:
+    found = parse_retry_after(value, NOW)
+    assert found is None or found >= 0
+
+
+@given(st.integers(min_value=0, max_value=10**9))
+def test_retry_after_in_seconds(seconds: int) -> None:
+    assert parse_retry_after(str(seconds), NOW) == seconds
+
+
+@given(st.integers(min_value=0, max_value=10**8))
+def test_retry_after_as_date(seconds: int) -> None:
+    moment = NOW + timedelta(seconds=seconds)
+    assert parse_retry_after(format_datetime(moment, usegmt=True), NOW) == seconds
+
+
+@given(st.text())
+def test_http_dates_take_anything(value: str) -> None:
+    moment = parse_http_date(value)
+    assert moment is None or moment.tzinfo is timezone.utc
+
+
+@pytest.mark.parametrize(
+    ("value", "sendable"),
+    [
+        ('"abc"', True),
+        ("é", True),
+        ("a\tb", True),
+        ("", True),
+        ("a\nb", False),
+        ("a\r\nX-Evil: 1", False),
+        ("a\x00", False),
+        ("a\x7f", False),
+        ("\udcff", False),
+    ],
+)
+def test_what_can_be_sent(value: str, sendable: bool) -> None:
+    assert can_be_sent(value) is sendable
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({"Authorization": "Bearer x", "X-1": "y"}, None),
+        ({"X-1": "y\n"}, "'X-1'"),
+        ({"X 1": "y"}, "'X 1'"),
+        ({"": "y"}, "''"),
+        ({"X\n": "y"}, "'X\\n'"),
+    ],
+)
+def test_the_illegal_header_is_named(headers: dict[str, str], name: str | None) -> None:
+    assert illegal_header(headers) == name

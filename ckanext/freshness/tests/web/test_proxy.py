@@ -1,0 +1,149 @@
+"""Visits through the site's proxy, which connects where we cannot look."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import trustme
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.raw import RawServer, saying
+from ckanext.freshness.tests.web.support import SETTINGS, FileServer, failure, visit
+from ckanext.freshness.web.client import Reason, Settings
+from ckanext.freshness.web.guard import Guard
+
+PUBLIC = {"data.example": ["8.8.8.8"]}
+
+
+@dataclass
+class Proxy:
+    """An HTTP proxy that leads every request to one server, wherever it was to go."""
+
+    to: int
+    refuse: int | None = None
+    requests: list[list[str]] = field(default_factory=list)
+
+    async def speak(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        lines = head.decode().splitlines()
+        self.requests.append(lines)
+        if self.refuse is not None:
+            writer.write(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % self.refuse)
+            return
+        there, back = await asyncio.open_connection("127.0.0.1", self.to)
+        method, target, _ = lines[0].split()
+        if method == "CONNECT":
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        else:
+            path = "/" + target.split("/", 3)[3]
+            back.write(head.replace(target.encode(), path.encode(), 1))
+        await asyncio.wait(
+            [asyncio.create_task(_copy(reader, back)), asyncio.create_task(_copy(there, writer))],
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        back.close()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.fixture
+def proxy(server: FileServer) -> Iterator[tuple[Proxy, Settings]]:
+    """A proxy before the file server, and settings that use it and allow nothing inside."""
+    made = Proxy(server.port)
+    with RawServer(made.speak) as running:
+        url = running.url.replace("//", "//user:geheim@")
+        yield made, replace(SETTINGS, guard=Guard(), proxy=url)
+
+
+def test_a_visit_through_the_proxy(server: FileServer, proxy: tuple[Proxy, Settings]) -> None:
+    answer = visit("http://data.example/x?y", settings=proxy[1], names=PUBLIC)
+    assert answer.status == 200
+    assert server.requests[0].target == "/x?y"
+    [lines] = proxy[0].requests
+    assert lines[0] == "GET http://data.example/x?y HTTP/1.1"
+    credentials = base64.b64encode(b"user:geheim").decode()
+    assert f"Proxy-Authorization: Basic {credentials}" in lines
+
+
+REFUSED = [
+    ("http://10.0.0.1/x", {}, Reason.INSIDE_ADDRESS),
+    ("http://[::ffff:169.254.169.254]/x", {}, Reason.INSIDE_ADDRESS),
+    ("http://2130706433/x", {}, Reason.INSIDE_ADDRESS),
+    ("http://inside.example/x", {"inside.example": ["192.168.0.1"]}, Reason.INSIDE_ADDRESS),
+    ("https://inside.example/x", {"inside.example": ["192.168.0.1"]}, Reason.INSIDE_ADDRESS),
+    ("http://unknown.example/x", {}, Reason.NAME_NOT_FOUND),
+]
+
+
+@pytest.mark.parametrize(("url", "names", "reason"), REFUSED)
+def test_what_may_not_be_visited_is_not_asked_of_the_proxy(
+    proxy: tuple[Proxy, Settings], url: str, names: dict[str, list[str]], reason: Reason
+) -> None:
+    assert failure(url, settings=proxy[1], names=names).reason is reason
+    assert proxy[0].requests == []
+
+
+def test_nor_after_a_redirect(server: FileServer, proxy: tuple[Proxy, Settings]) -> None:
+    server.faults["/x"] = faults.Redirect(to="http://10.0.0.1/y")
+    error = failure("http://data.example/x", settings=proxy[1], names=PUBLIC)
+    assert error.reason is Reason.INSIDE_ADDRESS
+    assert len(proxy[0].requests) == 1
+
+
+def test_a_site_can_leave_unknown_names_to_the_proxy(proxy: tuple[Proxy, Settings]) -> None:
+    settings = replace(proxy[1], proxy_resolves=True)
+    assert visit("http://unknown.example/x", settings=settings).status == 200
+    names = {"inside.example": ["192.168.0.1"]}
+    error = failure("http://inside.example/x", settings=settings, names=names)
+    assert error.reason is Reason.INSIDE_ADDRESS
+
+
+def test_tls_goes_through_the_proxy_and_is_verified(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    bundle = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("data.example").configure_cert(served)
+    ok = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+    with RawServer(ok, served) as server:
+        made = Proxy(server.port)
+        with RawServer(made.speak) as running:
+            settings = replace(SETTINGS, guard=Guard(), proxy=running.url)
+            trusting = replace(settings, ca_bundle=bundle)
+            answer = visit("https://data.example/x", settings=trusting, names=PUBLIC)
+            assert answer.body == b"ok"
+            assert made.requests[0][0] == "CONNECT data.example:443 HTTP/1.1"
+            error = failure("https://data.example/x", settings=settings, names=PUBLIC)
+            assert error.reason is Reason.TLS_UNTRUSTED
+
+
+@pytest.mark.parametrize("status", [403, 407, 502])
+def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, Settings], status: int) -> None:
+    proxy[0].refuse = status
+    error = failure("https://data.example/x", settings=proxy[1], names=PUBLIC)
+    assert error.reason is Reason.PROXY
+    assert f"could not be asked through the proxy: it answered {status}" in str(error)
+    shown = "".join(traceback.format_exception(error)) + repr(error) + repr(proxy[1])
+    assert "geheim" not in shown
+    assert base64.b64encode(b"user:geheim").decode() not in shown
+
+
+def test_a_proxy_that_is_not_there(server: FileServer) -> None:
+    with RawServer(saying(b"")) as gone:
+        url = gone.url
+    settings = replace(SETTINGS, guard=Guard(), proxy=url.replace("//", "//user:geheim@"))
+    error = failure("http://data.example/x", settings=settings, names=PUBLIC)
+    assert error.reason is Reason.PROXY
+    assert "it cannot be reached" in str(error)
+    assert "geheim" not in f"{error} {error!r}"

@@ -1,0 +1,134 @@
+"""Certificates: what is trusted, what is wrong with the others, and who may be excused."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+import trustme
+
+from ckanext.freshness.tests.servers.raw import RawServer, saying
+from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
+from ckanext.freshness.web.client import Reason, Settings
+
+OK = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+NOW = datetime.now(timezone.utc)
+NAMES = {name: ["127.0.0.1"] for name in ("good.example", "other.example")}
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """Ours."""
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings that trust it."""
+    bundle = tmp_path_factory.mktemp("tls") / "ca.pem"
+    authority.cert_pem.write_to_path(str(bundle))
+    return replace(SETTINGS, ca_bundle=Path(bundle))
+
+
+def context(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    """A server's."""
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(made)
+    return made
+
+
+@pytest.mark.parametrize("host", ["good.example", "127.0.0.1"])
+def test_a_site_can_trust_an_authority_of_its_own(
+    authority: trustme.CA, trusting: Settings, host: str
+) -> None:
+    with RawServer(OK, context(authority.issue_cert(host))) as server:
+        answer = visit(f"https://{host}:{server.port}/x", settings=trusting, names=NAMES)
+    assert (answer.status, answer.body, answer.insecure) == (200, b"ok", False)
+
+
+def expired(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("good.example", not_after=NOW - timedelta(days=1))
+
+
+def not_yet_valid(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("good.example", not_before=NOW + timedelta(days=1))
+
+
+def for_another_name(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("other.example")
+
+
+def for_another_address(authority: trustme.CA) -> trustme.LeafCert:
+    return authority.issue_cert("127.0.0.2")
+
+
+def of_an_unknown_authority(_: trustme.CA) -> trustme.LeafCert:
+    return trustme.CA().issue_cert("good.example")
+
+
+BAD = [
+    (expired, "good.example", Reason.TLS_EXPIRED, "has a TLS certificate that has expired"),
+    (not_yet_valid, "good.example", Reason.TLS_EXPIRED, "that is not valid yet"),
+    (for_another_name, "good.example", Reason.TLS_WRONG_NAME, "for another host name"),
+    (for_another_address, "127.0.0.1", Reason.TLS_WRONG_NAME, "for another address"),
+    (of_an_unknown_authority, "good.example", Reason.TLS_UNTRUSTED, "that is not trusted: unable"),
+]
+
+
+@pytest.mark.parametrize(("issue", "host", "reason", "words"), BAD)
+def test_bad_certificates(
+    authority: trustme.CA,
+    trusting: Settings,
+    issue: Callable[[trustme.CA], trustme.LeafCert],
+    host: str,
+    reason: Reason,
+    words: str,
+) -> None:
+    with RawServer(OK, context(issue(authority))) as server:
+        url = f"https://{host}:{server.port}/x"
+        error = failure(url, settings=trusting, names=NAMES)
+        assert error.reason is reason
+        assert words in str(error)
+        assert error.attempts == 1
+
+        excused = replace(trusting, insecure_hosts=frozenset({host.upper()}))
+        answer = visit(url, settings=excused, names=NAMES)
+        assert (answer.status, answer.insecure) == (200, True)
+
+
+def test_a_self_signed_certificate(trusting: Settings, tmp_path: Path) -> None:
+    # A root certificate that is served as it is has signed itself.
+    root = trustme.CA()
+    pem = tmp_path / "root.pem"
+    root.cert_pem.write_to_path(str(pem))
+    root.private_key_pem.write_to_path(str(pem), append=True)
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(pem)
+    with RawServer(OK, served) as server:
+        error = failure(f"https://127.0.0.1:{server.port}/x", settings=trusting)
+    assert error.reason is Reason.TLS_SELF_SIGNED
+    assert "has a self-signed TLS certificate" in str(error)
+
+
+def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:
+    with RawServer(OK, context(authority.issue_cert("good.example"))) as server:
+        settings = replace(SETTINGS, insecure_hosts=frozenset({"other.example"}))
+        url = f"https://good.example:{server.port}/x"
+        error = failure(url, settings=settings, names=NAMES)
+    assert error.reason is Reason.TLS_UNTRUSTED
+
+
+def test_a_server_that_answers_tls_with_text() -> None:
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with RawServer(speak) as server:
+        error = failure(f"https://127.0.0.1:{server.port}/x", attempts=1)
+    assert error.reason is Reason.TLS_FAILED
+    assert "could not be spoken to over TLS: wrong version number" in str(error)

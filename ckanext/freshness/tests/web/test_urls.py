@@ -1,0 +1,318 @@
+"""What can be visited, in which form it is, and what is shown of it."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from yarl import URL
+
+from ckanext.freshness.web.errors import FetchError, Reason
+from ckanext.freshness.web.urls import display_url, join_url, parse_url
+
+NORMAL = [
+    ("http://example.org/", "http://example.org/"),
+    ("http://example.org", "http://example.org/"),
+    ("HTTP://EXAMPLE.org/A", "http://example.org/A"),
+    ("  http://example.org/\n", "http://example.org/"),
+    ("http://example.org?a=b", "http://example.org/?a=b"),
+    ("http://example.org/#part", "http://example.org/"),
+    ("http://example.org#part", "http://example.org/"),
+    ("http://example.org:80/", "http://example.org/"),
+    ("https://example.org:443/", "https://example.org/"),
+    ("https://example.org:80/", "https://example.org:80/"),
+    ("http://example.org:/", "http://example.org/"),
+    ("http://example.org:08080/", "http://example.org:8080/"),
+    ("http://example.org:65535/", "http://example.org:65535/"),
+    ("http://example.org./", "http://example.org./"),
+    ("http://a_b.example.org/", "http://a_b.example.org/"),
+    ("http://fdp1/", "http://fdp1/"),
+    # Bytes stay as they are, where they may
+    ("http://h.org/a/../b/./c//d", "http://h.org/a/../b/./c//d"),
+    ("http://h.org/%7Euser/%e4%C3", "http://h.org/%7Euser/%e4%C3"),
+    ("http://h.org/~user/a;b=c,d!$&'()*+:@", "http://h.org/~user/a;b=c,d!$&'()*+:@"),
+    ("http://h.org/?q=a+b%20c&r=/?x", "http://h.org/?q=a+b%20c&r=/?x"),
+    ("http://h.org/?", "http://h.org/?"),
+    # and are escaped, where they may not
+    ("http://h.org/a b", "http://h.org/a%20b"),
+    ('http://h.org/"a"<b>', "http://h.org/%22a%22%3Cb%3E"),
+    ("http://h.org/a|b[c]{d}^`\\", "http://h.org/a%7Cb%5Bc%5D%7Bd%7D%5E%60%5C"),
+    ("http://h.org/100%", "http://h.org/100%25"),
+    ("http://h.org/%zz%4", "http://h.org/%25zz%254"),
+    ("http://h.org/ä?ö=ü", "http://h.org/%C3%A4?%C3%B6=%C3%BC"),
+    ("http://h.org/\udce4", "http://h.org/%E4"),  # Latin-1 bytes of a Location header
+    # Hosts
+    ("http://münchen.example/", "http://xn--mnchen-3ya.example/"),
+    ("http://MÜNCHEN.example/", "http://xn--mnchen-3ya.example/"),
+    ("http://m%C3%BCnchen.example/", "http://xn--mnchen-3ya.example/"),
+    ("http://例え。テスト/", "http://xn--r8jz45g.xn--zckzah/"),
+    ("http://%65xample.org/", "http://example.org/"),
+    ("http://[2001:DB8:0:0::1]/", "http://[2001:db8::1]/"),
+    ("http://[::1]:8080/", "http://[::1]:8080/"),
+    # IPv4, as inet_aton reads it
+    ("http://2130706433/", "http://127.0.0.1/"),
+    ("http://0177.0.0.1/", "http://127.0.0.1/"),
+    ("http://0x7f.0.0.1/", "http://127.0.0.1/"),
+    ("http://0x7f000001/", "http://127.0.0.1/"),
+    ("http://127.1/", "http://127.0.0.1/"),
+    ("http://127.0.1/", "http://127.0.0.1/"),
+    ("http://127.0.0.1./", "http://127.0.0.1/"),
+    ("http://0/", "http://0.0.0.0/"),
+    ("http://0x/", "http://0.0.0.0/"),
+    ("http://①②⑦.0.0.1/", "http://127.0.0.1/"),
+    ("http://10.0.0.9:8000/", "http://10.0.0.9:8000/"),
+    ("http://4294967295/", "http://255.255.255.255/"),
+]
+
+
+@pytest.mark.parametrize(("given_url", "normal"), NORMAL)
+def test_normal_form(given_url: str, normal: str) -> None:
+    assert parse_url(given_url).url == normal
+
+
+REFUSED = [
+    ("", Reason.INVALID_URL, "is empty"),
+    ("   ", Reason.INVALID_URL, "is empty"),
+    ("example.org/x", Reason.INVALID_URL, "does not begin"),
+    ("/relative", Reason.INVALID_URL, "does not begin"),
+    ("//example.org/x", Reason.INVALID_URL, "does not begin"),
+    ("see our website", Reason.INVALID_URL, "does not begin"),
+    ("ftp://example.org/x", Reason.SCHEME_REFUSED, "is a ftp: URL"),
+    ("file:///etc/passwd", Reason.SCHEME_REFUSED, "is a file: URL"),
+    ("data:text/csv,a", Reason.SCHEME_REFUSED, "is a data: URL"),
+    ("javascript:alert(1)", Reason.SCHEME_REFUSED, "is a javascript: URL"),
+    ("gopher://h/", Reason.SCHEME_REFUSED, "is a gopher: URL"),
+    ("http:example.org", Reason.INVALID_URL, "has no //"),
+    ("http:/example.org", Reason.INVALID_URL, "has no //"),
+    ("http://", Reason.INVALID_URL, "has no host"),
+    ("http:///path", Reason.INVALID_URL, "has no host"),
+    ("http://:80/", Reason.INVALID_URL, "has no host"),
+    ("http://user@/", Reason.INVALID_URL, "has no host"),
+    ("http://?x", Reason.INVALID_URL, "has no host"),
+    ("http://exa mple.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://a..b/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://.example.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://" + "a" * 64 + ".org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://" + "a." * 150 + "org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://exa%mple.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://%ff.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://%00.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://a%2Fb.org/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://\u200b/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://good.example\\@evil.example/", Reason.INVALID_URL, "backslash"),
+    ("http://good.example\\.evil.example/", Reason.INVALID_URL, "backslash"),
+    ("http://h.org:http/", Reason.INVALID_URL, "port that is no number"),
+    ("http://h.org:80:80/", Reason.INVALID_URL, "port that is no number"),
+    ("http://h.org:٨٠/", Reason.INVALID_URL, "port that is no number"),
+    ("http://h.org:0/", Reason.INVALID_URL, "port outside"),
+    ("http://h.org:65536/", Reason.INVALID_URL, "port outside"),
+    ("http://256.0.0.1/", Reason.INVALID_URL, "malformed IPv4"),
+    ("http://1.2.3.4.5/", Reason.INVALID_URL, "malformed IPv4"),
+    ("http://4294967296/", Reason.INVALID_URL, "malformed IPv4"),
+    ("http://08.0.0.1/", Reason.INVALID_URL, "malformed IPv4"),
+    ("http://example.1/", Reason.INVALID_URL, "malformed IPv4"),
+    ("http://1..2/", Reason.INVALID_URL, "host name that cannot exist"),
+    ("http://[::1/", Reason.INVALID_URL, "malformed IPv6"),
+    ("http://[::g]/", Reason.INVALID_URL, "malformed IPv6"),
+    ("http://[fe80::1%25eth0]/", Reason.INVALID_URL, "malformed IPv6"),
+    ("http://[::1]x/", Reason.INVALID_URL, "malformed IPv6"),
+    ("http://h.org/a\nb", Reason.INVALID_URL, "control characters"),
+    ("http://h.org/\x00", Reason.INVALID_URL, "control characters"),
+    ("http://h.org/a\r\nX-Evil: 1", Reason.INVALID_URL, "control characters"),
+    ("http://h.org/\ud800", Reason.INVALID_URL, "characters in it that are none"),
+    ("http://h.org/" + "x" * 9000, Reason.INVALID_URL, "longer than 8192 bytes"),
+    ("http://h.org/" + "ä" * 3000, Reason.INVALID_URL, "longer than 8192 bytes"),
+]
+
+
+@pytest.mark.parametrize(("given_url", "reason", "words"), REFUSED)
+def test_refused(given_url: str, reason: Reason, words: str) -> None:
+    with pytest.raises(FetchError) as caught:
+        parse_url(given_url)
+    assert caught.value.reason is reason
+    assert words in caught.value.words
+    assert caught.value.attempts == 0
+
+
+def test_a_url_of_8_kb_is_visited() -> None:
+    url = "http://h.org/" + "x" * (8192 - 13)
+    assert parse_url(url).url == url
+
+
+AUTHORIZATIONS = [
+    ("http://h.org/", None),
+    ("http://user:password@h.org/", "Basic dXNlcjpwYXNzd29yZA=="),
+    ("http://user@h.org/", "Basic dXNlcjo="),
+    ("http://u%40x:p%3Aq@h.org/", "Basic dUB4OnA6cQ=="),
+    ("http://a:b@c:d@h.org/", "Basic YTpiQGM6ZA=="),
+]
+
+
+@pytest.mark.parametrize(("url", "authorization"), AUTHORIZATIONS)
+def test_user_and_password_become_a_header(url: str, authorization: str | None) -> None:
+    target = parse_url(url)
+    assert target.url == "http://h.org/"
+    assert target.authorization == authorization
+    assert authorization is None or authorization not in repr(target)
+
+
+ADDRESSES = [
+    ("http://127.1/", True),
+    ("http://[::1]/", True),
+    ("http://h.org/", False),
+    ("http://fdp1/", False),
+    ("http://a.b1/", False),
+]
+
+
+@pytest.mark.parametrize(("url", "is_address"), ADDRESSES)
+def test_addresses_are_told_from_names(url: str, is_address: bool) -> None:
+    assert parse_url(url).is_address is is_address
+
+
+JOINS = [
+    ("/x", "http://h.org/x"),
+    ("x", "http://h.org/dir/x"),
+    ("../x", "http://h.org/x"),
+    ("?q", "http://h.org/dir/file?q"),
+    ("//other.org/x", "http://other.org/x"),
+    ("https://other.org", "https://other.org/"),
+    (" /a b ", "http://h.org/a%20b"),
+    ("/\udce4", "http://h.org/%E4"),
+    ("http://user:secret@h.org/x", "http://h.org/x"),
+    ("", "http://h.org/dir/file?old"),
+    ("#part", "http://h.org/dir/file?old"),
+]
+
+
+@pytest.mark.parametrize(("location", "url"), JOINS)
+def test_locations(location: str, url: str) -> None:
+    assert join_url(parse_url("http://h.org/dir/file?old"), location).url == url
+
+
+@pytest.mark.parametrize("location", ["file:///x", "http://[::1", "//h.org:x/", "//a b/", "data:,"])
+def test_bad_locations(location: str) -> None:
+    with pytest.raises(FetchError):
+        join_url(parse_url("http://h.org/"), location)
+
+
+def test_a_location_cannot_give_credentials_but_the_origin_keeps_its_own() -> None:
+    base = parse_url("http://user:password@h.org/")
+    assert join_url(base, "/x").authorization == base.authorization
+    assert join_url(base, "http://eve:evil@h.org/x").authorization == base.authorization
+    assert join_url(base, "http://eve:evil@other.org/x").authorization is None
+    assert join_url(base, "https://h.org/x").authorization is None
+    assert join_url(base, "http://h.org:8080/x").authorization is None
+
+
+SHOWN = [
+    ("http://user:secret@h.org/", "http://***@h.org/"),
+    ("http://a:sec@ret@h.org/x@y", "http://***@h.org/x@y"),
+    ("http://user:se cret@h.org/", "http://***@h.org/"),
+    ("http:user:secret@h.org/", "http:***@h.org/"),
+    ("http:///user:secret@h.org/", "http:///***@h.org/"),
+    ("user:secret@h.org/", "user:***@h.org/"),
+    ("//user:secret@h.org/", "//***@h.org/"),
+    ("http://h.org/?a=1&token=secret&b=2", "http://h.org/?a=1&token=***&b=2"),
+    ("http://h.org/?X-Amz-Signature=secret", "http://h.org/?X-Amz-Signature=***"),
+    ("http://h.org/?sig=secret;x=1", "http://h.org/?sig=***;x=1"),
+    ("http://h.org/?ApiKey=secret", "http://h.org/?ApiKey=***"),
+    ("http://h.org/#access_token=secret", "http://h.org/#access_token=***"),
+    ("http://h.org/?design=1&monkey=2", "http://h.org/?design=1&monkey=2"),
+    ("http://h.org/a\nb", "http://h.org/a%0Ab"),
+    ("http://h.org/\u202e", "http://h.org/%E2%80%AE"),
+    ("http://h.org/\ud800", "http://h.org/%ED%A0%80"),
+    ("", "(no URL)"),
+]
+
+
+@pytest.mark.parametrize(("url", "shown"), SHOWN)
+def test_what_is_shown(url: str, shown: str) -> None:
+    assert display_url(url) == shown
+
+
+def test_a_long_url_is_not_shown_in_full_and_its_password_not_at_all() -> None:
+    shown = display_url("http://user:" + "secret" * 2000 + "@h.org/" + "x" * 9000)
+    assert "secret" not in shown
+    assert shown.endswith("…")
+    assert len(shown) < 600
+
+
+URLISH = st.one_of(
+    st.text(),
+    st.text(alphabet="htps:/@?#[]%.0123456789abcfx\\ \t\n;=&-_ä。①", max_size=60).map(
+        "http://".__add__
+    ),
+    st.builds(
+        "http://{}:{}@{}:{}/{}".format, st.text(), st.text(), st.text(), st.integers(), st.text()
+    ),
+)
+
+
+@given(URLISH)
+@example("http://①②⑦.0.0.1/")
+@example("http://a.xn--/")
+@example("http://[::ffff:1.2.3.4]/")
+def test_parsing_never_fails_otherwise_and_is_idempotent(text: str) -> None:
+    try:
+        target = parse_url(text)
+    except FetchError as error:
+        assert error.reason in (Reason.INVALID_URL, Reason.SCHEME_REFUSED)
+        return
+    again = parse_url(target.url)
+    assert again.url == target.url
+    assert again.origin == target.origin
+    assert target.url.isascii()
+    # Whoever else reads it sees the same host: there is one reading.
+    assert urlsplit(target.url).hostname == target.host
+    wire = URL(target.url, encoded=True)
+    assert (wire.raw_host, wire.port, wire.scheme) == (target.host, target.port, target.scheme)
+    assert wire.user is None
+
+
+@given(URLISH, URLISH)
+def test_joining_never_fails_otherwise(base: str, location: str) -> None:
+    try:
+        target = join_url(parse_url("http://h.org/" + base.replace("\x00", "")), location)
+    except FetchError:
+        return
+    assert target.scheme in ("http", "https")
+
+
+@given(st.text())
+def test_showing_never_fails(text: str) -> None:
+    assert display_url(text).isprintable()
+
+
+@given(st.text(alphabet="abc:/@?#&=", min_size=1))
+def test_a_password_is_never_shown(noise: str) -> None:
+    assert "geheim" not in display_url(f"http://user:geheim@{noise}")
+
+
+HOSTILE = [
+    "http://h.org/" + "%20a" * 5000,
+    "http://" + "a-" * 20000,
+    "http://" + "a." * 20000,
+    "http://" + "1." * 20000,
+    "/" * 40000,
+    "//" + "a" * 40000,
+    "?" + "token" * 8000,
+    "?token&" * 8000,
+    "http://" + "@" * 40000,
+    "http://h.org/?" + "auth" * 1900 + " ",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_texts_cost_no_time(text: str) -> None:
+    begin = time.process_time()
+    try:
+        parse_url(text)
+    except FetchError:
+        pass
+    else:
+        display_url(text)
+    assert time.process_time() - begin < 0.2
