@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
-
 import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.lib.search.common import make_connection
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
+
+from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -103,7 +106,9 @@ class Harvest:
             for key in ("id", "name", "title", "url", "source_type", "frequency", "owner_org")
             if key in shown
         }
-        call_action("harvest_source_update", {"user": sysadmin()}, **shown, config=json.dumps(config))
+        call_action(
+            "harvest_source_update", {"user": sysadmin()}, **shown, config=json.dumps(config)
+        )
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:
@@ -111,11 +116,31 @@ def extras(package: dict[str, Any]) -> dict[str, str]:
     return {one["key"]: one["value"] for one in package["extras"]}
 
 
+def written() -> dict[str, tuple[Any, int]]:
+    """When each dataset was last written, and how many activities it has, by id."""
+    count = sa.func.count(Activity.id)
+    rows = (
+        model.Session.query(model.Package.id, model.Package.metadata_modified, count)
+        .outerjoin(Activity, Activity.object_id == model.Package.id)
+        .filter(model.Package.type == "dataset")
+        .group_by(model.Package.id)
+    )
+    return {package_id: (modified, activities) for package_id, modified, activities in rows}
+
+
+def indexed() -> dict[str, str]:
+    """When each dataset was last sent to Solr, by id."""
+    found = make_connection().search("+dataset_type:dataset", fl="id,indexed_ts", rows=1000)
+    return {document["id"]: document["indexed_ts"] for document in found.docs}
+
+
 def sysadmin() -> str:
     return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
 
 
-def add_source(url: str, *, source_type: str = "fdp", owner_org: str = "", **config: Any) -> Harvest:
+def add_source(
+    url: str, *, source_type: str = "fdp", owner_org: str = "", **config: Any
+) -> Harvest:
     """Make a harvest source, as its form does."""
     owner_org = owner_org or factories.Organization()["id"]
     source = call_action(
