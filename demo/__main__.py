@@ -232,7 +232,9 @@ def ckan(*arguments: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
-    parser.add_argument("--state", type=Path, required=True, help="file of what is kept between starts")
+    parser.add_argument(
+        "--state", type=Path, required=True, help="file of what is kept between starts"
+    )
     parser.add_argument("--port", type=int, required=True, help="of the web server")
     parser.add_argument("--source", metavar="URL")
     parser.add_argument("--no-serve", action="store_true")

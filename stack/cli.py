@@ -29,7 +29,7 @@ One entry to everything: a CKAN with PostgreSQL, Redis and Solr of its own, made
 alone. It needs Python 3.10 or newer on Linux (x86_64, glibc), and for the first start a network."""
 
 
-PASSED_ON = ("test", "ckan", "run")
+PASSED_ON = ("test", "bench", "ckan", "run")
 """The commands whose arguments belong to another program."""
 
 
@@ -119,7 +119,9 @@ def demo(layout: Layout, options: argparse.Namespace) -> int:
         instance = Instance(layout, options.ckan, Kind.DEMO)
         lock = Lock(instance.home / "demo.lock")
         if not lock.take(wait=False):
-            raise StackError("The demo of this checkout is already running; end it with Ctrl-C first.")
+            raise StackError(
+                "The demo of this checkout is already running; end it with Ctrl-C first."
+            )
         port = ports.choose(instance.state.get("site_port"))
         settings = {"ckan.site_url": f"http://{ports.HOST}:{port}"}
         if options.source is None or ports.is_loopback(options.source):
@@ -151,7 +153,13 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
     with prepared(layout, options.ckan) as context, test_slot(context) as instance:
         write_ini(instance, context.services)
         ensure_data(instance, context.services, context.ckan_bin)
-        pytest = ["python", "-m", "pytest", f"--ckan-ini={instance.ini}", f"--rootdir={layout.root}"]
+        pytest = [
+            "python",
+            "-m",
+            "pytest",
+            f"--ckan-ini={instance.ini}",
+            f"--rootdir={layout.root}",
+        ]
         coverage = ["--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered"]
         return context.run(instance, [*pytest, *coverage, *options.arguments])
 
@@ -169,6 +177,23 @@ def test_slot(context: Context) -> Iterator[Instance]:
                 lock.free()
             return
     raise StackError(f"{TEST_SLOTS} test runs of this checkout are going on; wait for one to end.")
+
+
+def bench(layout: Layout, options: argparse.Namespace) -> int:
+    """``./dev bench NAME [arguments]``, on a site of its own"""
+    name, *arguments = options.arguments or [""]
+    script = layout.root / "benchmarks" / f"{name}.py"
+    if not script.is_file():
+        known = sorted(path.stem for path in script.parent.glob("[!_]*.py"))
+        raise StackError(f"There is no benchmark {name!r}; there are: {', '.join(known)}")
+    with prepared(layout, options.ckan) as context:
+        instance = Instance(layout, options.ckan, Kind.BENCH)
+        lock = Lock(instance.home / "bench.lock")
+        if not lock.take(wait=False):
+            raise StackError("A benchmark of this checkout is already running; wait for its end.")
+        write_ini(instance, context.services)
+        ensure_data(instance, context.services, context.ckan_bin)
+        return context.run(instance, ["python", "-m", f"benchmarks.{name}", *arguments])
 
 
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
@@ -239,7 +264,10 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="./dev", description=DESCRIPTION)
     top.add_argument(
-        "--ckan", choices=RELEASES, default=DEFAULT_SERIES, help="CKAN series (default: %(default)s)"
+        "--ckan",
+        choices=RELEASES,
+        default=DEFAULT_SERIES,
+        help="CKAN series (default: %(default)s)",
     )
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
@@ -250,8 +278,11 @@ def parser() -> argparse.ArgumentParser:
 
     sub = add("demo", demo, "harvest a FAIR Data Point into a CKAN and serve it")
     sub.add_argument("--no-serve", action="store_true", help="harvest, print a summary and stop")
-    sub.add_argument("--source", metavar="URL", help="a FAIR Data Point to harvest, in place of ours")
+    sub.add_argument(
+        "--source", metavar="URL", help="a FAIR Data Point to harvest, in place of ours"
+    )
     add("test", test, "run the tests with pytest; arguments are pytest's")
+    add("bench", bench, "a benchmark of benchmarks/ by its name, on a site of its own")
     sub = add("services", services_status, "start, stop or show PostgreSQL, Redis and Solr")
     actions = sub.add_subparsers(required=True, metavar="start|stop|status")
     for name, function, text in (

@@ -126,9 +126,7 @@ def foreground(
     When we are told to end, the command is told too, and waited for.
     """
     try:
-        child = subprocess.Popen(
-            [str(part) for part in command], env=dict(environment), cwd=folder
-        )
+        child = subprocess.Popen([str(part) for part in command], env=dict(environment), cwd=folder)
     except FileNotFoundError as error:
         raise StackError(f"There is no command {command[0]!s} in this environment.") from error
     identity = Identity.of(child.pid, leader=False)

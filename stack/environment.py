@@ -72,7 +72,11 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
     ]
     stamp = _Stamp(
         venv,
-        [*files, stack / "overrides.txt", *(layout.root / name for name in ("setup.cfg", "setup.py", "pyproject.toml"))],
+        [
+            *files,
+            stack / "overrides.txt",
+            *(layout.root / name for name in ("setup.cfg", "setup.py", "pyproject.toml")),
+        ],
     )
     with exclusive(home / "venv.lock", f"it installs CKAN {series}"):
         if stamp.fresh():
@@ -98,7 +102,14 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
             _install(
                 layout,
                 venv,
-                ["--no-deps", "--no-build-isolation", "--config-settings", "editable_mode=compat", "-e", layout.root],
+                [
+                    "--no-deps",
+                    "--no-build-isolation",
+                    "--config-settings",
+                    "editable_mode=compat",
+                    "-e",
+                    layout.root,
+                ],
                 home / "logs" / "extension.log",
             )
         stamp.write()
@@ -151,7 +162,14 @@ def _make_venv(folder: Path, log: Path, environment: dict[str, str]) -> None:
 
 def _install(layout: Layout, venv: Path, arguments: list[str | Path], log: Path) -> None:
     quiet(
-        [layout.tools / "bin" / "uv", "pip", "install", "--python", venv / "bin" / "python", *arguments],
+        [
+            layout.tools / "bin" / "uv",
+            "pip",
+            "install",
+            "--python",
+            venv / "bin" / "python",
+            *arguments,
+        ],
         log,
         what="Installing packages",
         advice=NETWORK_ADVICE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import hashlib
+import io
 import json
 import secrets
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from stack.commands import clean_environment, quiet
+from stack.files import write_private
 from stack.layout import RELEASES, Layout, python_label
 from stack.locks import exclusive
 from stack.progress import step
@@ -75,8 +77,7 @@ class Instance:
     def keep(self, **values: object) -> dict[str, Any]:
         """Add to the state, and return all of it."""
         state = self.state | values
-        self.home.mkdir(parents=True, exist_ok=True)
-        self._state.write_text(json.dumps(state))
+        write_private(self._state, json.dumps(state))
         return state
 
     @property
@@ -96,43 +97,48 @@ def environment(instance: Instance, bins: list[Path]) -> dict[str, str]:
 
 
 def write_ini(instance: Instance, services: Services) -> None:
-    """Write the ini file: the settings in the checkout, and on top our addresses and `Instance.state`."""
+    """Write the ini file: the checkout's settings, and in their place our addresses and `state`'s.
+
+    One file without ``use = config:...``, since CKAN 2.11 seeks the logging sections in the first.
+    """
     instance.storage.mkdir(parents=True, exist_ok=True)
     test_ini = instance.layout.root / "test.ini"
-    below = test_ini if instance.kind is Kind.TEST else instance.layout.root / "stack" / "demo.ini"
-    values = {
-        # Relative, so that blanks and percent signs in the checkout's path do no harm.
-        "use": f"config:../../{below.relative_to(instance.layout.root)}",
-        "sqlalchemy.url": services.postgres.url(services.port(services.postgres), instance.name),
-        "ckan.redis.url": services.redis.url(
-            services.port(services.redis), instance.redis_database
-        ),
-        "solr_url": services.solr.url(services.port(services.solr), instance.name),
-        "ckan.storage_path": "%(here)s/storage/" + instance.label,
-    }
+    demo_ini = instance.layout.root / "stack" / "demo.ini"
+    parser = _read(test_ini if instance.kind is Kind.TEST else demo_ini)
+    settings = parser["app:main"]
+    settings["sqlalchemy.url"] = services.postgres.url(
+        services.port(services.postgres), instance.name
+    )
+    settings["ckan.redis.url"] = services.redis.url(
+        services.port(services.redis), instance.redis_database
+    )
+    settings["solr_url"] = services.solr.url(services.port(services.solr), instance.name)
+    settings["ckan.storage_path"] = f"%(here)s/storage/{instance.label}"
     if instance.kind is not Kind.TEST:
         secret = _secret(instance.home / "secret")
-        values |= {
-            "ckan.plugins": plugins(test_ini),
-            "ckan.site_id": instance.name,
-            "SECRET_KEY": secret,
-            "api_token.jwt.encode.secret": f"string:{secret}",
-            "api_token.jwt.decode.secret": f"string:{secret}",
-        }
-    values |= instance.state.get("settings", {})
-    text = "# Made by ./dev; changes are lost.\n[app:main]\n"
-    text += "".join(f"{name} = {value}\n" for name, value in values.items())
-    if not instance.ini.exists() or instance.ini.read_text() != text:
-        instance.ini.unlink(missing_ok=True)
-        instance.ini.touch(mode=0o600)
-        instance.ini.write_text(text)
+        settings["ckan.plugins"] = plugins(test_ini)
+        settings["ckan.site_id"] = instance.name
+        settings["SECRET_KEY"] = secret
+        settings["api_token.jwt.encode.secret"] = f"string:{secret}"
+        settings["api_token.jwt.decode.secret"] = f"string:{secret}"
+    settings.update(instance.state.get("settings", {}))
+    text = io.StringIO()
+    text.write("# Made by ./dev; changes are lost.\n")
+    parser.write(text)
+    write_private(instance.ini, text.getvalue())
 
 
 def plugins(test_ini: Path) -> str:
     """The one list of plugins, as test.ini has it."""
+    return _read(test_ini)["app:main"]["ckan.plugins"]
+
+
+def _read(ini: Path) -> configparser.RawConfigParser:
     parser = configparser.RawConfigParser()
-    parser.read(test_ini)
-    return parser["app:main"]["ckan.plugins"]
+    # CKAN's options are case-sensitive.
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(ini)
+    return parser
 
 
 def ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
@@ -143,7 +149,9 @@ def ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
 
 def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
     port = services.port(services.postgres)
-    schema = next((ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml"))
+    schema = next(
+        (ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml")
+    )
     core_is_new = services.solr.ensure_core(services.port(services.solr), instance.name, schema)
     exists = services.postgres.sql(
         port, f"SELECT 1 FROM pg_database WHERE datname = '{instance.name}'"
@@ -195,6 +203,5 @@ def _migrations(instance: Instance, ckan_bin: Path) -> str:
 
 def _secret(path: Path) -> str:
     if not path.exists():
-        path.touch(mode=0o600)
-        path.write_text(secrets.token_urlsafe(32))
+        write_private(path, secrets.token_urlsafe(32))
     return path.read_text()

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from stack.commands import clean_environment, quiet
 from stack.errors import StackError
+from stack.files import write_private
 from stack.ports import HOST
 from stack.processes import Account, Identity, stop
 
@@ -142,9 +143,7 @@ class Postgres:
 
     def _init(self) -> None:
         password = self.folder / "password"
-        password.unlink(missing_ok=True)
-        password.touch(mode=0o600)
-        password.write_text(secrets.token_urlsafe(24))
+        write_private(password, secrets.token_urlsafe(24))
         shutil.rmtree(self._data, ignore_errors=True)
         self._data.mkdir(mode=0o700)
         for_initdb = self._data.parent / "password-for-initdb"

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from stack.files import write_private
+
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 POLL = 0.05
 
@@ -130,11 +132,8 @@ class Ledger:
 
     def add(self, identity: Identity) -> None:
         """Remember a process."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        path = self._path(identity)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps({"owner": asdict(self.owner), "process": asdict(identity)}))
-        partial.rename(path)
+        record = {"owner": asdict(self.owner), "process": asdict(identity)}
+        write_private(self._path(identity), json.dumps(record))
 
     def remove(self, identity: Identity) -> None:
         """Forget a process that has ended."""

@@ -8,6 +8,7 @@ import socket
 from pathlib import Path
 
 from stack.commands import clean_environment
+from stack.files import write_private
 from stack.ports import HOST
 from stack.processes import Account
 
@@ -48,13 +49,9 @@ class Redis:
         self.folder.mkdir(parents=True, exist_ok=True)
         password = self.folder / "password"
         if not password.exists():
-            password.touch(mode=0o600)
-            password.write_text(secrets.token_urlsafe(24))
+            write_private(password, secrets.token_urlsafe(24))
         # In a file, because a command line can be read by every user of the machine.
-        settings = self.folder / "redis.conf"
-        settings.unlink(missing_ok=True)
-        settings.touch(mode=0o600)
-        settings.write_text(f"requirepass {self.password}\n")
+        write_private(self.folder / "redis.conf", f"requirepass {self.password}\n")
 
     def command(self, port: int) -> list[str | Path]:
         """The command line of the server."""

@@ -12,6 +12,7 @@ from typing import Protocol
 from stack import ports
 from stack.commands import last_lines, undisturbed
 from stack.errors import StackError
+from stack.files import write_private
 from stack.layout import Layout
 from stack.locks import Lock, exclusive
 from stack.postgres import Postgres
@@ -204,7 +205,4 @@ class Services:
         return Record(data["port"], process)
 
     def _save(self, service: Service, record: Record) -> None:
-        path = self._path(service)
-        partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(asdict(record)))
-        partial.rename(path)
+        write_private(self._path(service), json.dumps(asdict(record)))
