@@ -16,11 +16,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from stack.commands import clean_environment, quiet
+from stack.commands import quiet
 from stack.errors import StackError
 from stack.files import write_private
 from stack.ports import HOST
 from stack.processes import Account, Identity, stop
+from stack.service import Service
 
 USER = "ckan"
 ACCOUNT = "nobody"
@@ -43,7 +44,7 @@ SETTINGS = {
 }
 
 
-class Postgres:
+class Postgres(Service):
     """The server's files and commands; ``folder`` is its home under .dev/."""
 
     name = "PostgreSQL"
@@ -51,8 +52,7 @@ class Postgres:
     stop_signal = signal.SIGINT
 
     def __init__(self, tools_bin: Path, folder: Path) -> None:
-        self.folder = folder
-        self.log = folder / "log"
+        super().__init__(folder)
         self.account = _account()
         self._packages = next((tools_bin.parent / "lib").glob("python*/site-packages"))
 
@@ -68,19 +68,13 @@ class Postgres:
 
     @property
     def working_folder(self) -> Path:
-        """A folder that the server's account can enter."""
         return self._data
 
     def url(self, port: int, database: str) -> str:
         """The address for SQLAlchemy; it holds the password."""
         return f"postgresql://{USER}:{self.password}@{HOST}:{port}/{database}"
 
-    def environment(self) -> dict[str, str]:
-        """The environment of the server and its tools."""
-        return clean_environment(LC_ALL="C", TZ="UTC")
-
     def prepare(self) -> None:
-        """Put programs and data where they are run from; make the data if there is none."""
         self.folder.mkdir(parents=True, exist_ok=True)
         if self.account:
             self._move_out(self.account)
@@ -89,17 +83,23 @@ class Postgres:
         self._drop_stale_pid_file()
 
     def command(self, port: int) -> list[str | Path]:
-        """The command line of the server."""
         options = [f"-c{name}={value}" for name, value in SETTINGS.items()]
         return [self._program("postgres"), "-D", self._data, "-p", str(port), *options]
 
     def ready(self, port: int) -> bool:
-        """Whether it takes connections."""
-        probe = [self.bin / "pg_isready", "-q", "-h", HOST, "-p", str(port), "-t", "1"]
+        probe: list[str | Path] = [
+            self.bin / "pg_isready",
+            "-q",
+            "-h",
+            HOST,
+            "-p",
+            str(port),
+            "-t",
+            "1",
+        ]
         return subprocess.run(probe, env=self.environment()).returncode == 0
 
     def stopped(self) -> None:
-        """Clear up after the server has ended."""
         if self.account and self._runtime:
             if (self._data / "PG_VERSION").exists():
                 shutil.move(self._data, self.folder / "data")
@@ -112,8 +112,10 @@ class Postgres:
         Raises StackError with PostgreSQL's own words.
         """
         done = subprocess.run(
-            [self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", HOST, "-p", str(port)]
-            + ["-U", USER, "-d", database, "-c", statement],
+            [
+                *(self.bin / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", HOST, "-p", str(port)),
+                *("-U", USER, "-d", database, "-c", statement),
+            ],
             env=self.environment() | {"PGPASSWORD": self.password},
             capture_output=True,
             text=True,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from stack import ports
 from stack.commands import last_lines, undisturbed
@@ -16,9 +16,10 @@ from stack.files import write_private
 from stack.layout import Layout
 from stack.locks import Lock, exclusive
 from stack.postgres import Postgres
-from stack.processes import Account, Identity, spawn, stop
+from stack.processes import Identity, spawn, stop
 from stack.progress import step
 from stack.redis import Redis
+from stack.service import Service
 from stack.solr import Solr
 
 START_PATIENCE = 90.0
@@ -26,23 +27,6 @@ START_PATIENCE = 90.0
 ATTEMPTS = 3
 """How often a start is tried, each time on another port."""
 POLL = 0.1
-
-
-class Service(Protocol):
-    """What the start and the stop need to know of a server."""
-
-    name: str
-    log: Path
-    stop_signal: int
-    account: Account | None
-
-    @property
-    def working_folder(self) -> Path: ...
-    def environment(self) -> dict[str, str]: ...
-    def prepare(self) -> None: ...
-    def command(self, port: int) -> list[str | Path]: ...
-    def ready(self, port: int) -> bool: ...
-    def stopped(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -124,7 +108,7 @@ class Services:
     def _kept(self) -> Path:
         return self.folder / "kept"
 
-    def _changing(self):  # type: ignore[no-untyped-def]
+    def _changing(self) -> AbstractContextManager[None]:
         return exclusive(self.folder / "changing.lock", "it starts or stops the services")
 
     def _start(self, missing: list[Service]) -> None:

