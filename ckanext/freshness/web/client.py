@@ -16,12 +16,13 @@ import asyncio
 import ssl
 import sys
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
+from urllib.robotparser import RobotFileParser
 
 import aiohttp
 from yarl import URL
@@ -33,7 +34,8 @@ from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Host, Hosts
 from .names import GuardedResolver, NameFault, Names
-from .urls import Target, display_url, normal_host
+from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
+from .urls import Target, display_url, host_name
 from .visit import Visit, backoff, drain, pause_after, take_body
 
 __all__ = [
@@ -94,9 +96,8 @@ class Client:
         self.hosts = hosts
         self._names = names or Names()
         self._proxy = _proxy_url(settings.proxy)
-        self._insecure = frozenset(
-            normal_host(name).rstrip(".") for name in settings.insecure_hosts
-        )
+        self._insecure = frozenset(map(host_name, settings.insecure_hosts))
+        self._tasks: set[asyncio.Task[RobotFileParser]] = set()
         self._timeout = _timeout(settings.limits, settings.limits.total)
         self._session: aiohttp.ClientSession | None = None
 
@@ -130,6 +131,9 @@ class Client:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -140,7 +144,9 @@ class Client:
         :param choose: what to do with the body; without it the body is collected
         :raises FetchError: there is no answer
         """
-        visit = Visit(request, request.limits or self.settings.limits, choose)
+        return await self._fetch(Visit(request, request.limits or self.settings.limits, choose))
+
+    async def _fetch(self, visit: Visit) -> Answer:
         try:
             visit.begin()
             while True:
@@ -169,6 +175,8 @@ class Client:
             before = monotonic()
             await self._admit(visit, target)
             host = visit.host = self.hosts.of(target.host)
+            if host.policy.robots and visit.obeys_robots:
+                await self._obey_robots(visit, target, host)
             async with host:
                 began = monotonic()
                 visit.waited += began - before
@@ -207,6 +215,30 @@ class Client:
                 raise fault_of(error, visit.circumstances(answered=False)) from error
         except InsideAddress as error:
             raise fault_of(error, visit.circumstances(answered=False)) from error
+
+    async def _obey_robots(self, visit: Visit, target: Target, host: Host) -> None:
+        task = host.robots.get(target.origin)
+        if task is None:
+            task = asyncio.create_task(self._robots(visit.request, target, host))
+            host.robots[target.origin] = task
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        rules = await asyncio.shield(task)
+        if not rules.can_fetch(self.settings.user_agent, target.url):
+            words = "was not visited: its host's robots.txt does not want it to be"
+            raise Fault(Reason.ROBOTS, words)
+
+    async def _robots(self, request: Request, target: Target, host: Host) -> RobotFileParser:
+        limits = replace(request.limits or self.settings.limits, max_bytes=MAX_BYTES)
+        asked = Request(robots_url(target), host_allowed=request.host_allowed)
+        found: Answer | FetchError
+        try:
+            found = await self._fetch(Visit(asked, limits, None, obeys_robots=False))
+        except FetchError as error:
+            found = error
+        rules = rules_of(found)
+        host.slow_down(crawl_delay(rules, self.settings.user_agent))
+        return rules
 
     async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | None:
         """One request; a Target is where it redirects to, None that another attempt is due."""

@@ -13,9 +13,10 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.robotparser import RobotFileParser
 
 from .errors import Reason
-from .urls import normal_host
+from .urls import host_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class Host:
 
     Requests start in the order in which they came, at most ``policy.connections`` at a time and
     ``1 / policy.per_second`` apart.
+
+    :ivar robots: the rules of its robots.txt, by origin, where the policy asks for them
     """
 
     __slots__ = (
@@ -92,7 +95,7 @@ class Host:
         self.name = name
         self.policy = policy
         self.statistics = Statistics()
-        self.robots: dict[tuple[str, str, int], asyncio.Future[object]] = {}
+        self.robots: dict[tuple[str, str, int], asyncio.Task[RobotFileParser]] = {}
         self._interval = 1.0 / policy.per_second
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -103,6 +106,10 @@ class Host:
     def defer(self, seconds: float) -> None:
         """Start no request for ``seconds`` from now; those that wait, and come, wait on."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
+
+    def slow_down(self, seconds: float) -> None:
+        """From now on leave at least ``seconds`` between two requests."""
+        self._interval = max(self._interval, seconds)
 
     def close(self, seconds: float) -> None:
         """The host wants to be left alone for longer than anybody will wait."""
@@ -167,21 +174,21 @@ class Hosts:
 
     :param default: the policy of hosts that ``policies`` does not name
     :param policies: by host name, in any spelling
-    :raises FetchError: a name in ``policies`` is none
+    :raises ValueError: a name in ``policies`` is none
     """
 
     def __init__(
         self, default: HostPolicy = CHECK, policies: Mapping[str, HostPolicy] | None = None
     ) -> None:
         self._default = default
-        self._policies = {_key(normal_host(n)): p for n, p in (policies or {}).items()}
+        self._policies = {host_name(n): p for n, p in (policies or {}).items()}
         self._hosts: dict[str, Host] = {}
 
     def of(self, name: str) -> Host:
         """The host of that (normalised) name."""
         host = self._hosts.get(name)
         if host is None:
-            key = _key(name)
+            key = name.rstrip(".")
             host = self._hosts.get(key)
             if host is None:
                 host = self._hosts[key] = Host(key, self._policies.get(key, self._default))
@@ -189,7 +196,3 @@ class Hosts:
 
     def __iter__(self) -> Iterator[Host]:
         return iter(self._hosts.values())
-
-
-def _key(name: str) -> str:
-    return name.rstrip(".")

@@ -209,6 +209,17 @@ def normal_host(name: str, given: str | None = None) -> str:
     return host
 
 
+def host_name(name: str) -> str:
+    """A host as a setting names it, in the form in which hosts are compared.
+
+    :raises ValueError: no host can have that name
+    """
+    try:
+        return normal_host(name).rstrip(".")
+    except FetchError:
+        raise ValueError(f"{name!a} is not the name of a host") from None
+
+
 def _ipv4(host: str, given: str) -> str:
     """``127.0.0.1`` for ``2130706433``, ``0x7f.1`` and ``0177.0.0.1``, as inet_aton reads them."""
     parts = host.split(".")

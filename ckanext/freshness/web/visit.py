@@ -39,6 +39,7 @@ class Visit:
         "host",
         "insecure",
         "limits",
+        "obeys_robots",
         "pause",
         "request",
         "seconds",
@@ -47,10 +48,17 @@ class Visit:
         "waited",
     )
 
-    def __init__(self, request: Request, limits: Limits, choose: Choose | None) -> None:
+    def __init__(
+        self,
+        request: Request,
+        limits: Limits,
+        choose: Choose | None,
+        obeys_robots: bool = True,
+    ) -> None:
         self.request = request
         self.limits = limits
         self.choose = choose
+        self.obeys_robots = obeys_robots
         self.attempts = 0
         self.waited = 0.0
         self.pause: float | None = None

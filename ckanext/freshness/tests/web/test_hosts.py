@@ -8,7 +8,6 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.web.errors import FetchError
 from ckanext.freshness.web.hosts import CHECK, CRAWL, Host, HostPolicy, Hosts
 
 UNPACED = HostPolicy(connections=2, per_second=math.inf)
@@ -40,7 +39,7 @@ def test_a_policy_for_an_address() -> None:
 
 
 def test_a_policy_for_what_is_no_host_is_an_error() -> None:
-    with pytest.raises(FetchError):
+    with pytest.raises(ValueError, match="'a host' is not the name of a host"):
         Hosts(policies={"a host": CRAWL})
 
 

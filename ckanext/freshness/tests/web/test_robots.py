@@ -1,0 +1,164 @@
+"""robots.txt, where a site's policy is to obey it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from time import monotonic
+
+import pytest
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.web.support import (
+    SETTINGS,
+    UNHURRIED,
+    FileServer,
+    failure,
+    lookup,
+    visit,
+)
+from ckanext.freshness.web.client import Client, FetchError, Reason, Request
+from ckanext.freshness.web.hosts import Hosts
+from ckanext.freshness.web.names import Names
+from ckanext.freshness.web.robots import MAX_CRAWL_DELAY, crawl_delay, robots_url, rules_of
+from ckanext.freshness.web.urls import parse_url
+
+OBEDIENT = replace(UNHURRIED, robots=True)
+RULES = b"""
+User-agent: tests
+Disallow: /private/
+Allow: /
+
+User-agent: *
+Disallow: /
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/x", True), ("/private/x", False), ("/private", True)]
+)
+def test_rules_are_obeyed(server: FileServer, path: str, allowed: bool) -> None:
+    server.files["/robots.txt"] = Served(200, RULES)
+    url = server.url + path
+    if allowed:
+        assert visit(url, hosts=Hosts(OBEDIENT)).status == 200
+    else:
+        error = failure(url, hosts=Hosts(OBEDIENT))
+        assert error.reason is Reason.ROBOTS
+        assert "robots.txt does not want it" in str(error)
+        assert server.count(path) == 0
+
+
+def test_nobody_asks_who_does_not_obey(server: FileServer) -> None:
+    server.files["/robots.txt"] = Served(200, RULES)
+    assert visit(f"{server.url}/private/x").status == 200
+    assert server.count("/robots.txt") == 0
+
+
+def test_an_origin_is_asked_once(server: FileServer) -> None:
+    server.files["/robots.txt"] = Served(404)
+
+    async def main() -> None:
+        async with Client(SETTINGS, Hosts(OBEDIENT), Names(lookup({}))) as client:
+            urls = [f"{server.url}/{n}" for n in range(10)]
+            await asyncio.gather(*(client.fetch(Request(url)) for url in urls))
+
+    asyncio.run(main())
+    assert server.count("/robots.txt") == 1
+    assert len(server.requests) == 11
+
+
+STATUSES = [(200, True), (404, True), (401, True), (503, False), (500, False)]
+
+
+@pytest.mark.parametrize(("status", "allowed"), STATUSES)
+def test_what_a_status_means(server: FileServer, status: int, allowed: bool) -> None:
+    server.files["/robots.txt"] = Served(status, b"nothing of use")
+    hosts = Hosts(OBEDIENT)
+    if allowed:
+        assert visit(f"{server.url}/x", hosts=hosts).status == 200
+    else:
+        assert failure(f"{server.url}/x", hosts=hosts).reason is Reason.ROBOTS
+
+
+@pytest.mark.parametrize("fault", [faults.Raw(b"nonsense"), faults.EndlessBody()])
+def test_without_an_answer_the_visit_tells(server: FileServer, fault: faults.Fault) -> None:
+    server.faults["/robots.txt"] = fault
+    assert visit(f"{server.url}/x", hosts=Hosts(OBEDIENT)).status == 200
+
+
+def test_rules_may_be_elsewhere_on_the_same_host(server: FileServer) -> None:
+    server.faults["/robots.txt"] = faults.Redirect(to="/private/robots")
+    server.files["/private/robots"] = Served(200, RULES)
+    error = failure(f"{server.url}/private/x", hosts=Hosts(OBEDIENT))
+    assert error.reason is Reason.ROBOTS
+
+
+def test_rules_hold_after_a_redirect(server: FileServer) -> None:
+    server.files["/robots.txt"] = Served(200, RULES)
+    server.faults["/x"] = faults.Redirect(to="/private/x")
+    error = failure(f"{server.url}/x", hosts=Hosts(OBEDIENT))
+    assert error.reason is Reason.ROBOTS
+    assert "redirects to" in str(error)
+
+
+def test_a_crawl_delay_slows_down(server: FileServer) -> None:
+    server.files["/robots.txt"] = Served(200, b"User-agent: *\nRequest-rate: 10/1\n")
+
+    async def main() -> float:
+        async with Client(SETTINGS, Hosts(OBEDIENT), Names(lookup({}))) as client:
+            await client.fetch(Request(f"{server.url}/0"))
+            begin = monotonic()
+            for n in range(2):
+                await client.fetch(Request(f"{server.url}/{n}"))
+            return monotonic() - begin
+
+    assert asyncio.run(main()) >= 0.19
+
+
+def test_a_client_that_ends_takes_its_question_along(server: FileServer) -> None:
+    server.faults["/robots.txt"] = faults.Hang()
+
+    async def main() -> None:
+        async with Client(SETTINGS, Hosts(OBEDIENT), Names(lookup({}))) as client:
+            waiting = asyncio.create_task(client.fetch(Request(f"{server.url}/x")))
+            while server.count("/robots.txt") == 0:
+                await asyncio.sleep(0.005)
+            waiting.cancel()
+
+    asyncio.run(asyncio.wait_for(main(), 1))
+
+
+DELAYS = [
+    ("User-agent: *\nCrawl-delay: 2", 2.0),
+    ("User-agent: tests\nCrawl-delay: 3\n\nUser-agent: *\nCrawl-delay: 9", 3.0),
+    ("User-agent: *\nRequest-rate: 1/5", 5.0),
+    ("User-agent: *\nCrawl-delay: 86400", MAX_CRAWL_DELAY),
+    ("User-agent: *\nCrawl-delay: soon", 0.0),
+    ("User-agent: *\nDisallow: /x", 0.0),
+    ("", 0.0),
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), DELAYS)
+def test_crawl_delays(server: FileServer, text: str, seconds: float) -> None:
+    server.files["/robots.txt"] = Served(200, text.encode())
+    rules = rules_of(visit(f"{server.url}/robots.txt"))
+    assert crawl_delay(rules, SETTINGS.user_agent) == seconds
+
+
+def test_no_rules_no_delay() -> None:
+    assert crawl_delay(rules_of(FetchError(Reason.PROXY, "", "")), "x") == 0
+
+
+ORIGINS = [
+    ("https://h.org/a/b", "https://h.org:443/robots.txt"),
+    ("http://h.org:8080/?x", "http://h.org:8080/robots.txt"),
+    ("http://[::1]/", "http://[::1]:80/robots.txt"),
+]
+
+
+@pytest.mark.parametrize(("url", "robots"), ORIGINS)
+def test_where_the_rules_are(url: str, robots: str) -> None:
+    assert robots_url(parse_url(url)) == robots
