@@ -1,0 +1,173 @@
+"""Who may import whom: the rules that keep the rooms apart, as tables."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent
+NAME = "ckanext.freshness"
+
+ROOMS: dict[str, set[str]] = {
+    "aging": set(),
+    "copies": set(),
+    "web": set(),
+    "model": set(),
+    "harvesting": {"web", "model", "ckan_adapter", "settings"},
+    "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
+    "reporting": {"aging", "model", "ckan_adapter", "settings"},
+    # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
+    # into the limits of web.
+    "ckan_adapter": {"model"},
+    "settings": {"web", "harvesting", "ckan_adapter"},
+}
+"""What each room may import of this package; the shell, named below, may import everything."""
+
+SHELL = {"__init__", "plugin", "cli", "views", "helpers", "logic", "migration", "tests"}
+
+WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")
+"""Nothing of CKAN, not even its toolkit."""
+
+TOOLKIT = ("ckan.plugins", "ckan.types")
+"""What may be imported of CKAN outside `ADAPTERS`."""
+ADAPTERS = ("ckan_adapter.py", "migration/", "tests/")
+HARVEST_INTERFACES = "ckanext.harvest.interfaces"
+
+PURE = ("aging/", "checking/decide.py", "checking/content.py", "harvesting/strategy.py")
+"""Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
+IMPURE_MODULES = (
+    *("aiohttp", "asyncio", "ckan", "ckanext.harvest", "http.client", "requests", "socket"),
+    *("sqlalchemy", "threading", "urllib.request", "urllib3"),
+)
+CLOCKS = {
+    *("date.today", "datetime.now", "datetime.today", "datetime.utcnow"),
+    *("time.monotonic", "time.perf_counter", "time.time"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """An import, or a call of a dotted name, and where it stands."""
+
+    path: str
+    line: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line} uses {self.name}"
+
+    def of(self, *modules: str) -> bool:
+        """Whether it is one of the modules, or something in one."""
+        return any(self.name == module or self.name.startswith(f"{module}.") for module in modules)
+
+
+def imports(path: str, source: str) -> Iterator[Use]:
+    """Every import of a file of the package; relative ones by their full name."""
+    package = [NAME, *path.split("/")[:-1]]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Use(path, node.lineno, alias.name)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*above, *([node.module] if node.module else [])])
+            for alias in node.names:
+                yield Use(path, node.lineno, f"{module}.{alias.name}")
+
+
+def clock_reads(path: str, source: str) -> Iterator[Use]:
+    """Every call that reads a clock."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = ".".join(ast.unparse(node.func).split(".")[-2:])
+            if name in CLOCKS:
+                yield Use(path, node.lineno, f"{name}()")
+
+
+def broken(path: str, source: str) -> Iterator[str]:
+    """What a file does against the rules, one sentence each."""
+    room = path.split("/")[0].removesuffix(".py")
+    for use in imports(path, source):
+        if use.of(NAME) and room in ROOMS:
+            other = use.name.removeprefix(f"{NAME}.").split(".")[0]
+            if other not in {room, *ROOMS[room]}:
+                yield f"{use}, but {room} may import of this package: {sorted(ROOMS[room])}"
+        if path.startswith(WITHOUT_CKAN) and use.of("ckan", "ckanext") and not use.of(NAME):
+            yield f"{use}, but knows nothing of CKAN"
+        if not path.startswith(ADAPTERS):
+            if use.of("ckan") and not use.of(*TOOLKIT):
+                yield f"{use}, which is not in CKAN's toolkit: only ckan_adapter.py may"
+            if use.of("ckanext.harvest") and not use.of(HARVEST_INTERFACES):
+                yield f"{use}: only ckan_adapter.py may"
+        if path.startswith(PURE) and use.of(*IMPURE_MODULES):
+            yield f"{use}, but is pure"
+    if path.startswith(PURE):
+        for use in clock_reads(path, source):
+            yield f"{use}, but is pure: now is an argument"
+
+
+def files() -> list[str]:
+    return sorted(str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+
+
+def test_every_file_keeps_the_rules() -> None:
+    found = [
+        sentence
+        for path in files()
+        for sentence in broken(path, (PACKAGE / path).read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(["imports against the design:", *found])
+
+
+def test_every_room_is_in_the_table() -> None:
+    names = {path.split("/")[0].removesuffix(".py") for path in files()}
+    assert names <= {*ROOMS, *SHELL}
+
+
+def test_the_rules_are_about_files_that_exist() -> None:
+    assert any(path.startswith("aging/") for path in files())
+    assert any(path.startswith("tests/servers/") for path in files())
+    assert "harvesting/strategy.py" in files()
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "sentence"),
+    [
+        ("aging/status.py", "from ..web import client", "uses ckanext.freshness.web.client"),
+        ("aging/status.py", "from ckanext.freshness.web.client import run", "freshness.web"),
+        ("aging/status.py", "from .. import settings", "uses ckanext.freshness.settings"),
+        ("aging/status.py", "import ckan.plugins.toolkit as tk", "knows nothing of CKAN"),
+        ("aging/status.py", "import sqlalchemy as sa", "is pure"),
+        ("aging/status.py", "now = datetime.datetime.now(UTC)", "now is an argument"),
+        ("aging/status.py", "day = date.today()", "now is an argument"),
+        ("web/client.py", "from ..harvesting.strategy import Known", "freshness.harvesting"),
+        ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
+        ("harvesting/fdp/crawl.py", "from ...aging import status", "uses ckanext.freshness.aging"),
+        ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter.py may"),
+        ("harvesting/objects.py", "from ckanext.harvest import model", "only ckan_adapter.py may"),
+        ("harvesting/strategy.py", "import asyncio", "is pure"),
+        ("tests/servers/base.py", "import ckan", "knows nothing of CKAN"),
+    ],
+)
+def test_a_broken_rule_is_found(path: str, source: str, sentence: str) -> None:
+    assert sentence in "\n".join(broken(path, source))
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("aging/status.py", "from .thresholds import TABLE\nfrom datetime import datetime"),
+        ("web/hosts.py", "import asyncio, time\nnow = time.monotonic()"),
+        ("harvesting/stages.py", "from ..web.client import run\nfrom ..model import HarvestHold"),
+        ("harvesting/stages.py", "from ..ckan_adapter import model\nfrom . import objects"),
+        ("harvesting/stages.py", "import ckan.plugins.toolkit as tk"),
+        ("ckan_adapter.py", "from ckan.lib import search\nfrom ckanext.harvest import model"),
+        ("plugin.py", "from .harvesting import stages\nfrom ckanext.harvest.interfaces import I"),
+    ],
+)
+def test_what_is_allowed_is_not_found(path: str, source: str) -> None:
+    assert not list(broken(path, source))
