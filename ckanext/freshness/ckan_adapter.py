@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 from ckan import model
 from ckan.lib import search
 from ckan.lib.munge import munge_title_to_name
@@ -18,6 +19,7 @@ from ckan.lib.search import SearchIndexError
 
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
+from ckanext.harvest.queue import get_harvester
 
 log = logging.getLogger(__name__)
 
@@ -26,10 +28,13 @@ IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 __all__ = [
     "IS_2_12",
     "SearchIndexError",
+    "get_harvester",
     "harvest_model",
     "harvesting_user",
+    "let_consumers_wait",
     "model",
     "munge_title_to_name",
+    "package_extra",
     "publish_objects",
     "rebuild",
     "reindex_source",
@@ -94,6 +99,44 @@ def reindex_source(source_id: str, *, defer_commit: bool) -> None:
     from ckan.logic import index_update_package
 
     index_update_package({"ignore_auth": True}, source_id, defer_commit=defer_commit)
+
+
+def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
+    """The values of one extra of some packages, by package id; those without it are left out."""
+    if not package_ids:
+        return {}
+    if IS_2_12:
+        package = model.Package.__table__
+        value = package.c.extras.op("->>")(key)
+        query = sa.select(package.c.id, value).where(
+            package.c.id.in_(package_ids), value.is_not(None)
+        )
+    else:
+        extra = model.PackageExtra.__table__
+        query = sa.select(extra.c.package_id, extra.c.value).where(
+            extra.c.package_id.in_(package_ids), extra.c.key == key, extra.c.state == "active"
+        )
+    return {package_id: value for package_id, value in model.Session.execute(query)}
+
+
+def let_consumers_wait() -> None:
+    """Let ckanext-harvest's consumers wait for work as long as it takes.
+
+    redis-py 8, which CKAN 2.12 pins, gives every connection a time-out of five seconds unless told
+    otherwise. ckanext-harvest 1.6.3 does not tell it, and waits for messages with a BLPOP without end:
+    on CKAN 2.12 its consumers die in the first quiet moment.
+    """
+    connect = queue.get_connection_redis
+    if getattr(connect, "waits", False):
+        return
+
+    def patient() -> Any:
+        connection = connect()
+        connection.connection_pool.connection_kwargs["socket_timeout"] = None
+        return connection
+
+    patient.waits = True  # type: ignore[attr-defined]
+    queue.get_connection_redis = patient
 
 
 def publish_objects(object_ids: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from ckan.lib.plugins import DefaultDatasetForm
 
 from ckanext.harvest.interfaces import IHarvester
 
+from .ckan_adapter import let_consumers_wait
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .logic import harvest_actions
@@ -21,6 +22,11 @@ class FreshnessPlugin(p.SingletonPlugin):
     """What all source types share; owns the tables and the options."""
 
     p.implements(p.IActions)
+    p.implements(p.IConfigurable)
+
+    def configure(self, config: Any) -> None:
+        if p.plugin_loaded("harvest"):
+            let_consumers_wait()
 
     def get_actions(self) -> dict[str, Any]:
         return harvest_actions.chained() if p.plugin_loaded("harvest") else {}
@@ -32,6 +38,8 @@ class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
     p.implements(p.IConfigurable)
     p.implements(p.IDatasetForm)
     p.implements(IHarvester)
+
+    source_type = FAIR_DATA_POINT
 
     def configure(self, config: Any) -> None:
         for needed in ("freshness", "harvest"):
