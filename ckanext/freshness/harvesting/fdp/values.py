@@ -255,8 +255,8 @@ def _whole(words: str) -> int | None:
         number = Decimal(words)
     except InvalidOperation:
         return None
-    # The exponent first: int() of 1e999999999 would fill the memory.
-    if not number.is_finite() or number.adjusted() > 18 or number != number.to_integral_value():
+    # In this order: int() of 1e999999999 would fill the memory.
+    if not number.is_finite() or number != number.to_integral_value():
         return None
     return int(number) if 0 <= number <= BIGGEST_INTEGER else None
 

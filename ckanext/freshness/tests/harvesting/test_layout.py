@@ -107,7 +107,9 @@ def test_settings_of_the_source_fill_in() -> None:
         ("CNS/Brain", "CNS Brain"),
         ("a, b; c", "a b c"),
         ("Épidémiologie", "Épidémiologie"),
-        ("Épidémiologie", "Épidémiologie"),
+        ("E\u0301pide\u0301miologie", "Épidémiologie"),
+        # Signs that CKAN refuses cut no word in two.
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926"),
         ("日本語", "日本語"),
         ("C++ & C#", "C C"),
         ("with-hyphen_and.dot", "with-hyphen_and.dot"),

@@ -278,6 +278,12 @@ def test_language_tags_that_fluent_refuses() -> None:
     assert package["f"] == {"de-at": "de", "en": "t"}
 
 
+def test_text_without_a_language_gives_way_to_text_in_the_default_one() -> None:
+    field = {"field_name": "f", "preset": "fluent_text"}
+    package = laid({"f": "t", "f_translated": {"": "t", "en": "e"}}, schema_of(field)).package
+    assert package["f"] == {"en": "e"}
+
+
 def test_a_required_description_that_the_source_lacks() -> None:
     for name in ("dcat_ap_full.yaml", "health_dcat_ap_multilingual.yaml"):
         result = laid({"notes": ""}, shipped(name))

@@ -454,6 +454,10 @@ def test_a_record_survives_being_written_down() -> None:
     assert again.digest() == record.digest()
 
 
+def test_other_words_in_a_warning_change_no_hash() -> None:
+    assert Record({"title": "T"}, warnings=["w"]).digest() == Record({"title": "T"}).digest()
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"fields": {}}'])
 def test_other_texts_are_no_records(text: str) -> None:
     with pytest.raises(ValueError):
