@@ -28,6 +28,7 @@ class Site:
         self._app = make_app(load_config())
         self._flask = self._app._wsgi_app if hasattr(self._app, "_wsgi_app") else self._app
         self._redis = queue.get_connection()
+        self.consumers: list[Child] = []
 
     def empty(self) -> None:
         """Delete everything, and make an organisation anew."""
@@ -62,10 +63,13 @@ class Site:
         self._call("harvest_jobs_run", source_id=source_id)
         seconds = time.perf_counter() - before
         stats = self._call("harvest_job_show", id=job)["stats"]
-        if (stats["added"], stats["errored"], stats["deleted"]) != (added, 0, 0):
-            raise SystemExit(f"The job did not do what was to be measured: {stats}")
-        if updated and stats["updated"] < updated:
-            raise SystemExit(f"The job did not do what was to be measured: {stats}")
+        done = (stats["added"], stats["errored"], stats["deleted"]) == (added, 0, 0)
+        if not done or stats["updated"] < updated:
+            report = self._call("harvest_job_report", id=job)
+            raise SystemExit(
+                f"The job did not do what was to be measured: {stats}, {report}\n"
+                f"{self._log.read_text()[-3000:]}"
+            )
         return seconds
 
     def gather(self, source_id: str) -> None:
@@ -161,6 +165,7 @@ class Site:
 
     def wait_for_consumers(self, number: int, children: list[Child], log: Path) -> None:
         """Until so many consumers wait at Redis."""
+        self.consumers, self._log = children, log
         until = time.monotonic() + 120
         while time.monotonic() < until:
             if any(child.process.poll() is not None for child in children):
@@ -176,6 +181,7 @@ class Site:
         return self._call("harvest_job_create", source_id=source_id)["id"]
 
     def _wait(self, job_id: str) -> None:
+        """Until nothing of a job is left to do, or a consumer has died."""
         until = time.monotonic() + PATIENCE
         objects = harvest_model.HarvestObject
         while time.monotonic() < until:
@@ -189,6 +195,8 @@ class Site:
                 )
                 if not running:
                     return
+            if any(child.process.poll() is not None for child in self.consumers):
+                raise SystemExit(f"A consumer ended: {self._log.read_text()[-2000:]}")
             time.sleep(0.02)
         raise SystemExit(f"Job {job_id} did not end within {PATIENCE} s")
 
