@@ -14,6 +14,7 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from ckan import model
 from ckan.lib import search
+from ckan.lib.jobs import job_from_id
 from ckan.lib.munge import munge_title_to_name
 from ckan.lib.search import SearchIndexError
 
@@ -31,6 +32,7 @@ __all__ = [
     "get_harvester",
     "harvest_model",
     "harvesting_user",
+    "job_from_id",
     "let_consumers_wait",
     "model",
     "munge_title_to_name",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
@@ -12,9 +14,20 @@ from .objects import utc
 from .strategy import Brake
 
 
-def hold_of(source_id: str) -> Any | None:
-    """The list that is held for a source, if there is one."""
-    return model.Session.get(HarvestHold, source_id)
+def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
+    """The list that is held for a source, if there is one.
+
+    :param for_update: keep others from changing it until the transaction ends.
+    """
+    return model.Session.get(
+        HarvestHold, source_id, with_for_update=for_update or None, populate_existing=True
+    )
+
+
+def list_id(hold: Any) -> str:
+    """A name of exactly this list: of the job that found it and of every guid in it."""
+    guids = sorted(one["guid"] for one in hold.held)
+    return hashlib.sha256(json.dumps([hold.job_id, *guids]).encode()).hexdigest()
 
 
 def released_guids(source_id: str) -> Collection[str]:
@@ -29,10 +42,19 @@ def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) ->
     """Keep what the brake holds after a job, in place of what was held before. No commit.
 
     The list of an earlier job goes, released or not: what a job found is what counts from then on.
+    Only a release that came while this job was already reading the source still counts for the next
+    one, if that finds the same.
+
+    :param now: when the job began to read the source.
     """
-    hold = hold_of(source_id)
-    if hold is not None:
-        model.Session.delete(hold)
+    held = {one.guid for one in brake.held} if brake else set()
+    released_at = released_by = None
+    before = hold_of(source_id, for_update=True)
+    if before is not None:
+        late = before.released_at is not None and before.released_at > utc(now)
+        if late and held == {one["guid"] for one in before.held}:
+            released_at, released_by = before.released_at, before.released_by
+        model.Session.delete(before)
         model.Session.flush()
     if brake is not None:
         model.Session.add(
@@ -45,6 +67,8 @@ def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) ->
                     {"guid": one.guid, "url": one.url, "package_id": one.package_id}
                     for one in brake.held
                 ],
+                released_at=released_at,
+                released_by=released_by,
             )
         )
         model.Session.flush()

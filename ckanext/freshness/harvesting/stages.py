@@ -29,8 +29,9 @@ def source_of(source: Any) -> Source:
 
     :raises ConfigError: its configuration cannot be used.
     """
-    config, _warnings = parse(source.config)
-    return Source(source.id, source.url, source.type, source.title or source.url, config)
+    config, warnings = parse(source.config)
+    title = source.title or source.url
+    return Source(source.id, source.url, source.type, title, config, tuple(warnings))
 
 
 def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) -> list[str] | None:
@@ -46,6 +47,10 @@ def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) ->
         model.Session.refresh(job, ["gather_finished"])
         if gathered or job.gather_finished:
             return objects.waiting(job_id)
+        if job.status not in ("New", "Running"):
+            # It was aborted after its consumer had died, and the queue has sent it again since.
+            log.info("Harvest job %s is %s: not gathered", job_id, job.status)
+            return []
         objects.discard_attempt(job_id)
         try:
             return _gather(source_type, source_of(job.source), job_id, now)

@@ -60,6 +60,9 @@ class Known:
     fingerprint: str | None = None
     forbidden_since: datetime | None = None
     """When a job first found it listed but answering 401/403 (aware, UTC); None when it last answered."""
+    recognised: bool = True
+    """False for a record of another harvester of which nothing says for sure that ``url`` is its URL:
+    that no container lists it says nothing then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,7 @@ def must_ask(known: Known, listed: Collection[str], containers: Containers) -> b
     """Whether a record that no container lists must be asked for itself before it may count as gone."""
     return (
         bool(containers.unreadable)
+        and known.recognised
         and known.url not in listed
         and containers.root not in containers.unreadable
         and known.catalog_url not in containers.unreadable
@@ -218,6 +222,12 @@ def _verdict(
     """The verdict on one current record; None for one that was read."""
     if seen is not None and seen.listed_in and seen.outcome is Outcome.PRESENT:
         return None
+    if not known.recognised and (seen is None or not seen.listed_in):
+        reason = (
+            f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
+            "whether it is still there cannot be told"
+        )
+        return Verdict(known, False, reason)
     shield = next(
         (
             url

@@ -5,6 +5,7 @@ A gather writes what the survey reports; a preview shows it. Both see the same, 
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from .strategy import (
     guid_of,
 )
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -39,6 +42,8 @@ class Source:
     type: str
     title: str
     config: SourceConfig
+    warnings: tuple[str, ...] = ()
+    """What of its configuration has no effect, for people."""
 
 
 @dataclass(slots=True)
@@ -122,6 +127,8 @@ class Survey:
     brake: Brake | None = None
     read_whole: bool = True
     """All containers were read."""
+    answered: bool = True
+    """The source's own URL was read."""
     requests: int = 0
 
 
@@ -139,6 +146,8 @@ def survey(
     :param released: guids whose deletion an editor has released.
     :raises ConfigError: the source's configuration cannot be used.
     """
+    for warning in source.warnings:
+        log.warning("Harvest source %s: %s", source.title, warning)
     known = objects.current_records(source.id)
     orphans: dict[str, Known] | None = None
     result = Survey(current=len(known))
@@ -186,17 +195,22 @@ def survey(
         gone = verdict.known
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
     for verdict in ending.keep:
+        if not verdict.known.recognised:
+            log.warning("Harvest source %s: %s", source.title, verdict.reason)
         report.kept(verdict)
     result.kept = len(ending.keep)
     result.brake = ending.brake
     result.container_errors = crawled.errors
     result.read_whole = not crawled.containers.unreadable
+    result.answered = crawled.containers.root not in crawled.containers.unreadable
     result.requests = crawled.requests
     return result
 
 
 def _why(kind: Kind, guid: str, before: Known | None, adopted: Known | None) -> str:
     if kind is Kind.MOVED and before is not None:
+        if before.catalog_url is None:
+            return f"taken over from another harvester, which called it {before.guid}"
         return f"moved: was {before.guid}"
     if adopted is not None:
         return "new here; takes over the dataset of a deleted source"

@@ -1,0 +1,169 @@
+"""Previews: what the next job would do with a source, found out by the same survey, written nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from ..ckan_adapter import get_harvester, model
+from . import holds
+from .memory import DocumentMemory
+from .stages import source_of
+from .strategy import Brake, Kind, Known, Verdict
+from .survey import Change, Source, SourceType, survey
+
+
+class NotOurs(ValueError):
+    """A source whose type belongs to another harvester; the text says so, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record of a preview."""
+
+    url: str
+    guid: str
+    reason: str
+    """For people: why it is in its list."""
+    package_id: str | None = None
+    """The dataset that it has, or takes over."""
+
+
+@dataclass(slots=True)
+class Preview:
+    """What a job would do."""
+
+    source: Source
+    made_at: datetime
+    current: int = 0
+    """Records that are current now."""
+    changes: dict[Kind, list[Entry]] = field(default_factory=lambda: {kind: [] for kind in Kind})
+    failed: list[Entry] = field(default_factory=list)
+    """Records that could not be read."""
+    kept: list[Entry] = field(default_factory=list)
+    """Current records that were not read and stay."""
+    errors: list[str] = field(default_factory=list)
+    """A line for each container that could not be read."""
+    brake: Brake | None = None
+    answered: bool = True
+    """The source's own URL was read; if not, the rest says nothing."""
+    requests: int = 0
+
+    def as_dict(self, limit: int | None = None) -> dict[str, Any]:
+        """Plain data for JSON.
+
+        :param limit: how many records of each list to give; the counts are always whole.
+        """
+        source = self.source
+        return {
+            "source": {"id": source.id, "title": source.title, "url": source.url, "type": source.type},
+            "made_at": self.made_at.isoformat(),
+            "current": self.current,
+            "requests": self.requests,
+            "answered": self.answered,
+            "warnings": list(source.warnings),
+            "errors": list(self.errors),
+            "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
+            | {"failed": len(self.failed), "kept": len(self.kept)},
+            **{
+                kind.value: [_plain(one) for one in entries[:limit]]
+                for kind, entries in self.changes.items()
+            },
+            "failed": [_plain(one) for one in self.failed[:limit]],
+            "kept": [_plain(one) for one in self.kept[:limit]],
+            "brake": self.brake
+            and {
+                "reason": self.brake.reason,
+                "count": len(self.brake.held),
+                "held": [
+                    {"url": one.url, "guid": one.guid, "package_id": one.package_id}
+                    for one in self.brake.held[:limit]
+                ],
+            },
+        }
+
+
+def _plain(entry: Entry) -> dict[str, str | None]:
+    return {
+        "url": entry.url,
+        "guid": entry.guid,
+        "reason": entry.reason,
+        "package_id": entry.package_id,
+    }
+
+
+def source_type_of(source: Any) -> SourceType:
+    """Our source type of a HarvestSource row.
+
+    :raises NotOurs: its type belongs to another harvester, or its plugin is not enabled.
+    """
+    found: SourceType | None = getattr(get_harvester(source.type), "source_type", None)
+    if found is None:
+        raise NotOurs(
+            f"The source {source.title or source.url} is of the type {source.type}, which no enabled "
+            "plugin of this extension harvests: only sources of its own types can be previewed"
+        )
+    return found
+
+
+def preview(source: Any, *, now: datetime, progress: Callable[[int], None] | None = None) -> Preview:
+    """Crawl a source and tell what a job begun now would do; nothing is written.
+
+    :param source: a HarvestSource row.
+    :param progress: is told how many records have been read so far.
+    :raises NotOurs: see :func:`source_type_of`.
+    :raises ConfigError: the source's configuration cannot be used.
+    """
+    source_type = source_type_of(source)
+    result = Preview(source_of(source), now)
+    found = survey(
+        source_type,
+        result.source,
+        DocumentMemory(source.id, read_only=True),
+        _Lists(result, progress),
+        now=now,
+        released=holds.released_guids(source.id),
+    )
+    model.Session.rollback()
+    result.current = found.current
+    result.errors = found.container_errors
+    result.brake = found.brake
+    result.answered = found.answered
+    result.requests = found.requests
+    for entries in (*result.changes.values(), result.failed, result.kept):
+        entries.sort(key=lambda entry: entry.url)
+    return result
+
+
+class _Lists:
+    """Keeps what a survey reports, without the records' contents."""
+
+    def __init__(self, preview: Preview, progress: Callable[[int], None] | None) -> None:
+        self._preview = preview
+        self._progress = progress
+        self._read = 0
+
+    def change(self, change: Change) -> None:
+        owner = change.known or change.adopted
+        self._preview.changes[change.kind].append(
+            Entry(change.url, change.guid, change.reason, owner.package_id if owner else None)
+        )
+        self._count()
+
+    def failed(self, url: str, guid: str, error: str) -> None:
+        self._preview.failed.append(Entry(url, guid, error))
+        self._count()
+
+    def kept(self, verdict: Verdict) -> None:
+        known = verdict.known
+        self._preview.kept.append(Entry(known.url, known.guid, verdict.reason, known.package_id))
+
+    def answered(self, known: Known) -> None:
+        """Nothing to keep."""
+
+    def _count(self) -> None:
+        self._read += 1
+        if self._progress:
+            self._progress(self._read)
