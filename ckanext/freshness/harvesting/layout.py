@@ -261,6 +261,11 @@ class _Layout:
             return legal.shorten(value)
         if isinstance(value, list) and all(isinstance(item, dict) for item in value):
             return self._without_biggest(key, value)
+        if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
+            self.warn(key, f"{limit}; shortened")
+            # An equal share for each language, and room for six bytes where UTF-8 has two.
+            share = legal.SOLR_BYTES // len(value) // 4
+            return {language: legal.shorten(text, share) for language, text in value.items()}
         self.warn(key, f"{limit}; left out")
         return None
 

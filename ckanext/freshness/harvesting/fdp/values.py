@@ -322,6 +322,8 @@ def nested(
                     item = _identified(item, lexical(node), iri_key)
             if item:
                 found[json.dumps(item, sort_keys=True)] = item
+            elif words := lexical(node):
+                view.warn(key, f'"{words[:80]}" says nothing that could be used; left out')
         return [found[text] for text in sorted(found)] or None
 
     return read

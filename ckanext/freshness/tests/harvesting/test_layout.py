@@ -402,11 +402,13 @@ def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
         assert len(resource.get("format", "")) <= legal.FORMAT_CHARACTERS
 
 
+@settings(deadline=None)
 @given(st.emails() | st.from_regex(r"[a-z.@' -]{1,12}", fullmatch=True))
 def test_addresses_are_judged_as_ckan_judges_them(address: str) -> None:
     assert legal.is_email(address) == bool(validators.email_pattern.match(address))
 
 
+@settings(deadline=None)
 @given(_texts, st.integers(min_value=0, max_value=50))
 def test_shortened_texts_are_the_longest_that_fit(text: str, limit: int) -> None:
     text = legal.clean(text)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from ckan.model.license import DefaultLicense
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.licenses import license_id, license_index, normalise
@@ -104,11 +104,13 @@ def test_licences_without_url_or_title_are_found_by_their_id() -> None:
     assert license_index(entries) == {"a": "a", "b": "b"}
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60) | st.text(max_size=30).map("https://www.creativecommons.org/".__add__))
 def test_any_text_can_be_looked_up(text: str) -> None:
     assert license_id(text, CORE) in {None, *CORE.values()}
 
 
+@settings(deadline=None)
 @given(st.from_regex(r"[a-z]{1,10}(\.[a-z]{2,5}){1,2}(/[a-z0-9-]{1,8}){0,3}", fullmatch=True))
 def test_the_many_spellings_of_one_url(rest: str) -> None:
     spellings = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from importlib.resources import files
 from typing import Any
 
@@ -299,3 +300,17 @@ def test_limits_hold_in_the_schemas_fields() -> None:
     assert "theme" not in result.package
     assert result.package["spatial_coverage"] == [{"text": "U"}]
     assert len(result.warnings) == 2
+
+
+def test_long_translations_are_shortened() -> None:
+    """Left out they would cost the dataset, where the schema requires them."""
+    result = laid(
+        {"notes_translated": {"en": "x" * 20_000, "nl": "é\U0001f600" * 20_000}},
+        shipped("health_dcat_ap_multilingual.yaml"),
+    )
+    notes = result.package["notes_translated"]
+    assert len(notes["en"]) == 4_095
+    assert notes["nl"].startswith("é\U0001f600" * 600)
+    assert len(json.dumps(notes)) <= 32_766
+    assert result.warnings[0].startswith("notes_translated: ")
+    assert result.warnings[0].endswith("; shortened")

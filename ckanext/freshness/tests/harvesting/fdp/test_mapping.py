@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 
@@ -208,6 +208,8 @@ def test_one_field(properties: str, key: str, value: Any) -> None:
         ("health:minTypicalAge 0.5", "min_typical_age", "is not a whole number"),
         ("health:numberOfRecords '1e999999999'", "number_of_records", "is not a whole number"),
         ("health:numberOfRecords 'NaN'", "number_of_records", "is not a whole number"),
+        ("dct:temporal 'the war'", "temporal_coverage", '"the war" says nothing'),
+        ("dct:temporal :year2020", "temporal_coverage", "says nothing that could be used"),
         ("health:trustedDataHolder 'maybe'", "trusted_data_holder", "neither true nor false"),
     ],
 )
@@ -235,6 +237,12 @@ def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
         " dct:description 'This resource has no access restriction' ."
     )
     assert mapped(f"dct:title 'T' ; {properties}", described) == mapped("dct:title 'T'")
+
+
+def test_an_empty_node_is_not_worth_a_warning() -> None:
+    """Forms of the reference implementation leave them behind."""
+    record = mapped("dct:title 'T' ; dct:temporal [ a dct:PeriodOfTime ] ; dct:publisher []")
+    assert (sorted(record.fields), record.warnings) == (["title", "uri"], [])
 
 
 def test_profiles_of_other_servers_are_content() -> None:
@@ -484,6 +492,7 @@ _predicates = [
 ]
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(_nodes, st.sampled_from(_predicates), _terms),

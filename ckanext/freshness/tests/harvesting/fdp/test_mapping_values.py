@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.dates import iso_date, utc_moment
@@ -139,6 +139,7 @@ def test_dates(text: str, date: str | None, moment: str | None) -> None:
     assert (iso_date(text), utc_moment(text)) == (date, moment)
 
 
+@settings(deadline=None)
 @given(st.datetimes(timezones=st.none()))
 def test_every_moment_of_python_is_a_date(moment) -> None:  # type: ignore[no-untyped-def]
     assert iso_date(moment.isoformat()) == moment.isoformat()
