@@ -239,7 +239,7 @@ def _create(job: _Import, harvest_object: Any, package: dict[str, Any], url: str
     names = free_names(package["title"], url)
     for name in names:
         package["name"] = name
-        objects.make_current(harvest_object.id, package_id)
+        objects.make_current(harvest_object.id, job.source_id, harvest_object.guid, package_id)
         try:
             tk.get_action("package_create")(job.context(), dict(package))
             return
@@ -257,7 +257,7 @@ def _update(job: _Import, harvest_object: Any, package: Any, laid: Laid) -> None
     merged = merge(existing, laid, (*job.config.keep_fields, *_not_overwritten()))
     if package.state == "deleted" and harvest_object.package_id is None:
         merged["state"] = "active"
-    objects.make_current(harvest_object.id, package.id)
+    objects.make_current(harvest_object.id, job.source_id, harvest_object.guid, package.id)
     if same_package(existing, merged):
         # An earlier attempt may have written the package and died before Solr had it.
         model.Session.commit()

@@ -124,10 +124,11 @@ def _as_known(
         url=url,
         guid=guid,
         catalog_url=catalog if dataset or url != catalog else None,
-        content_hash=extras.get("content_hash"),
+        # A record whose package was purged is never unchanged.
+        content_hash=extras.get("content_hash") if package_id else None,
         object_id=object_id,
         package_id=package_id,
-        fingerprint=extras.get("fingerprint"),
+        fingerprint=extras.get("fingerprint") if package_id else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
     )
 
@@ -337,19 +338,27 @@ def urls_of(object_ids: Sequence[str]) -> list[str]:
     )
 
 
-def make_current(object_id: str, package_id: str) -> None:
-    """Make an object the current one of a package, in the transaction that writes the package.
+def make_current(object_id: str, source_id: str, guid: str, package_id: str) -> None:
+    """Make an object the current one of its record, in the transaction that writes its package.
 
     The package may not exist yet: the foreign key is looked at when the transaction ends.
     """
     execute = model.Session.execute
     execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
+    # Clearing a source removes every dataset that any object of it names, current or not: one that
+    # was taken over must not go with the source it came from.
+    execute(
+        sa.update(_object)
+        .where(_object.c.package_id == package_id, _object.c.harvest_source_id != source_id)
+        .values(current=False, package_id=None)
+    )
     execute(
         sa.update(_object)
         .where(
-            _object.c.package_id == package_id,
+            _object.c.harvest_source_id == source_id,
             _object.c.current.is_(True),
             _object.c.id != object_id,
+            sa.or_(_object.c.package_id == package_id, _object.c.guid == guid),
         )
         .values(current=False)
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
@@ -16,7 +18,9 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import queue
 
 
@@ -33,6 +37,20 @@ class Job:
     @property
     def errors(self) -> list[str]:
         return [*self.gather_errors, *(one for many in self.object_errors.values() for one in many)]
+
+
+@dataclass(frozen=True)
+class Object:
+    """A row of the harvest objects, with its extras."""
+
+    id: str
+    guid: str
+    state: str
+    report_status: str | None
+    current: bool
+    package_id: str | None
+    content: str | None
+    extras: dict[str, str]
 
 
 @dataclass
@@ -98,6 +116,42 @@ class Harvest:
             ).filter_by(harvest_source_id=self.source["id"], current=True)
         )
 
+    def dataset(self, record: Record, server: FdpServer) -> dict[str, Any]:
+        """A record's dataset as it is stored, whatever its state."""
+        (row,) = model.Session.query(model.Package.id).filter(
+            model.Package.id.in_(
+                model.Session.query(harvest_model.HarvestObject.package_id)
+                .join(harvest_model.HarvestObjectExtra)
+                .filter(
+                    harvest_model.HarvestObject.harvest_source_id == self.source["id"],
+                    harvest_model.HarvestObjectExtra.key == "dataset_url",
+                    harvest_model.HarvestObjectExtra.value == server.iri_of(record),
+                )
+            )
+        )
+        return stored(row.id)
+
+    def objects(self, job: Job) -> dict[str, Object]:
+        """The objects of a job by the URL of their record."""
+        model.Session.expire_all()
+        rows = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job.id)
+        found = [
+            Object(
+                row.id,
+                row.guid,
+                row.state,
+                row.report_status,
+                row.current,
+                row.package_id,
+                row.content,
+                {extra.key: extra.value for extra in row.extras},
+            )
+            for row in rows
+        ]
+        by_url = {one.extras.get("dataset_url") or one.extras["catalog_url"]: one for one in found}
+        assert len(by_url) == len(found), "a record has more than one object in this job"
+        return by_url
+
     def configure(self, **config: Any) -> None:
         """Replace the source's configuration."""
         shown = call_action("harvest_source_show", id=self.source["id"])
@@ -114,6 +168,11 @@ class Harvest:
 def extras(package: dict[str, Any]) -> dict[str, str]:
     """A package's extras by key."""
     return {one["key"]: one["value"] for one in package["extras"]}
+
+
+def stored(package_id: str) -> dict[str, Any]:
+    """A dataset as it is stored, not as Solr remembers it."""
+    return call_action("package_show", {"user": sysadmin(), "use_cache": False}, id=package_id)
 
 
 def written() -> dict[str, tuple[Any, int]]:
@@ -166,6 +225,21 @@ def fdp() -> Iterator[FdpServer]:
     """A FAIR Data Point with nothing in it."""
     with FdpServer() as server:
         yield server
+
+
+@pytest.fixture
+def stumbling(
+    clean_site: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[StumblingPlugin]:
+    """Another extension's plugin whose hooks can fail, found and loaded as any other."""
+    distribution = tmp_path / "stumbling-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: stumbling\nVersion: 1.0\n")
+    entry = f"stumbling = {StumblingPlugin.__module__}:{StumblingPlugin.__name__}"
+    (distribution / "entry_points.txt").write_text(f"[ckan.plugins]\n{entry}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with p.use_plugin("stumbling") as plugin:
+        yield plugin
 
 
 @pytest.fixture

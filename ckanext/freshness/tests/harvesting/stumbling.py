@@ -1,0 +1,33 @@
+"""A plugin of another extension whose hooks fail when a test says so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import ckan.plugins as p
+
+
+class StumblingPlugin(p.SingletonPlugin):
+    """Fails in a dataset's hooks so many times for each title in :attr:`writes` and :attr:`deletions`."""
+
+    p.implements(p.IPackageController, inherit=True)
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.writes: Counter[str] = Counter()
+        self.deletions: Counter[str] = Counter()
+
+    def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        self._stumble(self.writes, pkg_dict["title"])
+
+    def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        self._stumble(self.writes, pkg_dict["title"])
+
+    def after_dataset_delete(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        self._stumble(self.deletions, context["package"].title)
+
+    def _stumble(self, times: Counter[str], title: str) -> None:
+        if times[title] > 0:
+            times[title] -= 1
+            raise LookupError(f"a hook stumbled over {title}")

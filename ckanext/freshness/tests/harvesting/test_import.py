@@ -1,0 +1,432 @@
+"""From harvest objects to datasets: identity, names, what is kept, what fails."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from ckan.lib.search import clear
+from ckan.tests import factories
+from ckan.tests.helpers import call_action, changed_config
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.conftest import (
+    add_source,
+    extras,
+    stored,
+    sysadmin,
+    written,
+)
+from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.harvest import queue
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def patch(dataset: dict[str, Any], **fields: Any) -> None:
+    """Edit a dataset as an editor does."""
+    call_action("package_patch", {"user": sysadmin()}, id=dataset["id"], **fields)
+
+
+def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, str]]:
+    """The extras of a dataset with another value of one, as its form sends them."""
+    kept = {name: old for name, old in extras(dataset).items() if not name.startswith("harvest_")}
+    return [{"key": name, "value": new} for name, new in {**kept, key: value}.items()]
+
+
+# Identity
+
+
+def test_an_object_imported_twice_makes_one_dataset(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    job_id = harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    before = written()
+    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
+    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
+    harvest.fetch()
+    job = harvest.finish(job_id)
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 0, "errored": 0, "deleted": 0}
+    assert written() == before
+    assert len(before) == 1
+
+
+def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    (dataset,) = harvest.datasets().values()
+    clear(dataset["id"])
+    assert harvest.datasets() == {}
+    ((object_id,),) = model.Session.query(harvest_model.HarvestObject.id)
+    queue.get_fetch_publisher().send({"harvest_object_id": object_id})
+    harvest.fetch()
+    assert [one["id"] for one in harvest.datasets().values()] == [dataset["id"]]
+
+
+def test_resources_keep_their_ids_by_uri_and_then_by_url(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    dataset = fdp.add_dataset(catalog, distributions=0)
+    one, two, three = (
+        fdp.add_distribution(dataset, title=title, download_url=f"https://example.org/{title}")
+        for title in ("One", "Two", "Three")
+    )
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    ids = {r["name"]: r["id"] for r in harvest.dataset(dataset, fdp)["resources"]}
+
+    fdp.change(one, title="Uno", download_url="https://example.org/elsewhere")  # same uri
+    fdp.remove(two)
+    fdp.add_distribution(dataset, title="Due", download_url="https://example.org/Two")  # same url
+    fdp.remove(three)
+    fdp.add_distribution(dataset, title="New", download_url="https://example.org/new")
+    harvest.run()
+    after = {r["name"]: r["id"] for r in harvest.dataset(dataset, fdp)["resources"]}
+    assert set(after) == {"Uno", "Due", "New"}
+    assert (after["Uno"], after["Due"]) == (ids["One"], ids["Two"])
+    assert after["New"] not in ids.values()
+
+
+TITLES = {
+    "plain": ("Rainfall in Kenya", "rainfall-in-kenya"),
+    "accents": ("Enquête de santé", "enquete-de-sante"),
+    "arabic": ("بيانات السكان", None),
+    "chinese": ("人口数据", None),
+    "emoji": ("🌍🔥", None),
+    "one letter": ("X", None),
+    "reserved": ("New", None),
+    "long": ("Very " * 60, None),
+    "none": (None, None),
+}
+
+
+def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    records = {
+        case: fdp.add_dataset(catalog, title=title, distributions=0)
+        for case, (title, _) in TITLES.items()
+    }
+    twins = [fdp.add_dataset(catalog, title="Twins", distributions=0) for _ in range(2)]
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert job.errors == []
+    before = {url: one["name"] for url, one in harvest.datasets().items()}
+    assert len(before) == len(set(before.values())) == len(TITLES) + 2
+    for case, (title, name) in TITLES.items():
+        given = before[fdp.iri_of(records[case])]
+        assert re.fullmatch(r"[a-z0-9_-]{2,100}", given), title
+        assert name in (None, given)
+    assert before[fdp.iri_of(records["reserved"])].startswith("new-")
+    first, second = sorted(before[fdp.iri_of(twin)] for twin in twins)
+    assert first == "twins"
+    assert re.fullmatch("twins-[0-9a-f]{8}", second)
+
+    for record in (*records.values(), *twins):
+        fdp.change(record, title="Another title")
+    job = harvest.run()
+    assert job.stats["updated"] == len(before)
+    after = harvest.datasets()
+    assert {url: one["name"] for url, one in after.items()} == before
+    assert {one["title"] for one in after.values()} == {"Another title"}
+
+
+# What is not the source's
+
+
+EDITED = {
+    "notes": "Better words",
+    "frequency": "monthly",
+    "tags": ["edited"],
+    "resources.description": "A better description",
+}
+
+
+def edit(dataset: dict[str, Any], values: dict[str, Any]) -> None:
+    resources = [
+        {**one, "description": values["resources.description"]} for one in dataset["resources"]
+    ]
+    patch(
+        dataset,
+        notes=values["notes"],
+        tags=[{"name": name} for name in values["tags"]],
+        extras=with_extra(dataset, "frequency", values["frequency"]),
+        resources=resources,
+    )
+
+
+def fields_of(dataset: dict[str, Any]) -> dict[str, Any]:
+    (resource,) = dataset["resources"]
+    return {
+        "notes": dataset["notes"] or "",
+        "frequency": extras(dataset).get("frequency", ""),
+        "tags": [tag["name"] for tag in dataset["tags"]],
+        "resources.description": resource["description"] or "",
+    }
+
+
+@pytest.mark.parametrize("where", ["source", "site"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(EDITED, id="edited"),
+        pytest.param(
+            {"notes": "", "frequency": "", "tags": [], "resources.description": ""}, id="emptied"
+        ),
+    ],
+)
+def test_protected_fields_stay_as_editors_leave_them(
+    fdp: FdpServer, where: str, values: dict[str, Any]
+) -> None:
+    said: dict[str, Any] = {
+        "description": "The source's words",
+        "frequency": "http://purl.org/cld/freq/daily",
+        "keyword": ["source"],
+    }
+    record = fdp.add_dataset(
+        fdp.add_catalog(), **said, distributions=[{"description": "The source's"}]
+    )
+    config: dict[str, Any] = {"keep_fields": list(EDITED)} if where == "source" else {}
+    harvest = add_source(fdp.source_url, **config)
+    site = " ".join(EDITED) if where == "site" else ""
+    with changed_config("ckan.harvest.not_overwrite_fields", site):
+        harvest.run()
+        assert fields_of(harvest.dataset(record, fdp))["tags"] == ["source"]
+        edit(harvest.dataset(record, fdp), values)
+        assert fields_of(harvest.dataset(record, fdp)) == values
+
+        fdp.change(
+            record, title="A new title", description="New words", keyword=["new"], frequency=None
+        )
+        (distribution,) = fdp.records(Kind.DISTRIBUTION)
+        fdp.change(distribution, description="New", title="A new file")
+        job = harvest.run()
+    assert job.stats["updated"] == 1
+    after = harvest.dataset(record, fdp)
+    assert fields_of(after) == values
+    assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
+
+
+def test_what_the_source_does_not_have_stays(fdp: FdpServer) -> None:
+    group = factories.Group()
+    other = factories.Organization()
+    record = fdp.add_dataset(fdp.add_catalog(), title="Old", version="1")
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    dataset = harvest.dataset(record, fdp)
+    assert dataset["owner_org"] == harvest.source["owner_org"]
+    patch(
+        dataset,
+        maintainer="An editor",
+        private=True,
+        owner_org=other["id"],
+        groups=[{"name": group["name"]}],
+        extras=with_extra(dataset, "reviewed_by", "somebody"),
+        version="The editor's version",
+    )
+    fdp.change(record, title="New")
+    harvest.run()
+    after = harvest.dataset(record, fdp)
+    assert (after["title"], after["version"]) == ("New", "1")
+    assert (after["maintainer"], after["private"]) == ("An editor", True)
+    assert after["owner_org"] == other["id"]
+    assert [one["name"] for one in after["groups"]] == [group["name"]]
+    assert extras(after)["reviewed_by"] == "somebody"
+
+
+def test_default_tags_and_groups(fdp: FdpServer) -> None:
+    group = factories.Group()
+    record = fdp.add_dataset(fdp.add_catalog(), keyword=["own"])
+    harvest = add_source(fdp.source_url, default_tags=["harvested"], default_groups=[group["name"]])
+    harvest.run()
+    dataset = harvest.dataset(record, fdp)
+    assert [tag["name"] for tag in dataset["tags"]] == ["harvested", "own"]
+    assert [one["id"] for one in dataset["groups"]] == [group["id"]]
+    assert harvest.run().stats["not modified"] == 1
+    harvest.configure(default_tags=["another"])
+    assert harvest.run().stats["updated"] == 1
+    dataset = harvest.dataset(record, fdp)
+    assert [tag["name"] for tag in dataset["tags"]] == ["another", "own"]
+    assert harvest.run().stats["not modified"] == 1
+
+
+# Coming and going
+
+
+@pytest.fixture
+def two(fdp: FdpServer) -> tuple[Record, Record]:
+    """Two datasets in one catalog: one that stays, and one that the test is about."""
+    catalog = fdp.add_catalog()
+    return fdp.add_dataset(catalog, title="Stays"), fdp.add_dataset(catalog, title="Goes")
+
+
+def test_a_record_that_comes_back_gets_its_old_dataset(
+    fdp: FdpServer, two: tuple[Record, Record]
+) -> None:
+    (catalog,), (_, goes) = fdp.catalogs, two
+    group = factories.Group()
+    harvest = add_source(fdp.source_url, default_groups=[group["name"]])
+    harvest.run()
+    before = harvest.dataset(goes, fdp)
+    fdp.unlist(goes, catalog)
+    assert harvest.run().stats["deleted"] == 1
+    assert harvest.dataset(goes, fdp)["state"] == "deleted"
+    assert fdp.iri_of(goes) not in harvest.datasets()
+
+    fdp.list_also(goes, catalog)
+    job = harvest.run()
+    assert job.errors == []
+    after = harvest.datasets()[fdp.iri_of(goes)]
+    assert (after["id"], after["name"], after["state"]) == (before["id"], before["name"], "active")
+    assert after["organization"]["id"] == harvest.source["owner_org"]
+    assert [one["name"] for one in after["groups"]] == [group["name"]]
+    assert [r["id"] for r in after["resources"]] == [r["id"] for r in before["resources"]]
+    assert harvest.run().stats["not modified"] == 2
+
+
+def test_a_dataset_that_an_admin_deleted_stays_deleted(
+    fdp: FdpServer, two: tuple[Record, Record]
+) -> None:
+    _, goes = two
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    dataset = harvest.dataset(goes, fdp)
+    call_action("package_delete", {"user": sysadmin()}, id=dataset["id"])
+    assert harvest.run().stats["not modified"] == 2
+    fdp.change(goes, title="Changed")
+    job = harvest.run()
+    assert job.errors == []
+    assert stored(dataset["id"])["state"] == "deleted"
+    assert fdp.iri_of(goes) not in harvest.datasets()
+
+    fdp.remove(goes)
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["deleted"] == 1
+    assert len(harvest.current()) == 1
+
+
+def test_a_purged_dataset_is_made_anew(fdp: FdpServer, two: tuple[Record, Record]) -> None:
+    _, goes = two
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    dataset = harvest.dataset(goes, fdp)
+    call_action("dataset_purge", {"user": sysadmin()}, id=dataset["id"])
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 1, "errored": 0, "deleted": 0}
+    again = harvest.dataset(goes, fdp)
+    assert again["id"] != dataset["id"]
+    assert (again["name"], again["state"]) == (dataset["name"], "active")
+    assert len(harvest.current()) == 2
+    assert harvest.run().stats["not modified"] == 2
+
+
+def test_two_sources_over_one_server_keep_to_their_own(
+    fdp: FdpServer, two: tuple[Record, Record]
+) -> None:
+    (catalog,), (_, goes) = fdp.catalogs, two
+    first, second = add_source(fdp.source_url), add_source(fdp.source_url, language="en")
+    first.run()
+    second.run()
+    ids = [{one["id"] for one in source.datasets().values()} for source in (first, second)]
+    assert len(ids[0] | ids[1]) == 4
+
+    fdp.unlist(goes, catalog)
+    assert first.run().stats["deleted"] == 1
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    fdp.list_also(goes, catalog)
+    first.run()
+
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    assert second.run().stats["not modified"] == 2
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=first.source["id"])
+    assert second.run().stats["not modified"] == 2
+    assert {one["id"] for one in second.datasets().values()} == ids[1]
+    assert len(second.current()) == 2
+
+
+# What fails
+
+
+def test_a_deletion_that_fails_is_done_by_the_next_run(
+    fdp: FdpServer, two: tuple[Record, Record], stumbling: StumblingPlugin
+) -> None:
+    _, goes = two
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    fdp.remove(goes)
+    stumbling.deletions["Goes"] = 1
+    job = harvest.run()
+    assert job.errors == ["LookupError: a hook stumbled over Goes"]
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 1, "errored": 1, "deleted": 0}
+    assert harvest.dataset(goes, fdp)["state"] == "active"
+    assert len(harvest.current()) == 2
+
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["deleted"] == 1
+    assert harvest.dataset(goes, fdp)["state"] == "deleted"
+    assert len(harvest.current()) == 1
+
+
+def test_a_failing_hook_is_the_error_of_one_record(
+    fdp: FdpServer, two: tuple[Record, Record], stumbling: StumblingPlugin
+) -> None:
+    stays, goes = two
+    stumbling.writes["Goes"] = 1
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 0, "errored": 1, "deleted": 0}
+    (guid,) = job.object_errors
+    assert guid.endswith(f";dataset={fdp.iri_of(goes)}")
+    assert job.errors == ["LookupError: a hook stumbled over Goes"]
+    assert set(harvest.datasets()) == {fdp.iri_of(stays)}
+    assert len(written()) == 1
+
+    assert harvest.run().stats == {
+        "added": 1,
+        "updated": 0,
+        "not modified": 1,
+        "errored": 0,
+        "deleted": 0,
+    }
+    fdp.change(goes, title="Goes on")
+    stumbling.writes["Goes on"] = 1
+    assert harvest.run().stats["errored"] == 1
+    assert harvest.dataset(goes, fdp)["title"] == "Goes"
+    assert harvest.run().stats["updated"] == 1, "what failed is tried again though nothing changed"
+    assert harvest.dataset(goes, fdp)["title"] == "Goes on"
+
+
+def test_what_could_not_be_used_is_said_on_the_object(fdp: FdpServer) -> None:
+    record = fdp.add_dataset(fdp.add_catalog(), keyword=["x", "fine"], provenance="é" * 20_000)
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert job.errors == []
+    (one,) = harvest.objects(job).values()
+    assert json.loads(one.extras["warnings"]) == [
+        "provenance: 40000 bytes, and Solr takes 32766; shortened",
+        'tags: "x" has fewer than two letters or digits; left out',
+    ]
+    assert len(extras(harvest.dataset(record, fdp))["provenance"]) == 32_766 // 2
+
+
+def test_an_object_without_a_record_says_so(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.query(harvest_model.HarvestObject).update({"content": "{}"})
+    model.Session.commit()
+    harvest.fetch()
+    (words,) = harvest.finish(job_id).errors
+    assert words.startswith("the object's content cannot be read: ")
