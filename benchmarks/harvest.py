@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from benchmarks.processes import Child, start, stopwatch
+from benchmarks._processes import Child, start, stopwatch
 
 PLUGINS = "freshness fdp_harvester harvest activity dcat dcat_rdf_harvester"
 POLITE = {"concurrency": 32, "requests_per_second": 10_000}
@@ -93,8 +93,8 @@ def _serve(pipe: Connection, datasets: int, latency: float) -> None:
             question, *arguments = pipe.recv()
             if question == "change":
                 every, words = arguments
-                for record in records[::every]:
-                    server.change(record, title=f"{words} {record.id}")
+                for number, record in enumerate(records[::every]):
+                    server.change(record, title=f"{words} {number}")
             elif question == "requests":
                 pipe.send(server.count())
                 continue
@@ -112,9 +112,9 @@ class Bench:
         self.datasets = datasets
         self.folder = folder
         self.quiet = quiet
-        from benchmarks import site
+        from benchmarks import _site
 
-        self.site = site.Site()
+        self.site = _site.Site()
 
     def say(self, words: str) -> None:
         print(words, file=sys.stderr if self.quiet else sys.stdout, flush=True)

@@ -17,9 +17,12 @@ from ckan.lib import search
 from ckan.lib.jobs import job_from_id
 from ckan.lib.munge import munge_title_to_name
 from ckan.lib.search import SearchIndexError
+from ckan.lib.search import index as search_index
+from ckan.lib.search import query as search_query
 
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
+from ckanext.harvest.logic.validators import _normalize_url
 from ckanext.harvest.queue import get_harvester
 
 log = logging.getLogger(__name__)
@@ -35,14 +38,23 @@ __all__ = [
     "job_from_id",
     "let_consumers_wait",
     "model",
+    "normalized_source_url",
     "munge_title_to_name",
     "package_extra",
     "publish_objects",
     "rebuild",
     "reindex_source",
+    "search_index",
+    "search_query",
     "solr_commit",
+    "version_is_among",
     "without_solr_commits",
 ]
+
+
+def version_is_among(series: Sequence[str]) -> bool:
+    """Whether the installed CKAN is of one of these series, such as ``2.12``."""
+    return ".".join(tk.ckan.__version__.split(".")[:2]) in series
 
 
 def harvesting_user() -> Any:
@@ -101,6 +113,14 @@ def reindex_source(source_id: str, *, defer_commit: bool) -> None:
     from ckan.logic import index_update_package
 
     index_update_package({"ignore_auth": True}, source_id, defer_commit=defer_commit)
+
+
+def normalized_source_url(url: str) -> str | None:
+    """A URL as ckanext-harvest compares those of sources; None if it is no URL at all."""
+    try:
+        return _normalize_url(url)
+    except ValueError:
+        return None
 
 
 def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:

@@ -10,26 +10,35 @@ from ckan.lib.plugins import DefaultDatasetForm
 
 from ckanext.harvest.interfaces import IHarvester
 
+from . import views
 from .ckan_adapter import let_consumers_wait
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .logic import harvest_actions
+from .logic import action, harvest_actions
 
 
+@tk.blanket.auth_functions
+@tk.blanket.blueprints(views.blueprints)
+@tk.blanket.cli
 @tk.blanket.config_declarations
-@tk.blanket.validators
+@tk.blanket.helpers
 class FreshnessPlugin(p.SingletonPlugin):
     """What all source types share; owns the tables and the options."""
 
     p.implements(p.IActions)
     p.implements(p.IConfigurable)
+    p.implements(p.IConfigurer)
+
+    def update_config(self, config: Any) -> None:
+        tk.add_template_directory(config, "templates")
 
     def configure(self, config: Any) -> None:
         if p.plugin_loaded("harvest"):
             let_consumers_wait()
 
     def get_actions(self) -> dict[str, Any]:
-        return harvest_actions.chained() if p.plugin_loaded("harvest") else {}
+        own = {name: getattr(action, name) for name in action.__all__}
+        return own | (harvest_actions.chained() if p.plugin_loaded("harvest") else {})
 
 
 class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,27 +17,42 @@ _HARVEST = "ckanext.freshness.harvest."
 
 
 def harvest_limits(source: SourceConfig) -> Limits:
-    """Limits of one answer during a crawl: the site's, where the source sets none of its own."""
-    option = tk.config.get
+    """Limits of one answer during a crawl: the site's, where the source sets none of its own.
+
+    :raises ValueError: an option that cannot be used; the text names it.
+    """
     return Limits(
-        connect=option(_HARVEST + "connect_timeout"),
-        read=option(_HARVEST + "read_timeout"),
-        total=source.timeout or option(_HARVEST + "total_timeout"),
-        max_bytes=option(_HARVEST + "max_bytes"),
-        redirects=option(_HARVEST + "max_redirects"),
-        attempts=max(1, option(_HARVEST + "attempts")),
-        backoff=tuple(float(one) for one in option(_HARVEST + "retry_delays")),
-        retry_after_max=option(_HARVEST + "retry_after_max"),
+        connect=_positive("connect_timeout"),
+        read=_positive("read_timeout"),
+        total=source.timeout or _positive("total_timeout"),
+        max_bytes=int(_positive("max_bytes")),
+        redirects=tk.config.get(_HARVEST + "max_redirects"),
+        attempts=int(_positive("attempts")),
+        backoff=tuple(float(one) for one in tk.config.get(_HARVEST + "retry_delays")),
+        retry_after_max=_positive("retry_after_max"),
     )
 
 
 def harvest_policy(source: SourceConfig) -> HostPolicy:
-    """How politely a crawl visits a host."""
-    option = tk.config.get
+    """How politely a crawl visits a host.
+
+    :raises ValueError: an option that cannot be used; the text names it.
+    """
     return HostPolicy(
-        source.concurrency or option(_HARVEST + "concurrency"),
-        source.requests_per_second or option(_HARVEST + "requests_per_second"),
+        source.concurrency or int(_positive("concurrency")),
+        source.requests_per_second or _positive("requests_per_second"),
     )
+
+
+def _positive(name: str) -> float:
+    value = tk.config.get(_HARVEST + name)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number <= 0:
+        raise ValueError(f"{_HARVEST}{name} must be a number above 0, not {value!r}")
+    return number
 
 
 def web(limits: Limits) -> Settings:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
@@ -27,6 +27,7 @@ from ..ckan_adapter import (
     solr_commit,
     without_solr_commits,
 )
+from ..solr_queue import Queue, queued
 from . import objects
 from .layout import Site, package_dict
 from .licenses import license_index
@@ -39,8 +40,8 @@ from .source_config import SourceConfig, parse
 
 log = logging.getLogger(__name__)
 
-PAGE_TIME = timedelta(seconds=90)
-"""A page hands the rest of itself on after this time: after 180 s the queue would send it again."""
+PAGE_TIME = 90.0
+"""Seconds after which a page hands its rest on: after 180 s the queue would send all of it again."""
 
 _object = harvest_model.HarvestObject.__table__
 
@@ -93,11 +94,12 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
         ids = [lead_id, *objects.in_state(ids[1:], PAGED)]
         job = _import_for(source)
         with without_solr_commits():
-            done, failed, rest = _import_each(job, ids)
+            with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
+                failed, rest = _import_each(job, ids)
+            failed |= _refused_by_solr(queue, ids)
             _commit_solr()
-        objects.finish(
-            [one for one in done if one != lead_id], [one for one in failed if one != lead_id]
-        )
+        done = set(ids) - failed - set(rest) - {lead_id}
+        objects.finish(sorted(done), sorted(failed - {lead_id}))
     if rest:
         objects.hand_on(rest)
         publish_objects(rest[:1])
@@ -115,17 +117,25 @@ def _commit_solr() -> None:
         log.exception("Solr did not commit a page of harvested datasets")
 
 
-def _import_each(job: _Import, ids: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Import objects in order; returns the ids done, failed, and left for want of time."""
-    until = datetime.now(timezone.utc) + PAGE_TIME
-    done: list[str] = []
-    failed: list[str] = []
+def _refused_by_solr(queue: Queue, ids: Sequence[str]) -> set[str]:
+    """The objects whose packages are written but not in Solr: the next job imports them again."""
+    failed = set()
+    for refusal in queue.refused:
+        for object_id in objects.of_package(refusal.package_id, ids):
+            objects.add_error(object_id, f"Solr does not take the dataset: {refusal.words}")
+            failed.add(object_id)
+    return failed
+
+
+def _import_each(job: _Import, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Import objects in order; returns those that failed, and those left for want of time."""
+    until = time.monotonic() + PAGE_TIME
+    failed: set[str] = set()
     for position, object_id in enumerate(ids):
-        if position and datetime.now(timezone.utc) >= until:
-            return done, failed, list(ids[position:])
+        if position and time.monotonic() >= until:
+            return failed, list(ids[position:])
         try:
             _import_one(job, object_id)
-            done.append(object_id)
         except (sa.exc.OperationalError, sa.exc.InterfaceError):
             raise  # the database is away: nothing can be said of the record
         except Exception as error:
@@ -135,8 +145,8 @@ def _import_each(job: _Import, ids: Sequence[str]) -> tuple[list[str], list[str]
                 log.exception("Harvest object %s could not be imported", object_id)
             model.Session.rollback()
             objects.add_error(object_id, _words(error))
-            failed.append(object_id)
-    return done, failed, []
+            failed.add(object_id)
+    return failed, []
 
 
 def _words(error: Exception) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_model, model, package_extra
 from .strategy import Kind, Known
 
 GATHERED = "GATHER"
@@ -32,6 +32,7 @@ STATUS = {
 }
 """The harvest object extra ``status`` for each class of a record."""
 
+_URL_EXTRAS = frozenset({"dataset_url", "catalog_url"})
 _KNOWN_EXTRAS = ("dataset_url", "catalog_url", "content_hash", "fingerprint", "forbidden_since")
 
 _object = harvest_model.HarvestObject.__table__
@@ -108,18 +109,40 @@ def _known(condition: Any) -> dict[str, Known]:
         .where(condition)
         .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered)
     )
-    return {known.url: known for row in rows if (known := _as_known(*row)) is not None}
+    found = rows.all()
+    # What another harvester wrote has none of our extras; its package may know the record's URL.
+    foreign = [package_id for _, _, package_id, extras in found if package_id and not _ours(extras)]
+    uris = package_extra(foreign, "uri")
+    return {
+        known.url: known
+        for row in found
+        if (known := _as_known(*row, uri=uris.get(row.package_id))) is not None
+    }
+
+
+def _ours(extras: Mapping[str, str] | None) -> bool:
+    return bool(extras) and not _URL_EXTRAS.isdisjoint(extras)
 
 
 def _as_known(
-    object_id: str, guid: str, package_id: str | None, extras: Mapping[str, str] | None
+    object_id: str,
+    guid: str,
+    package_id: str | None,
+    extras: Mapping[str, str] | None,
+    *,
+    uri: str | None,
 ) -> Known:
     extras = extras or {}
+    recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
     since = extras.get("forbidden_since")
     url = dataset or catalog
     if url is None:
         catalog, url = urls_in_guid(guid)
+        if url == guid or not is_web_url(url):
+            # A plain guid may also be an identifier that only looks like a URL, such as a DOI.
+            recognised = uri is not None and is_web_url(uri)
+            url = uri if uri and recognised else url
     return Known(
         url=url,
         guid=guid,
@@ -130,7 +153,13 @@ def _as_known(
         package_id=package_id,
         fingerprint=extras.get("fingerprint") if package_id else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
+        recognised=recognised,
     )
+
+
+def is_web_url(text: str) -> bool:
+    """Whether a text can be the URL of a record."""
+    return text.startswith(("http://", "https://"))
 
 
 def urls_in_guid(guid: str) -> tuple[str | None, str]:
@@ -322,6 +351,17 @@ def in_state(object_ids: Sequence[str], state: str) -> list[str]:
         ).scalars()
     )
     return [object_id for object_id in object_ids if object_id in found]
+
+
+def of_package(package_id: str, among: Sequence[str]) -> list[str]:
+    """Those of some objects that are the given package's."""
+    return list(
+        model.Session.execute(
+            sa.select(_object.c.id).where(
+                _object.c.package_id == package_id, _object.c.id.in_(among)
+            )
+        ).scalars()
+    )
 
 
 def urls_of(object_ids: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from ckan.lib import search
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
-from benchmarks.processes import Child
+from benchmarks._processes import Child
 
 PATIENCE = 3600
 

@@ -1,0 +1,133 @@
+"""Solr documents of one page of datasets, sent together.
+
+CKAN sends each document in a request of its own, and the activity plugin at once asks Solr for it
+again, in vain while nothing is committed. Inside :func:`queued` documents are kept and sent fifty at a
+time, and whoever asks for one of them gets it from the queue.
+
+The seam is ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which is no public interface:
+it is used on the CKAN versions it was tried on (:data:`TRIED`), and elsewhere everything goes its plain
+way. It changes what the whole process sees, so it is for consumers and commands, not for a web server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pysolr
+
+from .ckan_adapter import search_index, search_query, version_is_among
+
+log = logging.getLogger(__name__)
+
+TRIED = ("2.11", "2.12")
+BATCH = 50
+
+_ONE = re.compile(r'^name:"(?P<name>[^"]+)" OR id:"(?P=name)"$')
+
+
+@dataclass(slots=True)
+class Refusal:
+    """A package whose document Solr did not take."""
+
+    package_id: str
+    words: str
+
+
+@dataclass(slots=True)
+class Queue:
+    """Documents that were not sent yet, by package id."""
+
+    refused: list[Refusal] = field(default_factory=list)
+    _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def add(self, documents: list[dict[str, Any]]) -> None:
+        for document in documents:
+            self._documents[document["id"]] = document
+        if len(self._documents) >= BATCH:
+            self.send()
+
+    def find(self, reference: str) -> dict[str, Any] | None:
+        """The document of a package by its id or name."""
+        found = self._documents.get(reference)
+        return found or next(
+            (one for one in self._documents.values() if one.get("name") == reference), None
+        )
+
+    def send(self) -> None:
+        """Send what is kept; a batch that is refused goes one by one, to find out for which."""
+        documents, self._documents = list(self._documents.values()), {}
+        if not documents:
+            return
+        connection = _connect()
+        try:
+            connection.add(docs=documents, commit=False)
+        except (pysolr.SolrError, OSError):
+            for document in documents:
+                try:
+                    connection.add(docs=[document], commit=False)
+                except (pysolr.SolrError, OSError) as error:
+                    self.refused.append(Refusal(document["id"], str(error)[:1000]))
+
+
+class _Writing:
+    """A connection of the index: documents are kept, anything else first sends them."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self.url = ""
+
+    def add(self, docs: list[dict[str, Any]], **_options: Any) -> None:
+        self._queue.add(docs)
+
+    def __getattr__(self, name: str) -> Any:
+        self._queue.send()
+        return getattr(_connect(), name)
+
+
+class _Reading:
+    """A connection of a query: what is kept is answered from the queue."""
+
+    def __init__(self, queue: Queue, **options: Any) -> None:
+        self._queue = queue
+        self._options = options
+
+    def search(self, q: str, **query: Any) -> Any:
+        single = _ONE.match(q)
+        if single:
+            document = self._queue.find(single["name"])
+            if document is not None:
+                return SimpleNamespace(hits=1, docs=[document])
+        return _connect(**self._options).search(q, **query)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_connect(**self._options), name)
+
+
+_connect = search_index.make_connection
+
+
+@contextlib.contextmanager
+def queued(*, enabled: bool = True) -> Iterator[Queue]:
+    """Keep the documents of the packages written inside, and send them when the block ends.
+
+    Afterwards ``refused`` of the queue tells which packages Solr has not taken. If the block fails,
+    what is kept is sent all the same: their packages are in the database.
+    """
+    queue = Queue()
+    if not enabled or not version_is_among(TRIED):
+        yield queue
+        return
+    before = search_index.make_connection, search_query.make_connection
+    search_index.make_connection = lambda *_args, **_options: _Writing(queue)
+    search_query.make_connection = lambda *_args, **options: _Reading(queue, **options)
+    try:
+        yield queue
+    finally:
+        search_index.make_connection, search_query.make_connection = before
+        queue.send()
