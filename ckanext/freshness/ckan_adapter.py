@@ -6,22 +6,31 @@ No other module imports ``ckan.model``, ``ckan.lib`` or ``ckanext.harvest``.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
+import rq
 import sqlalchemy as sa
+from alembic.script import ScriptDirectory
 from ckan import model
 from ckan.lib import search
-from ckan.lib.jobs import job_from_id
+from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_title_to_name
+from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError
+from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import index as search_index
 from ckan.lib.search import query as search_query
 
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
+from ckanext.harvest.interfaces import IHarvester
 from ckanext.harvest.logic.validators import _normalize_url
 from ckanext.harvest.queue import get_harvester
 
@@ -32,22 +41,31 @@ IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 __all__ = [
     "IS_2_12",
     "SearchIndexError",
+    "background_worker_names",
+    "background_workers",
+    "connect_to_redis",
     "get_harvester",
     "harvest_model",
+    "harvest_queue_connection",
+    "harvest_routing_keys",
     "harvesting_user",
+    "has_newest_migration",
     "job_from_id",
     "let_consumers_wait",
     "model",
-    "normalized_source_url",
     "munge_title_to_name",
+    "normalized_source_url",
     "package_extra",
     "publish_objects",
     "rebuild",
+    "registered_source_types",
     "reindex_source",
     "search_index",
     "search_query",
+    "solr_answers",
     "solr_commit",
     "version_is_among",
+    "waiting_background_jobs",
     "without_solr_commits",
 ]
 
@@ -167,3 +185,58 @@ def publish_objects(object_ids: Sequence[str]) -> None:
     for object_id in object_ids:
         publisher.send({"harvest_object_id": object_id})
     publisher.close()
+
+
+def harvest_queue_connection() -> Any | None:
+    """A connection to the Redis of ckanext-harvest's queues; None where they are in RabbitMQ."""
+    if tk.config.get("ckan.harvest.mq.type", queue.MQ_TYPE) != "redis":
+        return None
+    return queue.get_connection_redis()
+
+
+def harvest_routing_keys() -> dict[str, str]:
+    """The keys of ckanext-harvest's queues in Redis, by stage."""
+    return {"gather": queue.get_gather_routing_key(), "fetch": queue.get_fetch_routing_key()}
+
+
+def registered_source_types() -> list[str]:
+    """The types of sources that the enabled plugins harvest."""
+    return [harvester.info()["name"] for harvester in p.PluginImplementations(IHarvester)]
+
+
+def has_newest_migration(plugin: str) -> bool:
+    """Whether a plugin's tables are as its newest migration leaves them."""
+    source = inspect.getsourcefile(type(p.get_plugin(plugin)))
+    assert source is not None
+    newest = ScriptDirectory(str(Path(source).parent / "migration" / plugin)).get_current_head()
+    table = f"{plugin}_alembic_version"
+    if not sa.inspect(model.Session.get_bind()).has_table(table):
+        return newest is None
+    version = sa.table(table, sa.column("version_num"))
+    return newest in model.Session.execute(sa.select(version.c.version_num)).scalars().all()
+
+
+def background_workers() -> Counter[str]:
+    """How many workers serve each queue of this site's background jobs."""
+    prefix = add_queue_name_prefix("")
+    return Counter(
+        name.removeprefix(prefix)
+        for worker in _workers()
+        for name in worker.queue_names()
+        if name.startswith(prefix)
+    )
+
+
+def waiting_background_jobs() -> dict[str, int]:
+    """How many background jobs wait in each queue of this site."""
+    prefix = add_queue_name_prefix("")
+    return {one.name.removeprefix(prefix): one.count for one in get_all_queues()}
+
+
+def background_worker_names() -> set[str]:
+    """What the workers of background jobs call themselves in Redis, of all sites."""
+    return {worker.name for worker in _workers()}
+
+
+def _workers() -> list[rq.Worker]:
+    return rq.Worker.all(connection=connect_to_redis())
