@@ -263,9 +263,6 @@ class Client:
             status = response.status
             statistics.statuses[status] += 1
             statistics.last_status = status
-            if visit.request.last and response.connection and response.connection.protocol:
-                # A server need not obey "Connection: close".
-                response.connection.protocol.force_close()
             if status < 200:
                 raise Fault(Reason.MALFORMED, f"answered {status}, which ends nothing")
             if status in _REDIRECTS and (location := response.headers.get("Location")):

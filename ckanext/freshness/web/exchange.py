@@ -60,7 +60,7 @@ class Request:
         and port) only, never to where it redirects
     :ivar limits: instead of the client's
     :ivar host_allowed: whether a host (normalised name) may be visited; asked at every hop
-    :ivar last: the last request to its host for now: the connection is not kept
+    :ivar last: the last request to its host for now: the server is asked to close the connection
     """
 
     url: str

@@ -19,7 +19,7 @@ from .urls import Target, display_url, join_url, parse_url
 _METHODS = frozenset({"GET", "HEAD"})
 _DRAINED = 16 * 1024
 """A body of no interest up to this size is waited for, so that the connection can be kept."""
-_DRAIN_SECONDS = 1.0
+_DRAIN_SECONDS = 0.2
 
 Write = Callable[[bytes], object]
 

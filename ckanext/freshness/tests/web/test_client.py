@@ -18,7 +18,7 @@ import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
-from ckanext.freshness.tests.servers.raw import RawServer, saying
+from ckanext.freshness.tests.servers.raw import RawServer, Speak, saying
 from ckanext.freshness.tests.web.support import (
     BODY,
     ETAG,
@@ -188,6 +188,19 @@ def test_the_last_connection_is_not_kept(server: FileServer) -> None:
     asyncio.run(main())
     assert server.connections == 3
     assert server.requests[0].headers["Connection"] == "close"
+
+
+def test_no_cookie_is_kept(server: FileServer) -> None:
+    server.files["/x"] = Served(200, b"", {"Set-Cookie": "visitor=1; Path=/"})
+
+    async def main() -> None:
+        names = Names(lookup({"data.example": ["127.0.0.1"]}))
+        async with Client(SETTINGS, Hosts(UNHURRIED), names) as client:
+            for _ in range(2):
+                await client.fetch(Request(f"http://data.example:{server.port}/x"))
+
+    asyncio.run(main())
+    assert "Cookie" not in server.requests[1].headers
 
 
 # Bodies
@@ -370,6 +383,12 @@ def test_retry_after_is_honoured(server: FileServer) -> None:
     assert times(server)[0] >= 0.1
 
 
+def test_retry_after_may_be_sooner_than_we_would(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0"}, times=1)
+    assert visit(f"{server.url}/x", backoff=(20.0,)).attempts == 2  # type: ignore[arg-type]
+    assert times(server)[0] < 5
+
+
 def test_retry_after_as_a_date_by_the_servers_clock(server: FileServer) -> None:
     ahead = datetime.now(timezone.utc) + timedelta(hours=5)
     headers = {
@@ -477,6 +496,39 @@ def test_redirects_on_one_host_use_one_connection(server: FileServer) -> None:
     server.files["/old"] = Served(302, b"x" * 3000, {"Location": "/new"})
     visit(f"{server.url}/old")
     assert server.connections == 1
+
+
+def redirecting(sent: bytes) -> Speak:
+    """Redirects /old with this body, which comes later than the headers; /new is there."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            asked = await reader.readuntil(b"\r\n\r\n")
+            if asked.startswith(b"GET /new"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                continue
+            writer.write(b"HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 5\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.write(sent)
+
+    return speak
+
+
+def test_the_body_of_a_redirect_is_waited_for(server: FileServer) -> None:
+    with RawServer(redirecting(b"moved")) as moved:
+        assert visit(f"{moved.url}/old").status == 200
+        assert moved.connections == 1
+
+
+def test_but_not_for_long(server: FileServer) -> None:
+    with RawServer(redirecting(b"")) as moved:
+        answer = visit(f"{moved.url}/old")
+        assert (answer.status, answer.attempts) == (200, 1)
+        assert moved.connections == 2
+        # Time that is used up before a hop begins is used up all the same.
+        error = failure(f"{moved.url}/old", total=0.15)
+        assert error.reason is Reason.TOTAL_TIMEOUT
 
 
 LOCATIONS: list[tuple[str, str]] = [
