@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, field
-from xml.sax import SAXException
 
-from rdflib import Graph, URIRef
-from rdflib.exceptions import ParserError
+from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import DCAT, DCTERMS, RDF
 from rdflib.plugins.parsers.notation3 import BadSyntax
 from rdflib.term import Node
 
+from ...web.urls import display_url
+from ..legal import clean, one_line
 from .mapping import MappingError, Record
 
 log = logging.getLogger(__name__)
@@ -52,6 +53,12 @@ _ROOT_TYPES = frozenset(
     for name in ("FAIRDataPoint", "FairDataPoint", "MetadataService")
 ) | {URIRef("http://www.re3data.org/schema/3-0#Repository")}
 
+_MOST_BYTES = 1200
+"""Longest URL of a record. Two of them make a guid, and an entry of PostgreSQL's index on guids has
+2,704 bytes at most."""
+
+_NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+
 Mapper = Callable[[Graph, Node], Record]
 
 
@@ -63,6 +70,8 @@ class DocumentError(Exception):
 class Member:
     """What a document says of one dataset in it."""
 
+    subject: str
+    """The dataset's URL in the document; it may differ from the one under which it is listed."""
     digest: str
     """Hash of the dataset's own fields, distributions left out."""
     part_of: list[str] = field(default_factory=list)
@@ -79,9 +88,11 @@ class Outline:
     is_catalog: bool = False
     catalogs: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    """What it lists and nobody can ask for, fit to be shown."""
     members: dict[str, Member] = field(default_factory=dict)
     malformed: dict[str, str] = field(default_factory=dict)
-    """Datasets in it that cannot be mapped, and why."""
+    """Datasets in a page that cannot be mapped, and why."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -93,6 +104,11 @@ class Outline:
         return cls(**plain)
 
 
+def media_type(content_type: str | None) -> str:
+    """The media type of a Content-Type header, without parameters; empty if there is none."""
+    return (content_type or "").partition(";")[0].strip().lower()
+
+
 def parse(body: bytes, content_type: str | None, url: str) -> Graph:
     """The triples of a document.
 
@@ -102,7 +118,7 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
     """
     if not body.strip():
         raise DocumentError("the answer is empty")
-    kind = (content_type or "").partition(";")[0].strip().lower()
+    kind = media_type(content_type)
     if kind not in FORMATS:
         raise DocumentError(
             f"the answer is {kind or 'of no content type'}, not RDF (text/turtle, "
@@ -115,14 +131,14 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         graph.parse(data=body, format=FORMATS[kind], publicID=url)
     except BadSyntax as error:
         # str() of a BadSyntax quotes the whole document; its message alone is for people.
-        raise DocumentError(
-            f"the {kind} is malformed near line {error.lines + 1}: {error._why}"
-        ) from error
-    except (ParserError, SAXException, ValueError, TypeError, LookupError, AssertionError) as error:
-        words = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DocumentError(f"the {kind} is malformed: {words}") from error
+        where = f"near line {error.lines + 1}"
+        raise DocumentError(f"the {kind} is malformed {where}: {_brief(error._why)}") from error
     except RecursionError as error:
         raise DocumentError(f"the {kind} is nested too deeply to be read") from error
+    except Exception as error:
+        # Malformed input makes rdflib raise whatever it happens to run into, AttributeError and
+        # bare Exceptions included; none of it may end the crawl of everything else.
+        raise DocumentError(f"the {kind} is malformed: {_brief(error)}") from error
     return graph
 
 
@@ -131,7 +147,7 @@ def _refuse_remote_contexts(body: bytes) -> None:
     try:
         pending = [json.loads(body)]
     except (ValueError, RecursionError) as error:
-        raise DocumentError(f"the JSON-LD is malformed: {error}") from error
+        raise DocumentError(f"the JSON-LD is malformed: {_brief(error)}") from error
     while pending:
         one = pending.pop()
         if isinstance(one, list):
@@ -144,97 +160,181 @@ def _refuse_remote_contexts(body: bytes) -> None:
             pending.extend(one.values())
 
 
-def outline_of_container(graph: Graph, url: str) -> Outline:
+def outline_of_container(graph: Graph, url: str, *, is_root: bool) -> Outline:
     """What the document of a root or a catalog lists.
 
-    :raises DocumentError: it describes neither a FAIR Data Point nor a dcat:Catalog.
+    :param is_root: it was asked for as the source itself, which may be a root or a catalog.
+    :raises DocumentError: it does not describe what was asked for.
     """
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     roots = {node for kind in _ROOT_TYPES for node in graph.subjects(RDF.type, kind)}
-    roots |= {
-        node for predicate in _CATALOG_PREDICATES[:3] for node in graph.subjects(predicate, None)
-    }
-    subject = _named(roots | catalogs, url) or _only(roots) or _only(catalogs)
-    if subject is None:
-        raise DocumentError("it describes neither a FAIR Data Point nor a dcat:Catalog")
+    roots |= {node for one in _CATALOG_PREDICATES[:3] for node in graph.subjects(one, None)}
+    subject = _named(roots | catalogs, url) or (is_root and _only(roots)) or _only(catalogs)
+    if not subject:
+        # A catalog's URL that leads to the root, as links that are gone often do, is no empty catalog.
+        expected = "neither a FAIR Data Point nor a dcat:Catalog" if is_root else "no dcat:Catalog"
+        raise DocumentError(f"it describes {expected}")
+    below = _listed(graph, subject, _CATALOG_PREDICATES)
+    datasets = _listed(graph, subject, (DCAT.dataset,))
     return Outline(
         subject=str(subject),
         is_catalog=subject in catalogs and subject not in roots,
-        catalogs=_listed(graph, subject, _CATALOG_PREDICATES),
-        datasets=_listed(graph, subject, (DCAT.dataset,)),
+        catalogs=list(filter(_can_be_asked_for, below)),
+        datasets=list(filter(_can_be_asked_for, datasets)),
+        refused=[display_url(one) for one in (*below, *datasets) if not _can_be_asked_for(one)],
     )
 
 
-def outline_of_datasets(
-    graph: Graph, url: str, listed: Iterable[str], mapper: Mapper, *, is_page: bool
+def outline_of_page(
+    graph: Graph, listed_as: Callable[[str], str | None], mapper: Mapper
 ) -> Outline:
-    """What a page of datasets, or one dataset's own document, says of each.
+    """What a page of datasets says of each.
 
-    :param listed: the URLs that the catalogs list: datasets that are only mentioned are no members.
-    :raises DocumentError: a single record's document without a dcat:Dataset.
+    :param listed_as: the URL under which the catalogs list what a document calls so: datasets that
+        are only mentioned are no members.
     """
-    subjects = {node for node in graph.subjects(RDF.type, DCAT.Dataset) if isinstance(node, URIRef)}
-    if is_page:
-        wanted = set(listed)
-        members: dict[str, Node] = {
-            str(node): node
-            for node in subjects
-            if str(node) in wanted or (node, DCTERMS.isPartOf, None) in graph
-        }
-    else:
-        members = {url: dataset_in(graph, url)}
     outline = Outline()
-    for member_url, node in sorted(members.items()):
-        try:
-            digest = mapper(graph, node).digest()
-        except MappingError as error:
-            outline.malformed[member_url] = error.words
+    for node in sorted(_datasets(graph)):
+        url = listed_as(str(node))
+        if url is None and (node, DCTERMS.isPartOf, None) in graph:
+            url = str(node)
+        if url is None or url in outline.members:
             continue
-        outline.members[member_url] = Member(
-            digest=digest,
-            part_of=sorted(str(one) for one in graph.objects(node, DCTERMS.isPartOf)),
-            distributions=[
-                one
-                for one in _listed(graph, node, (DCAT.distribution,))
-                if (URIRef(one), None, None) not in graph
-            ],
-        )
+        try:
+            outline.members[url] = _member(graph, node, mapper)
+        except DocumentError as error:
+            outline.malformed[url] = str(error)
     return outline
 
 
-def dataset_in(graph: Graph, url: str) -> Node:
-    """The node of the dataset that was asked for as ``url``.
+def outline_of_dataset(graph: Graph, url: str, mapper: Mapper) -> Outline:
+    """What a dataset's own document says of it.
 
-    :raises DocumentError: there is none.
+    :raises DocumentError: it does not describe the dataset that was asked for as ``url``.
     """
-    subjects = {node for node in graph.subjects(RDF.type, DCAT.Dataset) if isinstance(node, URIRef)}
+    subjects = _datasets(graph)
     node = _named(subjects, url) or _only(subjects)
     if node is None:
-        raise DocumentError("it describes no dcat:Dataset")
-    return node
+        several = "several datasets, but not the one asked for" if subjects else "no dcat:Dataset"
+        raise DocumentError(f"it describes {several}")
+    return Outline(members={url: _member(graph, node, mapper)})
+
+
+def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
+    """The record that a graph holds.
+
+    :raises DocumentError: it cannot be mapped.
+    """
+    try:
+        return mapper(graph, subject)
+    except MappingError as error:
+        raise DocumentError(error.words) from error
+    except Exception as error:
+        # Profiles of other extensions are code that nobody here has seen: what they choke on is
+        # one record's error, not the end of the crawl.
+        log.exception("The record %s could not be mapped", subject)
+        kind = type(error).__name__
+        raise DocumentError(f"the record cannot be mapped ({kind}): {_brief(error)}") from error
+
+
+def record_graph(graph: Graph, subject: Node, parts: Iterable[Graph]) -> Graph:
+    """A record and its distributions in a graph of their own.
+
+    A page holds many records that are read at the same time: adding one's distributions to its graph
+    would make what the others become depend on the order in which they are read. The names of blank
+    nodes mean something within one document only, so those of ``parts`` are changed
+    (RDF 1.1 Semantics, section 4.1).
+    """
+    own = Graph()
+    pending, met = [subject], {subject}
+    while pending:
+        node = pending.pop()
+        for predicate, value in graph.predicate_objects(node):
+            own.add((node, predicate, value))
+            if isinstance(value, (URIRef, BNode)) and value not in met:
+                met.add(value)
+                if not _is_other_record(graph, value):
+                    pending.append(value)
+    for part in parts:
+        names: dict[Node, BNode] = {}
+        for triple in part:
+            own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
+    return own
+
+
+def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
+    """Those of some IRIs of which no graph says anything."""
+    return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]
+
+
+def _is_other_record(graph: Graph, node: Node) -> bool:
+    kinds = set(graph.objects(node, RDF.type))
+    return DCAT.Dataset in kinds or DCAT.Catalog in kinds
+
+
+def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
+    return names.setdefault(node, BNode()) if isinstance(node, BNode) else node
+
+
+def _datasets(graph: Graph) -> set[URIRef]:
+    return {URIRef(one) for one in _iris(graph.subjects(RDF.type, DCAT.Dataset))}
+
+
+def _member(graph: Graph, node: URIRef, mapper: Mapper) -> Member:
+    distributions = _listed(graph, node, (DCAT.distribution,))
+    return Member(
+        subject=str(node),
+        digest=mapped(mapper, graph, node).digest(),
+        part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
+        distributions=undescribed(filter(_can_be_asked_for, distributions), [graph]),
+    )
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
     """The candidate that is ``url``, or differs from it by a trailing slash only."""
-    nodes = sorted(node for node in candidates if isinstance(node, URIRef))
-    exact = next((node for node in nodes if str(node) == url), None)
-    return exact or next((node for node in nodes if str(node).rstrip("/") == url.rstrip("/")), None)
+    iris = _iris(candidates)
+    exact = next((iri for iri in iris if iri == url), None)
+    named = exact or next((iri for iri in iris if iri.rstrip("/") == url.rstrip("/")), None)
+    return None if named is None else URIRef(named)
 
 
 def _only(candidates: Iterable[Node]) -> URIRef | None:
     """The one candidate: servers use a persistent URL that may differ from the requested one."""
-    nodes = [node for node in candidates if isinstance(node, URIRef)]
-    return nodes[0] if len(nodes) == 1 else None
+    iris = _iris(candidates)
+    return URIRef(iris[0]) if len(iris) == 1 else None
+
+
+def _iris(nodes: Iterable[Node]) -> list[str]:
+    """The IRIs among some nodes, sorted, without those that are nobody's URL."""
+    found = {str(node) for node in nodes if isinstance(node, URIRef)}
+    return sorted(filter(_can_be_asked_for, found))
+
+
+def _can_be_asked_for(url: str) -> bool:
+    return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= _MOST_BYTES
 
 
 def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[str]:
     """What a record lists, by its own predicates and by the containers embedded in its document.
 
-    The union, since listing too much costs a request and listing too little could delete.
+    The union, and literals too where they hold a URL, since listing too much costs a request and
+    listing too little could delete.
     """
     wanted = tuple(predicates)
     found = {one for predicate in wanted for one in graph.objects(subject, predicate)}
     for container in graph.subjects(_MEMBERSHIP_RESOURCE, subject):
         if graph.value(container, _HAS_MEMBER_RELATION) in wanted:
             found |= set(graph.objects(container, _CONTAINS))
-    return sorted(str(one) for one in found if isinstance(one, URIRef))
+    return sorted(
+        {
+            str(one)
+            for one in found
+            if isinstance(one, URIRef)
+            or (isinstance(one, Literal) and str(one).startswith(("http://", "https://")))
+        }
+    )
+
+
+def _brief(error: object) -> str:
+    """What a library says of malformed input: on one line, not endless, fit for a database."""
+    return one_line(clean(str(error)))[:200] or type(error).__name__

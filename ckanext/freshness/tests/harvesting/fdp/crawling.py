@@ -1,0 +1,205 @@
+"""A site in memory: what the strategy makes of real crawls, without CKAN."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
+from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.sightings import Sighting
+from ckanext.freshness.harvesting.strategy import (
+    Brake,
+    Containers,
+    Kind,
+    Known,
+    Outcome,
+    Seen,
+    catalog_of,
+    classify,
+    deletions,
+    guid_of,
+)
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.guard import Guard
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+DAY = timedelta(hours=24)
+LIMITS = Limits(attempts=1, max_bytes=2**18)
+IMPATIENT = dataclasses.replace(LIMITS, read=0.8, total=1.2)
+"""For servers that hang."""
+
+
+class Memory:
+    """What a crawl learns from documents, in a dictionary.
+
+    :ivar rows: digest and outline by URL
+    :ivar recalled: URLs whose outline was not learnt again
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, tuple[str, str]] = {}
+        self.recalled: set[str] = set()
+
+    def recall(self, url: str, digest: str) -> str | None:
+        known, outline = self.rows.get(url, ("", ""))
+        if known != digest:
+            return None
+        self.recalled.add(url)
+        return outline
+
+    def remember(self, url: str, digest: str, outline: str) -> None:
+        self.rows[url] = digest, outline
+
+    def finish(self, *, forget_others: bool) -> None:
+        """Nothing is left to write."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Package:
+    """A dataset of the site."""
+
+    id: int
+    guid: str
+    content: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        return self.content["fields"]["title"]
+
+    @property
+    def resources(self) -> list[str]:
+        return sorted(one["name"] for one in self.content["resources"])
+
+
+@dataclasses.dataclass
+class Job:
+    """What a job found and did."""
+
+    containers: Containers
+    container_errors: list[str]
+    record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
+    kinds: dict[str, Kind] = dataclasses.field(default_factory=dict)
+    """The class of each record that was read or deleted, by URL."""
+    sightings: list[Sighting] = dataclasses.field(default_factory=list)
+    brake: Brake | None = None
+    requests: int = 0
+
+    @property
+    def errors(self) -> list[str]:
+        return [*self.container_errors, *self.record_errors.values()]
+
+    def of(self, kind: Kind) -> set[str]:
+        """The URLs of one class."""
+        return {url for url, found in self.kinds.items() if found is kind}
+
+
+class Site:
+    """One source's datasets on one site, kept as the strategy says.
+
+    :ivar packages: by the record's URL
+    """
+
+    def __init__(
+        self, server: FdpServer, *, url: str = "", limits: Limits = LIMITS, **options: Any
+    ) -> None:
+        self.url = url or server.source_url
+        self.limits = limits
+        self.options = options
+        self.memory = Memory()
+        self.packages: dict[str, Package] = {}
+        self.known: dict[str, Known] = {}
+        self._ids = 0
+
+    def job(self, now: datetime = NOW) -> Job:
+        """One harvest, from the crawl to the packages."""
+        job, seen = asyncio.run(self._crawl())
+        for sighting in job.sightings:
+            self._take(job, sighting)
+        ending = deletions(self.known.values(), seen, job.containers, now=now)
+        for verdict in ending.delete:
+            job.kinds[verdict.known.url] = Kind.DELETED
+            del self.packages[verdict.known.url], self.known[verdict.known.url]
+        for verdict in ending.keep:
+            self.known[verdict.known.url] = dataclasses.replace(
+                verdict.known, forbidden_since=verdict.forbidden_since
+            )
+        job.brake = ending.brake
+        return job
+
+    async def _crawl(self) -> tuple[Job, dict[str, Seen]]:
+        sightings: list[Sighting] = []
+        settings = Settings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
+        hosts = Hosts(HostPolicy(connections=8, per_second=100_000))
+        options = CrawlOptions(**{"mapper": map_dataset, **self.options})
+        async with Client(settings, hosts) as client:
+            crawl = Crawl(
+                client,
+                self.url,
+                options,
+                self.known,
+                self.memory,  # type: ignore[arg-type]
+                lambda sighting, _: sightings.append(sighting),
+            )
+            containers = await crawl.run()
+        requests = sum(host.statistics.requests for host in hosts)
+        urls = [sighting.seen.url for sighting in sightings]
+        assert len(urls) == len(set(urls)), "a record was handed on twice"
+        job = Job(containers, crawl.errors, sightings=sightings, requests=requests)
+        return job, {sighting.seen.url: sighting.seen for sighting in sightings}
+
+    def _take(self, job: Job, sighting: Sighting) -> None:
+        seen = sighting.seen
+        if seen.listed_in and seen.outcome is not Outcome.PRESENT and sighting.error:
+            job.record_errors[seen.url] = sighting.error
+        if not seen.listed_in or seen.outcome is not Outcome.PRESENT:
+            return
+        known = self.known.get(seen.url)
+        catalog = None if seen.is_catalog else catalog_of(seen, known, job.containers)
+        guid = guid_of(seen.url, catalog)
+        kind = job.kinds[seen.url] = classify(guid, seen.content_hash, known)
+        if kind is Kind.NEW:
+            self._ids += 1
+        if kind in (Kind.NEW, Kind.CHANGED):
+            assert sighting.contents is not None
+        package = self.packages.get(seen.url)
+        content = (
+            _plain(sighting.contents) if sighting.contents else package.content  # type: ignore[union-attr]
+        )
+        self.packages[seen.url] = Package(package.id if package else self._ids, guid, content)
+        self.known[seen.url] = Known(
+            url=seen.url,
+            guid=guid,
+            catalog_url=catalog,
+            content_hash=seen.content_hash,
+            fingerprint=sighting.fingerprint,
+        )
+
+    # What tests ask
+
+    def titles(self) -> set[str]:
+        return {package.title for package in self.packages.values()}
+
+    def ids(self) -> dict[str, int]:
+        return {url: package.id for url, package in self.packages.items()}
+
+
+def _plain(contents: Any) -> dict[str, Any]:
+    import json
+
+    return json.loads(contents.as_json())
+
+
+catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}
+"""Options of a source whose catalogs are records too."""
+
+
+def urls(server: FdpServer, *records: Record) -> set[str]:
+    """What records are called in documents."""
+    return {server.iri_of(record) for record in records}

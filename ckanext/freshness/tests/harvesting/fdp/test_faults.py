@@ -1,0 +1,376 @@
+"""No fault of a source deletes or doubles a dataset: every fault at every place, in a table.
+
+Each row is played in three jobs: all is well; the fault, while records beside it change, come and go;
+all is well again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, LIMITS, Job, Site
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.faults import Fault, Reset
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Breakage, Record
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fault, and what is said of it."""
+
+    name: str
+    fault: Callable[[], Fault]
+    reason: str
+    slow: bool = False
+
+
+MOMENTS = Reset.Moment
+OTHER_HOST = "http://127.0.0.77:9/elsewhere"
+
+ROWS = [
+    Row("500", lambda: faults.Status(500), "it answers 500"),
+    Row("503", lambda: faults.Status(503, headers={"Retry-After": "0"}), "it answers 503"),
+    Row("204", lambda: faults.Status(204, b""), "it answers 204"),
+    Row("418", lambda: faults.Status(418), "it answers 418"),
+    Row("hangs", faults.Hang, "did not answer within", slow=True),
+    Row("hangs in the body", lambda: faults.Hang(0.5), "sent nothing more for", slow=True),
+    Row("drips", lambda: faults.Drip(interval=0.05), "was not finished within", slow=True),
+    Row("reset at once", lambda: faults.Reset(moment=MOMENTS.BEFORE), "broke the connection off"),
+    Row("reset in the headers", faults.Reset, "broke the connection off"),
+    Row("reset in the body", lambda: faults.Reset(moment=MOMENTS.BODY), "broke|ended before"),
+    Row("no answer", faults.Raw, "closed the connection without an answer"),
+    Row("truncated transfer", faults.Truncate, "ended before the body was complete"),
+    Row("truncated Turtle", lambda: faults.Cut(0.45), "text/turtle is malformed"),
+    Row("HTML labelled as Turtle", lambda: faults.html("text/turtle"), "is malformed"),
+    Row("binary", faults.ContentType, "the answer is application/octet-stream, not RDF"),
+    Row("no content type", lambda: faults.ContentType(None), "of no content type, not RDF"),
+    Row("empty", faults.empty, "the answer is empty"),
+    Row("redirect loop", faults.Redirect, "redirects in a circle"),
+    Row("another host", lambda: faults.Redirect(OTHER_HOST), 'may be.*"allowed_hosts"'),
+    Row("endless", faults.EndlessBody, "is larger than 256 KiB"),
+    Row("large, length unsaid", lambda: faults.BigBody(size=2**20), "is larger than 256 KiB"),
+    Row("gzip bomb", lambda: faults.GzipBomb(size=2**24), "is larger than 256 KiB"),
+    Row("malformed headers", faults.malformed_headers, "did not answer in HTTP"),
+    Row("huge headers", faults.huge_headers, "sent headers longer than"),
+    Row("no Turtle", lambda: faults.Body(b"<http://a> nobody:said <b> ."), "Prefix"),
+    Row("other RDF", lambda: faults.Body(b"<http://a> <http://b> <http://c> ."), "describes n"),
+]
+HTML = Row("HTML", faults.html, "the answer is text/html, not RDF")
+REFUSED = [
+    Row("401", lambda: faults.Status(401), "it answers 401"),
+    Row("403", lambda: faults.Status(403), "it answers 403"),
+]
+GONE = [
+    Row("404", lambda: faults.Status(404), "it answers 404"),
+    Row("410", lambda: faults.Status(410), "it answers 410"),
+]
+
+
+class World:
+    """A source with two catalogs, of which the first one has three pages, and a site that has it."""
+
+    def __init__(self, server: FdpServer) -> None:
+        self.server = server
+        server.layout.max_page_size = 2
+        self.first = server.add_catalog(title="First")
+        self.second = server.add_catalog(title="Second")
+        self.datasets = [
+            server.add_dataset(self.first, title=f"F{n}", distributions=2 if n == 4 else 0)
+            for n in range(6)
+        ]
+        self.beside = [
+            server.add_dataset(self.second, title=f"S{n}", distributions=n % 2) for n in range(3)
+        ]
+        self.site = Site(server)
+        job = self.site.job()
+        assert job.errors == []
+        assert len(job.of(Kind.NEW)) == 9
+        self.ids = self.site.ids()
+
+    def play(self, where: str, row: Row) -> Job:
+        """The fault, while one record of each catalog changes and the healthy one gets a new one."""
+        self.site.limits = IMPATIENT if row.slow else LIMITS
+        self.server.faults[where] = row.fault()
+        self.server.change(self.datasets[4], title="F4 changed")
+        self.server.change(self.beside[1], title="S1 changed")
+        self.server.add_dataset(self.second, title="S3 new", distributions=1)
+        return self.site.job()
+
+    def recover(self) -> None:
+        """The next job without the fault is clean, and has everything."""
+        self.server.faults.clear()
+        self.site.limits = LIMITS
+        job = self.site.job()
+        assert job.errors == []
+        assert self.site.titles() == {
+            *("F0", "F1", "F2", "F3", "F4 changed", "F5"),
+            *("S0", "S1 changed", "S2", "S3 new"),
+        }
+        assert job.of(Kind.DELETED) == job.of(Kind.NEW) - self.new() == set()
+        assert self.ids.items() <= self.site.ids().items()
+        assert self.site.job().of(Kind.UNCHANGED) == set(self.site.packages)
+
+    def new(self) -> set[str]:
+        """What the second job would have brought."""
+        return {self.server.iri_of(self.server.datasets[-1])}
+
+    def check(self, job: Job, *missing: Record) -> None:
+        """Nothing is deleted or doubled, and all is imported but what could not be read."""
+        assert job.of(Kind.DELETED) == set()
+        assert self.ids.items() <= self.site.ids().items()
+        kept = {record.path for record in missing}
+        for record in self.server.datasets:
+            package = self.site.packages.get(self.server.iri_of(record))
+            if record.path not in kept:
+                assert package is not None and package.title == record.label
+                assert len(package.resources) == len(record.listing(Level.DISTRIBUTION))
+        unread = {self.server.iri_of(record) for record in missing}
+        assert set(job.kinds) == set(self.site.packages) - unread
+
+
+@pytest.fixture
+def world(fdp: FdpServer) -> World:
+    return World(fdp)
+
+
+def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
+    """There is exactly one error, it names the URL and the reason, and it stands in its place."""
+    (error,) = job.errors
+    assert (job.record_errors if of_record else job.container_errors) != []
+    assert error.startswith(f"{url}: "), error
+    assert re.search(row.reason, error), error
+
+
+def table(*rows: Row) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", rows, ids=[row.name for row in rows])
+
+
+@table(*ROWS, HTML, *REFUSED, *GONE)
+def test_root(world: World, row: Row) -> None:
+    job = world.play("/", row)
+    one_error(job, world.server.source_url, row)
+    assert job.kinds == {}
+    assert world.site.ids() == world.ids
+    world.recover()
+
+
+@table(*ROWS, HTML, *REFUSED, *GONE)
+def test_catalog(world: World, row: Row) -> None:
+    job = world.play(world.first.path, row)
+    one_error(job, world.server.url_of(world.first), row)
+    world.check(job, *world.datasets)
+    world.recover()
+
+
+@table(*ROWS)
+@pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=2"])
+def test_page_of_datasets(world: World, row: Row, page: str) -> None:
+    """Its records are read one by one."""
+    where = f"{world.first.path}/page/dataset?{page}"
+    job = world.play(where, row)
+    if row.name == "other RDF":  # nothing says that a page must not be empty
+        assert job.errors == []
+    else:
+        one_error(job, world.server.url + where, row)
+    world.check(job)
+    world.recover()
+
+
+@table(HTML, *REFUSED, *GONE)
+def test_first_page_that_looks_like_no_endpoint(world: World, row: Row) -> None:
+    job = world.play(f"{world.first.path}/page/dataset?page=0&size=50", row)
+    assert job.errors == []
+    world.check(job)
+    world.recover()
+
+
+@table(HTML, *REFUSED, *GONE)
+def test_later_page_that_looks_like_no_endpoint(world: World, row: Row) -> None:
+    where = f"{world.first.path}/page/dataset?page=1&size=2"
+    job = world.play(where, row)
+    one_error(job, world.server.url + where, row)
+    world.check(job)
+    world.recover()
+
+
+@table(*ROWS, HTML)
+def test_dataset_read_by_itself(world: World, row: Row) -> None:
+    world.server.layout.pages = False
+    failing = world.datasets[4]
+    job = world.play(failing.path, row)
+    one_error(job, world.server.url_of(failing), row, of_record=True)
+    world.check(job, failing)
+    world.recover()
+
+
+@table(*REFUSED)
+def test_dataset_refused(world: World, row: Row) -> None:
+    world.server.layout.pages = False
+    failing = world.datasets[4]
+    job = world.play(failing.path, row)
+    one_error(job, world.server.url_of(failing), row, of_record=True)
+    world.check(job, failing)
+    world.recover()
+
+
+# Pages without a child say the same as a page that is empty by mistake: the distributions that the
+# dataset names are then asked for one by one.
+@table(*(row for row in ROWS if row.name != "other RDF"))
+@pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=1"])
+def test_page_of_distributions(world: World, row: Row, page: str) -> None:
+    world.server.layout.max_page_size = 1
+    failing = world.datasets[4]
+    where = f"{failing.path}/page/distribution?{page}"
+    job = world.play(where, row)
+    one_error(job, world.server.url + where, row, of_record=True)
+    world.check(job, failing)
+    world.recover()
+
+
+@table(HTML, *REFUSED, *GONE)
+def test_page_of_distributions_that_looks_like_no_endpoint(world: World, row: Row) -> None:
+    job = world.play(f"{world.datasets[4].path}/page/distribution?page=0&size=50", row)
+    assert job.errors == []
+    world.check(job)
+    world.recover()
+
+
+def test_page_of_distributions_that_is_empty_by_mistake(world: World) -> None:
+    row = Row("other RDF", lambda: faults.Body(b"<http://a> <http://b> <http://c> ."), "")
+    job = world.play(f"{world.datasets[4].path}/page/distribution?page=0&size=50", row)
+    assert job.errors == []
+    world.check(job)
+    world.recover()
+
+
+@table(*(row for row in ROWS if row.name != "other RDF"), HTML)
+def test_distribution_read_by_itself(world: World, row: Row) -> None:
+    world.server.layout.pages = False
+    failing = world.datasets[4]
+    distribution = failing.listing(Level.DISTRIBUTION)[1]
+    assert isinstance(distribution, Record)
+    job = world.play(distribution.path, row)
+    one_error(job, world.server.url_of(distribution), row, of_record=True)
+    world.check(job, failing)
+    world.recover()
+
+
+@pytest.mark.parametrize("pages", [True, False])
+@pytest.mark.parametrize("how", Breakage)
+def test_malformed_record_beside_a_deletion(world: World, how: Breakage, pages: bool) -> None:
+    world.server.layout.pages = pages
+    malformed, gone = world.datasets[2], world.datasets[5]
+    gone_url = world.server.iri_of(gone)
+    world.server.break_turtle(malformed, how)
+    world.server.remove(gone)
+    world.server.change(world.datasets[4], title="F4 changed")
+    job = world.site.job()
+    (error,) = job.errors
+    assert error.startswith(f"{world.server.url_of(malformed)}: the text/turtle is malformed")
+    assert job.of(Kind.DELETED) == {gone_url}
+    assert job.of(Kind.CHANGED) == {world.server.iri_of(world.datasets[4])}
+    assert world.site.packages[world.server.iri_of(malformed)].title == "F2"
+
+    world.server.break_turtle(malformed, None)
+    world.server.change(malformed, title="F2 mended")
+    job = world.site.job()
+    assert job.errors == []
+    assert job.of(Kind.CHANGED) == {world.server.iri_of(malformed)}
+
+
+def test_many_malformed_pages_cost_no_more_requests_than_their_records(world: World) -> None:
+    """The pages after a malformed one are still read as pages."""
+    world.server.break_turtle(world.datasets[0])
+    world.server.reset()
+    job = world.site.job()
+    assert len(job.errors) == 1
+    asked = {request.target for request in world.server.requests}
+    assert {one.label for one in world.datasets if one.path in asked} == {"F0", "F1"}
+
+
+def test_page_that_is_malformed_for_itself(world: World) -> None:
+    """Nothing in it is, when it is asked for by itself: then it is the page's error."""
+    where = f"{world.first.path}/page/dataset?page=2&size=2"
+    world.server.faults[where] = faults.Cut(0.8)
+    job = world.site.job()
+    (error,) = job.container_errors
+    assert error.startswith(f"{world.server.url}{where}: the text/turtle is malformed")
+    assert job.of(Kind.UNCHANGED) == set(world.site.packages)
+
+
+@pytest.mark.parametrize("place", ["catalog", "dataset"])
+def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> None:
+    """It is, and that is said once, not for every record that was therefore not read."""
+    server = world.server
+    server.layout.pages = False
+    failing = world.first if place == "catalog" else world.datasets[0]
+    server.faults[failing.path] = faults.Status(503, headers={"Retry-After": "3600"})
+    job = world.site.job()
+    (error,) = job.errors
+    assert error.startswith(f"{server.url_of(failing)}: it answers 503 and asks to be left alone")
+    assert "3600 s: nothing more is asked of 127.0.0.1" in error
+    assert job.of(Kind.DELETED) == set()
+    assert world.site.ids() == world.ids
+    server.faults.clear()
+    assert world.site.job().errors == []
+    assert world.site.ids() == world.ids
+
+
+def test_server_that_goes_away_in_the_middle(fdp: FdpServer) -> None:
+    """After a hundred documents in a row that could not be had nobody asks for the rest."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    for _ in range(200):
+        fdp.add_dataset(catalog, distributions=0)
+    site = Site(fdp)
+    site.job()
+    ids = site.ids()
+    fdp.faults[lambda request: request.target.startswith("/dataset/")] = faults.Reset(after=20)
+    fdp.reset()
+    job = site.job()
+    assert job.of(Kind.DELETED) == set()
+    assert site.ids() == ids
+    assert len(job.of(Kind.UNCHANGED)) == 20
+    (summary,) = job.container_errors
+    assert re.match(r"127\.0\.0\.1: 100 documents in a row could not be read; \d+ more", summary)
+    assert len(job.record_errors) < 140
+    fdp.faults.clear()
+    assert site.job().of(Kind.UNCHANGED) == set(ids)
+
+
+def test_records_that_fail_here_and_there_do_not_end_a_crawl(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    for _ in range(150):
+        fdp.add_dataset(catalog, distributions=0)
+    fine = {fdp.datasets[n].path for n in range(0, 150, 30)}
+    fdp.faults[
+        lambda request: request.target.startswith("/dataset/") and request.target not in fine
+    ] = faults.Status(500)
+    job = Site(fdp).job()
+    assert len(job.of(Kind.NEW)) == 5
+    assert len(job.record_errors) == 145
+    assert job.container_errors == []
+
+
+def test_secrets_are_in_no_error(fdp: FdpServer) -> None:
+    fdp.add_catalog()
+    fdp.faults["/"] = faults.Status(500)
+    job = Site(fdp, url=fdp.url.replace("http://", "http://me:secret@") + "?token=abc").job()
+    (error,) = job.errors
+    assert "secret" not in error and "abc" not in error
+    assert "it answers 500" in error
+
+
+@pytest.fixture
+def fdp() -> Iterator[FdpServer]:
+    """A FAIR Data Point with nothing in it."""
+    with FdpServer() as server:
+        yield server
