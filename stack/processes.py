@@ -143,7 +143,11 @@ class Ledger:
         """End every process whose owner is dead; say how many there were."""
         ended = 0
         for path in self.folder.glob("*.json"):
-            record = json.loads(path.read_text())
+            try:
+                record = json.loads(path.read_text())
+            except FileNotFoundError:
+                # Its owner, which we have just told to end, has ended it and removed the file.
+                continue
             if Identity(**record["owner"]).alive():
                 continue
             left = Identity(**record["process"])

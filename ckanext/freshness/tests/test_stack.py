@@ -144,6 +144,30 @@ class TestLedger:
         mine.remove(kept_identity)
         assert not list(folder.iterdir())
 
+    def test_what_is_left_may_clear_up_its_own(
+        self, started: list[subprocess.Popen[bytes]], tmp_path: Path
+    ) -> None:
+        """As a demo does whose ./dev was killed: it ends its processes and removes their files."""
+        folder = tmp_path / "processes"
+        clears_up = f"""
+import pathlib, signal, sys, time
+def end(*_):
+    for path in pathlib.Path({str(folder)!r}).iterdir():
+        path.unlink()
+    sys.exit()
+signal.signal(signal.SIGTERM, end)
+print('up', flush=True)
+time.sleep(600)
+"""
+        myself = Identity.of(os.getpid())
+        assert myself
+        dead = Identity(myself.pid, myself.started - 1, myself.boot)
+        children = TestProcesses()
+        for name in ("one", "other"):
+            command = [sys.executable, "-c", clears_up]
+            Ledger(folder, dead).add(children.start(started, tmp_path / name, command)[1])
+        assert Ledger(folder, myself).sweep() == 1
+
     def test_forgets_what_ended_by_itself(self, tmp_path: Path) -> None:
         myself = Identity.of(os.getpid())
         assert myself
