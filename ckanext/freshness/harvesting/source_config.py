@@ -102,7 +102,7 @@ def _number(low: float, high: float, *, whole: bool = False) -> Callable[[Any], 
     def read(value: Any) -> Any:
         fits = isinstance(value, (int, float)) and not isinstance(value, bool)
         if not fits or not low <= value <= high or (whole and value != int(value)):
-            raise ValueError(f"{kind} from {low:g} to {high:g}")
+            raise ValueError(f"{kind} from {low} to {high}")
         return int(value) if whole else float(value)
 
     return read

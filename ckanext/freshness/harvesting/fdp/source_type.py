@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ckan.plugins.toolkit as tk
+from flask import has_request_context
 
 from ... import settings
 from ...ckan_adapter import model
@@ -21,6 +23,8 @@ from . import profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
+
+log = logging.getLogger(__name__)
 
 MAPPING_VERSION = 1
 """To be raised when mapping or layout make another package of the same record: all are read again."""
@@ -39,7 +43,9 @@ class FairDataPoint:
 
         :raises ConfigError: names the key and the allowed values.
         """
-        config, _warnings = parse(text)
+        config, warnings = parse(text)
+        for warning in warnings:
+            _tell(warning)
         if config.profiles:
             _check_profiles(config)
         for group in config.default_groups:
@@ -78,6 +84,12 @@ async def _crawl(
         containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
     return Crawled(containers, crawl.errors, requests)
+
+
+def _tell(warning: str) -> None:
+    log.warning("Configuration of a harvest source: %s", warning)
+    if has_request_context() and tk.request.blueprint == "harvest":
+        tk.h.flash_notice(warning)
 
 
 def _check_profiles(config: SourceConfig) -> None:

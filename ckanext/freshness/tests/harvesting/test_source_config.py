@@ -1,0 +1,213 @@
+"""The configuration of a harvest source: every key, what it takes and what it says to the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting.source_config import (
+    FOREIGN_KEYS,
+    KEYS,
+    ConfigError,
+    SourceConfig,
+    parse,
+    read_headers,
+)
+
+TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
+
+GOOD: list[tuple[str, Any, Any]] = [
+    ("harvest_catalogs", True, True),
+    ("harvest_catalogs", False, False),
+    ("profiles", ["euro_dcat_ap_3"], ("euro_dcat_ap_3",)),
+    ("profiles", [], ()),
+    ("language", "en", "en"),
+    ("language", "pt-BR", "pt-br"),
+    ("max_delete_fraction", 0, 0.0),
+    ("max_delete_fraction", 0.25, 0.25),
+    ("max_delete_fraction", 1, 1.0),
+    ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
+    ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
+    ("default_groups", ["cohorts"], ("cohorts",)),
+    ("default_groups", [{"name": "cohorts"}, {"id": "7f3a"}], ("cohorts", "7f3a")),
+    ("default_frequency", "P1M", "P1M"),
+    ("default_frequency", 30, "30"),
+    ("default_frequency", -1, "-1"),
+    ("notify_contacts", True, True),
+    ("timeout", 1, 1.0),
+    ("timeout", 0.5e3, 500.0),
+    ("concurrency", 64, 64),
+    ("concurrency", 4.0, 4),
+    ("requests_per_second", 0.01, 0.01),
+    ("max_records", 10_000_000, 10_000_000),
+    ("allowed_hosts", ["Files.Example.org", "::1"], ("files.example.org", "::1")),
+    ("headers", TOKEN, TOKEN),
+    ("headers", {"X-Key": {"file": "/run/secrets/fdp"}}, {"X-Key": {"file": "/run/secrets/fdp"}}),
+    ("headers", {}, {}),
+]
+
+BAD: list[tuple[str, Any, str]] = [
+    ("harvest_catalogs", "yes", "true or false"),
+    ("harvest_catalogs", 1, "true or false"),
+    ("profiles", "euro_dcat_ap_3", "a list of texts"),
+    ("profiles", [3], "a list of texts"),
+    ("language", "", "a language tag"),
+    ("language", "english please", "a language tag"),
+    ("language", ["en"], "a language tag"),
+    ("max_delete_fraction", 1.5, "a number from 0 to 1"),
+    ("max_delete_fraction", -0.1, "a number from 0 to 1"),
+    ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
+    ("max_delete_fraction", "0.5", "a number from 0 to 1"),
+    ("max_delete_fraction", True, "a number from 0 to 1"),
+    ("keep_fields", {"notes": True}, "a list of texts"),
+    ("keep_fields", ["notes", " "], "a list of texts"),
+    ("default_tags", "health", "a list of texts"),
+    ("default_groups", "cohorts", "a list of texts"),
+    ("default_groups", [{"title": "Cohorts"}], "a list of texts"),
+    ("default_frequency", "", "an update frequency"),
+    ("default_frequency", True, "an update frequency"),
+    ("default_frequency", 1.5, "an update frequency"),
+    ("notify_contacts", "false", "true or false"),
+    ("timeout", 0, "a number from 1 to 3600"),
+    ("timeout", 1e9, "a number from 1 to 3600"),
+    ("concurrency", 0, "a whole number from 1 to 64"),
+    ("concurrency", 2.5, "a whole number from 1 to 64"),
+    ("requests_per_second", 0, "a number from 0.01 to 10000"),
+    ("max_records", float("inf"), "a whole number from 1 to 10000000"),
+    ("allowed_hosts", ["https://data.example.org"], "a list of host names"),
+    ("allowed_hosts", ["data.example.org:8080"], "a list of host names"),
+    ("allowed_hosts", ["data.example.org/path"], "a list of host names"),
+    ("headers", {"Authorization": "Bearer s3cret"}, "never the value itself"),
+    ("headers", {"Authorization": {"env": "A", "file": "b"}}, "never the value itself"),
+    ("headers", {"Authorization": {"value": "s3cret"}}, "never the value itself"),
+    ("headers", {"Authorization": {"env": ""}}, "never the value itself"),
+    ("headers", {"Bad Name": {"env": "A"}}, "an object of header names"),
+    ("headers", [], "an object of header names"),
+]
+
+
+def test_every_key_has_good_and_bad_values_here() -> None:
+    assert {key for key, _, _ in GOOD} == {key for key, _, _ in BAD} == set(KEYS)
+
+
+@pytest.mark.parametrize(("key", "value", "read"), GOOD)
+def test_good_values(key: str, value: Any, read: Any) -> None:
+    config, warnings = parse(json.dumps({key: value}))
+    assert getattr(config, key) == read
+    assert warnings == []
+
+
+@pytest.mark.parametrize(("key", "value", "words"), BAD)
+def test_bad_values(key: str, value: Any, words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse(json.dumps({key: value}))
+    message = str(raised.value)
+    assert message.startswith(f'"{key}" must be ')
+    assert words in message
+    assert "s3cret" not in message
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_null_is_the_default(key: str) -> None:
+    assert parse(json.dumps({key: None})) == (SourceConfig(), [])
+
+
+@pytest.mark.parametrize("text", [None, "", "  \n", "{}"])
+def test_no_configuration_is_all_defaults(text: str | None) -> None:
+    assert parse(text) == (SourceConfig(), [])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "The configuration is not valid JSON: "),
+        ("language: en", "The configuration is not valid JSON: "),
+        ("[]", "The configuration must be a JSON object"),
+        ('"en"', "The configuration must be a JSON object"),
+        (
+            '{"langauge": "en"}',
+            'Unknown key "langauge". Allowed keys: harvest_catalogs, profiles, ',
+        ),
+    ],
+)
+def test_what_is_no_configuration(text: str, words: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse(text)
+    assert str(raised.value).startswith(words)
+
+
+@pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
+def test_keys_of_other_harvesters_are_accepted_with_a_warning(key: str) -> None:
+    config, (warning,) = parse(json.dumps({key: "whatever", "language": "nl"}))
+    assert config == SourceConfig(language="nl")
+    assert warning == f'"{key}" belongs to another harvester and has no effect here'
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.dictionaries(
+            st.sampled_from([*KEYS, *FOREIGN_KEYS, "else"]),
+            st.recursive(
+                st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+                lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+                max_leaves=5,
+            ),
+        ).map(json.dumps),
+    )
+)
+def test_any_text_is_a_configuration_or_a_message(text: str) -> None:
+    try:
+        config, _ = parse(text)
+    except ConfigError as error:
+        assert str(error)
+    else:
+        hash((config.keep_fields, config.default_tags, config.profiles, config.allowed_hosts))
+        assert 0 <= config.max_delete_fraction <= 1
+
+
+# Secrets
+
+
+def test_headers_are_read_when_they_are_used(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("from a file\n")
+    headers = {"Authorization": {"env": "FDP_TOKEN"}, "X-Key": {"file": str(file)}}
+    assert read_headers(headers, {"FDP_TOKEN": "Bearer s3cret"}) == {
+        "Authorization": "Bearer s3cret",
+        "X-Key": "from a file",
+    }
+    assert read_headers(None, {}) == read_headers({}, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("origin", "content", "words"),
+    [
+        ("env", None, "takes its value from the environment variable FDP_TOKEN, which is not set"),
+        ("env", " ", "the value of Authorization is empty or no legal header value"),
+        ("env", "s3cret\r\nX: y", "the value of Authorization is empty or no legal header value"),
+        ("env", "s3cret\u20ac", "the value of Authorization is empty or no legal header value"),
+        ("file", None, "which cannot be read (FileNotFoundError)"),
+        ("file", b"\xff\xfe s3cret", "which cannot be read (UnicodeDecodeError)"),
+        ("file", b"", "the value of Authorization is empty or no legal header value"),
+    ],
+)
+def test_headers_that_cannot_be_read(tmp_path: Path, origin: str, content: Any, words: str) -> None:
+    environment = {}
+    name = "FDP_TOKEN"
+    if origin == "file":
+        name = str(tmp_path / "token")
+        if content is not None:
+            Path(name).write_bytes(content)
+    elif content is not None:
+        environment[name] = content
+    with pytest.raises(ConfigError) as raised:
+        read_headers({"Authorization": {origin: name}}, environment)
+    assert str(raised.value).startswith('"headers": ')
+    assert words in str(raised.value)
+    assert "s3cret" not in str(raised.value)

@@ -1,0 +1,212 @@
+"""A harvest source made with the form of the web interface, and what everybody can read of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.faults import Redirect, Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+PASSWORD = "correct horse battery"
+SECRET = "s3cret-of-the-source"
+
+
+class Browser:
+    """A person with cookies, who fills in forms as the pages have them."""
+
+    def __init__(self, app: Any) -> None:
+        self._client = app.test_client()
+
+    def get(self, url: str) -> BeautifulSoup:
+        answer = self._client.get(url, follow_redirects=True)
+        assert answer.status_code == 200, f"{url}: {answer.status}"
+        return BeautifulSoup(answer.data, "html.parser")
+
+    def submit(self, at: str, form: str, /, **fields: str) -> tuple[int, BeautifulSoup]:
+        """Fill in the form (a CSS selector) at a URL, and send it."""
+        page = self.get(at).select_one(form)
+        assert page is not None, f"{at} has no {form}"
+        hidden = page.select("input[type=hidden][name]")
+        data = {str(field["name"]): str(field.get("value", "")) for field in hidden}
+        return self.post(str(page.get("action") or at), {**data, **fields})
+
+    def post(self, url: str, data: dict[str, str]) -> tuple[int, BeautifulSoup]:
+        """Status and contents of the page that the person ends up on."""
+        answer = self._client.post(url, data=data, follow_redirects=True)
+        return answer.status_code, BeautifulSoup(answer.data, "html.parser")
+
+    def log_in(self, user: dict[str, Any]) -> None:
+        self.submit(
+            "/user/login", "form:has([name=password])", login=user["name"], password=PASSWORD
+        )
+
+
+@pytest.fixture
+def editor() -> dict[str, Any]:
+    """An editor of an organisation, as any publisher has one."""
+    user = factories.User(password=PASSWORD)
+    organization = factories.Organization(users=[{"name": user["name"], "capacity": "editor"}])
+    return {**user, "organization": organization["id"]}
+
+
+@pytest.fixture
+def browser(
+    editor: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch, make_app: Any
+) -> Browser:
+    """The editor's browser, logged in to a site that is protected as real ones are."""
+    monkeypatch.setitem(ckan_config, "WTF_CSRF_ENABLED", True)
+    browser = Browser(make_app())
+    browser.log_in(editor)
+    return browser
+
+
+def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: FdpServer) -> None:
+    dataset = fdp.add_dataset(fdp.add_catalog(), title="Seen in a browser")
+    filled_in = {
+        "url": fdp.source_url,
+        "title": "Our FAIR Data Point",
+        "name": "our-fdp",
+        "source_type": "fdp",
+        "frequency": "MANUAL",
+        "owner_org": editor["organization"],
+    }
+
+    form = browser.get("/harvest/new").select_one("#source-new")
+    assert form is not None
+    assert form.select_one("[name=config]") is not None
+    assert form.select_one("[name=source_type][value=fdp]") is not None
+
+    bad = '{"max_delete_fraction": 50}'
+    status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
+    assert status == 200
+    (error,) = page.select(".error-explanation li")
+    assert '"max_delete_fraction" must be a number from 0 to 1' in error.text
+    config = page.select_one("[name=config]")
+    assert config is not None and config.text.strip() == bad, "what was typed is still there"
+    assert call_action("harvest_source_list") == []
+
+    good = '{"max_delete_fraction": 0.3, "rdf_format": "text/turtle"}'
+    status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=good)
+    assert (status, page.select(".error-explanation")) == (200, [])
+    assert '"rdf_format" belongs to another harvester and has no effect here' in page.text
+    source = call_action("harvest_source_show", id="our-fdp")
+    assert (source["source_type"], json.loads(source["config"])) == ("fdp", json.loads(good))
+    assert source["owner_org"] == editor["organization"]
+
+    harvest = Harvest(source)
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["added"] == 1
+    package = harvest.dataset(dataset, fdp)
+    assert "Seen in a browser" in browser.get(f"/dataset/{package['name']}").text
+
+
+def test_a_form_without_its_token_is_refused(browser: Browser) -> None:
+    browser.get("/harvest/new")
+    status, _ = browser.post("/harvest/new", {"url": "https://example.org", "name": "x"})
+    assert status == 400
+    assert call_action("harvest_source_list") == []
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ('{"default_groups": ["nobody"]}', '"default_groups": there is no group called nobody'),
+        ('{"profiles": ["nope"]}', "profiles: unknown: nope; known: "),
+        ('{"headers": {"X": "s3cret"}}', '"headers" must be an object of header names'),
+        ("no json", "The configuration is not valid JSON"),
+    ],
+)
+def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> None:
+    organization = factories.Organization()
+    with pytest.raises(tk.ValidationError) as answer:
+        call_action(
+            "harvest_source_create",
+            name="bad",
+            url="https://example.org",
+            source_type="fdp",
+            owner_org=organization["id"],
+            config=config,
+        )
+    (message,) = answer.value.error_dict["config"]
+    assert words in message
+
+
+def test_secrets_are_used_and_never_shown(
+    app: Any, fdp: FdpServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("FDP_TOKEN", f"Bearer {SECRET}")
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog, title="Open")
+    fails = fdp.add_dataset(catalog, title="Fails")
+    elsewhere = fdp.add_dataset(catalog, title="Elsewhere")
+    refused = Status(401)
+
+    def without_token(request: Request) -> bool:
+        return request.host.startswith("127.0.0.1") and (
+            request.headers.get("Authorization") != f"Bearer {SECRET}"
+        )
+
+    fdp.faults[without_token] = refused
+    fdp.faults[fails.path] = Status(400, body=f"you sent {SECRET}".encode())
+    other = fdp.url_at("127.0.0.2")
+    fdp.faults[elsewhere.path] = Redirect(f"{other}{elsewhere.path}", times=1)
+    fdp.layout.pages = False
+    harvest = add_source(
+        fdp.source_url,
+        headers={"Authorization": {"env": "FDP_TOKEN"}},
+        allowed_hosts=["127.0.0.2"],
+    )
+    with caplog.at_level("DEBUG"):
+        job = harvest.run()
+    assert refused.seen == 0, "the server saw a request without the header"
+    assert job.stats["added"] == 2
+    assert f"{fdp.iri_of(fails)}: it answers 400" in job.errors
+    away = [one for one in fdp.requests if one.host.startswith("127.0.0.2")]
+    assert away
+    assert not any("Authorization" in one.headers for one in away), "sent to another host"
+
+    monkeypatch.delenv("FDP_TOKEN")
+    failed = harvest.run()
+    (words,) = failed.errors
+    assert words == (
+        'The source\'s configuration cannot be used: "headers": Authorization takes its value from '
+        "the environment variable FDP_TOKEN, which is not set for this process"
+    )
+    assert failed.stats["deleted"] == 0
+    assert len(harvest.datasets()) == 2
+
+    client = app.test_client()
+    source_id = harvest.source["id"]
+    told = [
+        client.get(f"/api/3/action/{path}").get_data(as_text=True)
+        for path in (
+            f"package_show?id={source_id}",
+            "package_search?fq=dataset_type:harvest",
+            "package_search",
+            f"harvest_source_show?id={source_id}",
+            "harvest_source_list",
+            f"harvest_job_report?id={job.id}",
+            f"harvest_job_list?source_id={source_id}",
+        )
+    ]
+    assert "FDP_TOKEN" in told[0]
+    assert not [text for text in told if SECRET in text]
+    assert SECRET not in json.dumps([job.errors, failed.errors])
+    assert SECRET not in caplog.text
+    for table in ("harvest_object", "harvest_object_extra", "freshness_harvest_document"):
+        rows = model.Session.execute(sa.text(f"SELECT {table}::text FROM {table}"))
+        assert not [row for row in rows if SECRET in row[0]]
