@@ -32,6 +32,24 @@ def locked(*names: str) -> Iterator[None]:
                 _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
 
 
+def is_held(name: str) -> bool:
+    """Whether anybody holds a lock now."""
+    # A 64-bit key shows as two halves, and objsubid 1 tells it from a pair of 32-bit keys.
+    high, low = divmod(_key(name) % (1 << 64), 1 << 32)
+    engine = model.Session.get_bind()
+    with engine.connect() as connection:
+        return bool(
+            connection.execute(
+                sa.text(
+                    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted "
+                    "AND objsubid = 1 AND classid::bigint = :high AND objid::bigint = :low "
+                    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
+                ),
+                {"high": high, "low": low},
+            ).scalar()
+        )
+
+
 def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:
     typed = sa.text(statement).bindparams(
         sa.bindparam("keys", list(keys), type_=sa.ARRAY(sa.BigInteger))

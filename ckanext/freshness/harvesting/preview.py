@@ -10,6 +10,7 @@ from typing import Any
 from ..ckan_adapter import get_harvester, model
 from . import holds
 from .memory import DocumentMemory
+from .objects import utc
 from .stages import source_of
 from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, survey
@@ -58,8 +59,13 @@ class Preview:
         """
         source = self.source
         return {
-            "source": {"id": source.id, "title": source.title, "url": source.url, "type": source.type},
-            "made_at": self.made_at.isoformat(),
+            "source": {
+                "id": source.id,
+                "title": source.title,
+                "url": source.url,
+                "type": source.type,
+            },
+            "made_at": iso(self.made_at),
             "current": self.current,
             "requests": self.requests,
             "answered": self.answered,
@@ -73,8 +79,9 @@ class Preview:
             },
             "failed": [_plain(one) for one in self.failed[:limit]],
             "kept": [_plain(one) for one in self.kept[:limit]],
-            "brake": self.brake
-            and {
+            "brake": None
+            if self.brake is None
+            else {
                 "reason": self.brake.reason,
                 "count": len(self.brake.held),
                 "held": [
@@ -83,6 +90,11 @@ class Preview:
                 ],
             },
         }
+
+
+def iso(moment: datetime) -> str:
+    """A moment for JSON: UTC, ISO 8601 with ``Z``."""
+    return utc(moment).isoformat(timespec="seconds") + "Z"
 
 
 def _plain(entry: Entry) -> dict[str, str | None]:
@@ -108,7 +120,9 @@ def source_type_of(source: Any) -> SourceType:
     return found
 
 
-def preview(source: Any, *, now: datetime, progress: Callable[[int], None] | None = None) -> Preview:
+def preview(
+    source: Any, *, now: datetime, progress: Callable[[int], None] | None = None
+) -> Preview:
     """Crawl a source and tell what a job begun now would do; nothing is written.
 
     :param source: a HarvestSource row.

@@ -19,7 +19,7 @@ from rq import get_current_job
 from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest_model, job_from_id
-from .preview import NotOurs, preview
+from .preview import NotOurs, iso, preview
 from .source_config import ConfigError
 
 LONGEST = timedelta(hours=2)
@@ -65,7 +65,7 @@ class Progress:
         """Plain data for JSON."""
         return {
             "state": self.state.value,
-            "asked_at": self.asked_at.isoformat() if self.asked_at else None,
+            "asked_at": iso(self.asked_at) if self.asked_at else None,
             "asked_by": self.asked_by,
             "read": self.read,
             "error": self.error,
@@ -122,7 +122,9 @@ def run(source_id: str) -> dict[str, Any]:
         return {"error": str(error)}
     except _TooLong:
         hours = LONGEST.total_seconds() / 3600
-        return {"error": f"Given up after {hours:g} hours: the source has too many records, or is too slow"}
+        return {
+            "error": f"Given up after {hours:g} hours: the source has too many records, or is too slow"
+        }
     return {"preview": made.as_dict(LISTED)}
 
 

@@ -41,6 +41,7 @@ def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) ->
     """
     now = now or datetime.now(timezone.utc)
     job_id, gathered = job.id, job.gather_finished
+    model.Session.commit()  # the queue has noted that the gather began, and not said so to anybody
     with locked(f"gather {job_id}"):
         # A gather of over two hours is queued again while the first one still runs. By the time
         # the lock is ours that one has either finished, or died and left a half-written attempt.

@@ -8,15 +8,33 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import IS_2_12, reindex_source
-from ..harvesting import objects
+from ..harvesting import takeover
 
 
 def chained() -> dict[str, Callable[..., Any]]:
     """The wrapped actions by name; only for sites where ckanext-harvest's plugin is enabled."""
-    actions: dict[str, Callable[..., Any]] = {"harvest_jobs_run": harvest_jobs_run}
+    actions: dict[str, Callable[..., Any]] = {
+        "harvest_jobs_run": harvest_jobs_run,
+        "package_create": package_create,
+    }
     if IS_2_12:
         actions["harvest_source_reindex"] = harvest_source_reindex
     return actions
+
+
+@tk.chained_action
+def package_create(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> Any:
+    """Let a harvest source that was deleted be made again, under its old URL and name.
+
+    ckanext-harvest's validator counts deleted sources as well. Its form and its action
+    ``harvest_source_create`` both come here.
+    """
+    if data_dict.get("type") == "harvest":
+        tk.check_access("package_create", context, data_dict)
+        takeover.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
+    return original(context, data_dict)
 
 
 @tk.chained_action
@@ -25,7 +43,7 @@ def harvest_jobs_run(
 ) -> Any:
     """Also take up records that were left behind when the rest of their page was given up."""
     tk.check_access("harvest_jobs_run", context, data_dict)
-    objects.wake_orphans()
+    object_states.wake_orphans()
     return original(context, data_dict)
 
 

@@ -1,0 +1,44 @@
+"""All checks, and what comes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import ckan.plugins as p
+
+from ..ckan_adapter import model
+from . import Check, Finding, Need, harvests, note, queues, site
+from .services import away
+
+CHECKS = (
+    Check("plugins", site.plugins),
+    Check("options", site.options),
+    Check("migrations", site.migrations, Need.DATABASE),
+    Check("source types", site.source_types, Need.DATABASE | Need.HARVEST),
+    Check("background workers", site.workers, Need.REDIS),
+    Check("consumers", queues.consumers, Need.REDIS | Need.HARVEST),
+    Check("gathers", harvests.gathers, Need.DATABASE | Need.REDIS | Need.HARVEST),
+    Check("imports", harvests.imports, Need.DATABASE | Need.HARVEST),
+    Check("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
+    Check("cron", harvests.cron, Need.DATABASE | Need.HARVEST),
+    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST),
+    Check("sizes", harvests.sizes, Need.DATABASE),
+)
+"""In the order in which they are told: what may cause others comes first."""
+
+
+def examine(now: datetime) -> Iterator[Finding]:
+    """Everything that is to be said about the site at a moment (aware)."""
+    missing, findings = away()
+    yield from findings
+    if not p.plugin_loaded("harvest"):
+        missing |= Need.HARVEST
+    for check in CHECKS:
+        lacks = check.needs & missing
+        if not lacks:
+            yield from check.look(now)
+        elif lacks != Need.HARVEST:
+            yield note(f"Not looked at: {check.name}")
+    if not missing & Need.DATABASE:
+        model.Session.rollback()

@@ -1,0 +1,103 @@
+"""Pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+from flask import Blueprint, current_app
+from flask.typing import ResponseReturnValue
+
+harvest = Blueprint("freshness_harvest", __name__)
+
+
+def blueprints() -> list[Blueprint]:
+    """The blueprints whose pages have something to show on this site."""
+    return [harvest] if p.plugin_loaded("harvest") else []
+
+
+@harvest.before_request
+def _prepare() -> None:
+    # ckanext-harvest's templates look here for the type of their pages.
+    tk.g.dataset_type = "harvest"
+    # CKAN 2.11 leaves the blueprints of plugins out of its CSRF protection, and CKAN 2.12 forgoes it
+    # for any view that somebody has once visited without a session.
+    if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
+        current_app.extensions["csrf"].protect()
+
+
+@harvest.route("/harvest/<source>/preview", methods=["GET"])
+def preview(source: str) -> ResponseReturnValue:
+    """What the next job of a source would do."""
+    shown = _source(source)
+    return tk.render(
+        "freshness/harvest/preview.html",
+        {
+            "harvest_source": shown,
+            "progress": _call("freshness_harvest_preview_show", id=shown["id"]),
+        },
+    )
+
+
+@harvest.route("/harvest/<source>/preview", methods=["POST"])
+def start_preview(source: str) -> ResponseReturnValue:
+    """Ask for a preview."""
+    try:
+        _call("freshness_harvest_preview", id=source)
+    except tk.ValidationError as error:
+        tk.h.flash_error(_words(error))
+    return tk.redirect_to("freshness_harvest.preview", source=source)
+
+
+@harvest.route("/harvest/<source>/held", methods=["GET"])
+def held(source: str) -> ResponseReturnValue:
+    """The deletions of a source that are held."""
+    shown = _source(source)
+    return tk.render(
+        "freshness/harvest/held.html",
+        {
+            "harvest_source": shown,
+            "hold": _call("freshness_harvest_hold_show", id=shown["id"]),
+        },
+    )
+
+
+@harvest.route("/harvest/<source>/held", methods=["POST"])
+def release(source: str) -> ResponseReturnValue:
+    """Release the list that the form shows."""
+    try:
+        hold = _call(
+            "freshness_harvest_release", id=source, list_id=tk.request.form.get("list_id", "")
+        )
+    except tk.ValidationError as error:
+        tk.h.flash_error(_words(error))
+    else:
+        tk.h.flash_success(
+            tk.ungettext(
+                "Released: the next job deletes this %(count)d dataset, if it is still gone then.",
+                "Released: the next job deletes these %(count)d datasets, if they are still gone then.",
+                hold["count"],
+            )
+            % {"count": hold["count"]}
+        )
+    return tk.redirect_to("freshness_harvest.held", source=source)
+
+
+def _source(name: str) -> dict[str, Any]:
+    """The source, for somebody who may change it; else the request ends here."""
+    _call("freshness_harvest_hold_show", id=name)
+    return _call("harvest_source_show", id=name)
+
+
+def _call(action: str, **data: Any) -> Any:
+    try:
+        return tk.get_action(action)({}, data)
+    except tk.ObjectNotFound:
+        tk.abort(404, tk._("Harvest source not found"))
+    except tk.NotAuthorized:
+        tk.abort(403, tk._("Only those who may change this harvest source may do this"))
+
+
+def _words(error: tk.ValidationError) -> str:
+    return " ".join(message for messages in error.error_dict.values() for message in messages)
