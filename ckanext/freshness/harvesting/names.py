@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import sqlalchemy as sa
 
@@ -11,16 +12,27 @@ from ..ckan_adapter import model, munge_title_to_name
 _RESERVED = frozenset({"new", "edit", "search"})
 
 
-def free_names(title: str, url: str) -> list[str]:
-    """Names for a new dataset, the best first: from its title, else with a mark of its URL.
+def plain_name(title: str) -> str | None:
+    """The name that a title asks for; None if it has too few characters that a name may have."""
+    name = munge_title_to_name(title).strip("-_")
+    return name if sum(character.isalnum() for character in name) >= 2 else None
+
+
+def taken(names: Iterable[str | None]) -> set[str]:
+    """Those of the names that a package has, or that lead to CKAN's own pages."""
+    wanted = {name for name in names if name}
+    column = model.Package.__table__.c.name
+    rows = model.Session.execute(sa.select(column).where(column.in_(wanted)))
+    return set(rows.scalars()) | (wanted & _RESERVED)
+
+
+def candidates(plain: str | None, url: str, used: set[str]) -> list[str]:
+    """Names for a new dataset, the best first: the plain one, else one with a mark of its URL.
 
     The mark is the same at every attempt, so that two consumers cannot count each other up.
     """
     mark = hashlib.sha256(url.encode()).hexdigest()[:8]
-    plain = munge_title_to_name(title).strip("-_")
-    if sum(character.isalnum() for character in plain) < 2:
+    if plain is None:
         return [f"dataset-{mark}"]
     marked = f"{plain[:91]}-{mark}"
-    name = model.Package.__table__.c.name
-    taken = model.Session.execute(sa.select(sa.exists().where(name == plain))).scalar()
-    return [marked] if taken or plain in _RESERVED else [plain, marked]
+    return [marked] if plain in used else [plain, marked]

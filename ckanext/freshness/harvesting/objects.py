@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_model, model, package_extra
 from .strategy import Kind, Known
@@ -121,7 +120,7 @@ def _known(condition: Any) -> dict[str, Known]:
 
 
 def _ours(extras: Mapping[str, str] | None) -> bool:
-    return bool(extras) and not _URL_EXTRAS.isdisjoint(extras)
+    return not _URL_EXTRAS.isdisjoint(extras or ())
 
 
 def _as_known(
@@ -339,169 +338,3 @@ def extras_of(object_id: str) -> dict[str, str]:
         sa.select(_extra.c.key, _extra.c.value).where(_extra.c.harvest_object_id == object_id)
     )
     return {key: value for key, value in rows}
-
-
-def in_state(object_ids: Sequence[str], state: str) -> list[str]:
-    """Those of the objects that are in a state, in the order given."""
-    if not object_ids:
-        return []
-    found = set(
-        model.Session.execute(
-            sa.select(_object.c.id).where(_object.c.id.in_(object_ids), _object.c.state == state)
-        ).scalars()
-    )
-    return [object_id for object_id in object_ids if object_id in found]
-
-
-def of_package(package_id: str, among: Sequence[str]) -> list[str]:
-    """Those of some objects that are the given package's."""
-    return list(
-        model.Session.execute(
-            sa.select(_object.c.id).where(
-                _object.c.package_id == package_id, _object.c.id.in_(among)
-            )
-        ).scalars()
-    )
-
-
-def urls_of(object_ids: Sequence[str]) -> list[str]:
-    """The URLs of the records of some objects."""
-    return list(
-        model.Session.execute(
-            sa.select(sa.func.max(_extra.c.value))
-            .where(
-                _extra.c.harvest_object_id.in_(object_ids),
-                _extra.c.key.in_(("dataset_url", "catalog_url")),
-            )
-            .group_by(_extra.c.harvest_object_id)
-        ).scalars()
-    )
-
-
-def make_current(object_id: str, source_id: str, guid: str, package_id: str) -> None:
-    """Make an object the current one of its record, in the transaction that writes its package.
-
-    The package may not exist yet: the foreign key is looked at when the transaction ends.
-    """
-    execute = model.Session.execute
-    execute(sa.text("SET CONSTRAINTS ALL DEFERRED"))
-    # Clearing a source removes every dataset that any object of it names, current or not: one that
-    # was taken over must not go with the source it came from.
-    execute(
-        sa.update(_object)
-        .where(_object.c.package_id == package_id, _object.c.harvest_source_id != source_id)
-        .values(current=False, package_id=None)
-    )
-    execute(
-        sa.update(_object)
-        .where(
-            _object.c.harvest_source_id == source_id,
-            _object.c.current.is_(True),
-            _object.c.id != object_id,
-            sa.or_(_object.c.package_id == package_id, _object.c.guid == guid),
-        )
-        .values(current=False)
-    )
-    execute(
-        sa.update(_object)
-        .where(_object.c.id == object_id)
-        .values(current=True, package_id=package_id, import_finished=_utcnow())
-    )
-
-
-def retire(object_id: str, source_id: str, guid: str, package_id: str | None) -> None:
-    """Clear ``current`` of a deleted record: of its objects of this source only. No commit."""
-    same = _object.c.guid == guid
-    if package_id:
-        same = sa.or_(same, _object.c.package_id == package_id)
-    model.Session.execute(
-        sa.update(_object)
-        .where(sa.or_(_object.c.id == object_id, sa.and_(_object.c.current.is_(True), same)))
-        .where(_object.c.harvest_source_id == source_id)
-        .values(current=False)
-    )
-
-
-def is_current_elsewhere(package_id: str, source_id: str) -> bool:
-    """Whether another source has the package too: it is then not this source's to delete."""
-    return bool(
-        model.Session.execute(
-            sa.select(
-                sa.exists().where(
-                    _object.c.package_id == package_id,
-                    _object.c.current.is_(True),
-                    _object.c.harvest_source_id != source_id,
-                )
-            )
-        ).scalar()
-    )
-
-
-def add_error(object_id: str, message: str) -> None:
-    """Note why an object could not be imported; its record counts as changed until it is."""
-    model.Session.execute(
-        sa.insert(_error).values(
-            id=str(uuid.uuid4()),
-            harvest_object_id=object_id,
-            message=message,
-            stage="Import",
-            created=_utcnow(),
-        )
-    )
-    set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
-    model.Session.commit()
-
-
-def finish(done: Sequence[str], failed: Sequence[str]) -> None:
-    """Write the states of the followers of a page, by the rules that ckanext-harvest has for leads."""
-    sibling = _object.alias()
-    again = (
-        sa.select(sa.func.count())
-        .select_from(sibling)
-        .where(sibling.c.package_id == _object.c.package_id)
-        .scalar_subquery()
-    )
-    report = sa.case(
-        (_object.c.current.is_(False), "deleted"), (again > 1, "updated"), else_="added"
-    )
-    for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
-        if ids:
-            model.Session.execute(
-                sa.update(_object)
-                .where(_object.c.id.in_(ids))
-                .values(state=state, report_status=status, import_finished=_utcnow())
-            )
-    model.Session.commit()
-
-
-def hand_on(object_ids: Sequence[str]) -> None:
-    """Make the first of some followers the lead of the others."""
-    lead, *followers = object_ids
-    set_extras([(lead, "page", json.dumps(followers))])
-    model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
-    model.Session.commit()
-
-
-def wake_orphans() -> int:
-    """Let followers wait for a consumer themselves whose lead has ended without them; how many.
-
-    A lead that killed its consumer five times is given up by the queue; the rest of its page is not.
-    """
-    lead, page = _object.alias("lead"), _extra.alias("page")
-    followers = (
-        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
-        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
-        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
-    )
-    found = model.Session.execute(
-        sa.update(_object)
-        .where(_object.c.state == PAGED, _object.c.id.in_(followers))
-        .values(state="WAITING")
-        .execution_options(synchronize_session=False)
-    )
-    model.Session.commit()
-    return found.rowcount
-
-
-def _utcnow() -> datetime:
-    return utc(datetime.now(timezone.utc))

@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import IS_2_12, reindex_source
-from ..harvesting import takeover
+from ..harvesting import object_states, takeover
 
 
 def chained() -> dict[str, Callable[..., Any]]:

@@ -1,0 +1,251 @@
+"""The states of harvest objects on their way through an import."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import JSONB
+
+from ..ckan_adapter import harvest_model, model
+from .objects import PAGED, set_extras, utc
+
+_object = harvest_model.HarvestObject.__table__
+_extra = harvest_model.HarvestObjectExtra.__table__
+_error = harvest_model.HarvestObjectError.__table__
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """An object that is to be imported, with all that its import needs to know of the tables."""
+
+    id: str
+    guid: str
+    url: str
+    content: str | None
+    package_id: str | None
+    extras: dict[str, str]
+
+    @property
+    def is_deletion(self) -> bool:
+        return self.extras.get("status") == "delete"
+
+    @property
+    def package_type(self) -> str:
+        return "dataset" if "dataset_url" in self.extras else "catalog"
+
+
+def load(object_ids: Sequence[str]) -> list[Pending]:
+    """Objects in the order given, with one query for all."""
+    extras = (
+        sa.select(
+            _extra.c.harvest_object_id.label("id"),
+            sa.func.jsonb_object_agg(_extra.c.key, _extra.c.value).label("extras"),
+        )
+        .where(_extra.c.harvest_object_id.in_(object_ids))
+        .group_by(_extra.c.harvest_object_id)
+        .subquery()
+    )
+    columns = (_object.c.id, _object.c.guid, _object.c.content, _object.c.package_id)
+    rows = model.Session.execute(
+        sa.select(*columns, extras.c.extras)
+        .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
+        .where(_object.c.id.in_(object_ids))
+    )
+    found = {}
+    for object_id, guid, content, package_id, more in rows:
+        more = more or {}
+        url = more.get("dataset_url") or more.get("catalog_url") or guid
+        found[object_id] = Pending(object_id, guid, url, content, package_id, more)
+    return [found[object_id] for object_id in object_ids if object_id in found]
+
+
+def earlier_packages(source_id: str, guids: Sequence[str]) -> dict[str, str]:
+    """The packages that records of a source had before, by guid: the current one, else the last."""
+    rows = model.Session.execute(
+        sa.select(_object.c.guid, _object.c.package_id)
+        .where(
+            _object.c.guid.in_(guids),
+            _object.c.harvest_source_id == source_id,
+            _object.c.package_id.is_not(None),
+        )
+        .order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
+    )
+    return {guid: package_id for guid, package_id in rows}
+
+
+def in_state(object_ids: Sequence[str], state: str) -> list[str]:
+    """Those of the objects that are in a state, in the order given."""
+    if not object_ids:
+        return []
+    found = set(
+        model.Session.execute(
+            sa.select(_object.c.id).where(_object.c.id.in_(object_ids), _object.c.state == state)
+        ).scalars()
+    )
+    return [object_id for object_id in object_ids if object_id in found]
+
+
+def of_package(package_id: str, among: Sequence[str]) -> list[str]:
+    """Those of some objects that are the given package's."""
+    return list(
+        model.Session.execute(
+            sa.select(_object.c.id).where(
+                _object.c.package_id == package_id, _object.c.id.in_(among)
+            )
+        ).scalars()
+    )
+
+
+def urls_of(object_ids: Sequence[str]) -> list[str]:
+    """The URLs of the records of some objects."""
+    return list(
+        model.Session.execute(
+            sa.select(sa.func.max(_extra.c.value))
+            .where(
+                _extra.c.harvest_object_id.in_(object_ids),
+                _extra.c.key.in_(("dataset_url", "catalog_url")),
+            )
+            .group_by(_extra.c.harvest_object_id)
+        ).scalars()
+    )
+
+
+def make_current(
+    object_id: str, source_id: str, guid: str, package_id: str, *, is_new: bool
+) -> None:
+    """Make an object the current one of its record, in the transaction that writes its package.
+
+    The package may not exist yet: the foreign key is looked at when the transaction ends.
+
+    :param is_new: nothing else can have the package yet, so nothing else need be cleared.
+    """
+    statements = [_DEFER, _MAKE_CURRENT] if is_new else [_DEFER, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
+    model.Session.execute(
+        sa.text(";".join(statements)),
+        {
+            "id": object_id,
+            "source_id": source_id,
+            "guid": guid,
+            "package_id": package_id,
+            "now": _utcnow(),
+        },
+    )
+
+
+# One round trip for each package instead of four.
+_DEFER = "SET CONSTRAINTS ALL DEFERRED"
+# Clearing a source removes every dataset that any object of it names, current or not: one that was
+# taken over must not go with the source it came from.
+_TAKE_OVER = """
+UPDATE harvest_object SET current = false, package_id = NULL
+WHERE package_id = :package_id AND harvest_source_id <> :source_id"""
+_CLEAR = """
+UPDATE harvest_object SET current = false
+WHERE harvest_source_id = :source_id AND current AND id <> :id
+AND (package_id = :package_id OR guid = :guid)"""
+_MAKE_CURRENT = """
+UPDATE harvest_object SET current = true, package_id = :package_id, import_finished = :now
+WHERE id = :id"""
+
+
+def retire(object_id: str, source_id: str, guid: str, package_id: str | None) -> None:
+    """Clear ``current`` of a deleted record: of its objects of this source only. No commit."""
+    same = _object.c.guid == guid
+    if package_id:
+        same = sa.or_(same, _object.c.package_id == package_id)
+    model.Session.execute(
+        sa.update(_object)
+        .where(sa.or_(_object.c.id == object_id, sa.and_(_object.c.current.is_(True), same)))
+        .where(_object.c.harvest_source_id == source_id)
+        .values(current=False)
+    )
+
+
+def is_current_elsewhere(package_id: str, source_id: str) -> bool:
+    """Whether another source has the package too: it is then not this source's to delete."""
+    return bool(
+        model.Session.execute(
+            sa.select(
+                sa.exists().where(
+                    _object.c.package_id == package_id,
+                    _object.c.current.is_(True),
+                    _object.c.harvest_source_id != source_id,
+                )
+            )
+        ).scalar()
+    )
+
+
+def add_error(object_id: str, message: str) -> None:
+    """Note why an object could not be imported; its record counts as changed until it is."""
+    model.Session.execute(
+        sa.insert(_error).values(
+            id=str(uuid.uuid4()),
+            harvest_object_id=object_id,
+            message=message,
+            stage="Import",
+            created=_utcnow(),
+        )
+    )
+    set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
+    model.Session.commit()
+
+
+def finish(done: Sequence[str], failed: Sequence[str]) -> None:
+    """Write the states of the followers of a page, by the rules that ckanext-harvest has for leads."""
+    sibling = _object.alias()
+    again = (
+        sa.select(sa.func.count())
+        .select_from(sibling)
+        .where(sibling.c.package_id == _object.c.package_id)
+        .scalar_subquery()
+    )
+    report = sa.case(
+        (_object.c.current.is_(False), "deleted"), (again > 1, "updated"), else_="added"
+    )
+    for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
+        if ids:
+            model.Session.execute(
+                sa.update(_object)
+                .where(_object.c.id.in_(ids))
+                .values(state=state, report_status=status, import_finished=_utcnow())
+            )
+    model.Session.commit()
+
+
+def hand_on(object_ids: Sequence[str]) -> None:
+    """Make the first of some followers the lead of the others."""
+    lead, *followers = object_ids
+    set_extras([(lead, "page", json.dumps(followers))])
+    model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
+    model.Session.commit()
+
+
+def wake_orphans() -> int:
+    """Let followers wait for a consumer themselves whose lead has ended without them; how many.
+
+    A lead that killed its consumer five times is given up by the queue; the rest of its page is not.
+    """
+    lead, page = _object.alias("lead"), _extra.alias("page")
+    followers = (
+        sa.select(sa.func.jsonb_array_elements_text(sa.cast(page.c.value, JSONB)))
+        .select_from(page.join(lead, lead.c.id == page.c.harvest_object_id))
+        .where(page.c.key == "page", lead.c.state.in_(("COMPLETE", "ERROR")))
+    )
+    found = model.Session.execute(
+        sa.update(_object)
+        .where(_object.c.state == PAGED, _object.c.id.in_(followers))
+        .values(state="WAITING")
+        .execution_options(synchronize_session=False)
+    )
+    model.Session.commit()
+    return found.rowcount
+
+
+def _utcnow() -> datetime:
+    return utc(datetime.now(timezone.utc))

@@ -1,0 +1,189 @@
+"""A harvested record as a package: created, updated or deleted through CKAN's actions."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from ..ckan_adapter import harvesting_user, model, rebuild
+from . import names, object_states
+from .layout import Site, package_dict
+from .licenses import license_index
+from .merging import merge, same_package
+from .object_states import Pending
+from .record import Laid, Record
+from .source_config import SourceConfig, parse
+
+
+class ImportFailed(Exception):
+    """A record that cannot be imported; the text says why, for people."""
+
+
+class PackageWriter:
+    """Writes the packages of some objects of one source; what they have in common is read once."""
+
+    def __init__(self, source: Any, pending: Sequence[Pending]) -> None:
+        """
+        :param source: the HarvestSource.
+        :param pending: the objects that are going to be written.
+        """
+        package = model.Package.get(source.id)
+        self._source_id = source.id
+        self._owner_org = package.owner_org if package else None
+        self._config, _warnings = parse(source.config)
+        self._user = harvesting_user()
+        self._sites = {
+            kind: _site(self._config, kind) for kind in {one.package_type for one in pending}
+        }
+        self._records = {one.id: _record(one) for one in pending if not one.is_deletion}
+        self._earlier = object_states.earlier_packages(
+            source.id, [one.guid for one in pending if one.package_id is None]
+        )
+        self._plain_names = {
+            one.id: names.plain_name(_title(self._records[one.id]))
+            for one in pending
+            if one.id in self._records and one.package_id is None
+        }
+        self._names_used = names.taken(self._plain_names.values())
+
+    def write(self, pending: Pending) -> list[str]:
+        """Write one object's package; the object is current in the same transaction.
+
+        :returns: warnings about what of the record could not be kept.
+        :raises ImportFailed: the object holds no record.
+        :raises Exception: whatever CKAN's actions and the hooks in them raise.
+        """
+        if pending.is_deletion:
+            self._delete(pending)
+            return []
+        record = self._records[pending.id]
+        if record is None:
+            raise ImportFailed("the object holds no readable record; harvest the source again")
+        laid = package_dict(record, self._sites[pending.package_type])
+        laid.package["extras"].append({"key": "guid", "value": pending.guid})
+        if self._owner_org:
+            laid.package["owner_org"] = self._owner_org
+        package = self._package_of(pending)
+        if package is None:
+            self._create(pending, laid.package)
+        else:
+            self._update(pending, package, laid)
+        return [*record.warnings, *laid.warnings]
+
+    def _context(self) -> dict[str, Any]:
+        return {
+            "model": model,
+            "session": model.Session,
+            "user": self._user.name,
+            "auth_user_obj": self._user,
+            "ignore_auth": True,
+            "return_id_only": True,
+        }
+
+    def _package_of(self, pending: Pending) -> Any | None:
+        """The package that a record already has: its object's, an adopted one, or an earlier one.
+
+        A record that comes back after it was deleted gets its old dataset, with its id and name.
+        """
+        known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.guid))
+        for package_id in known:
+            package = model.Package.get(package_id) if package_id else None
+            if package is not None:
+                return package
+        return None
+
+    def _create(self, pending: Pending, package: dict[str, Any]) -> None:
+        plain = self._plain_names.get(pending.id) or names.plain_name(package["title"])
+        candidates = names.candidates(plain, pending.url, self._names_used)
+        package["id"] = str(uuid.uuid4())
+        for name in candidates:
+            package["name"] = name
+            self._names_used.add(name)
+            self._make_current(pending, package["id"], is_new=True)
+            try:
+                tk.get_action("package_create")(self._context(), dict(package))
+                return
+            except tk.ValidationError as error:
+                model.Session.rollback()
+                # Somebody else may have taken the name between the look and the write.
+                if set(error.error_dict) != {"name"} or name == candidates[-1]:
+                    raise
+
+    def _update(self, pending: Pending, package: Any, laid: Laid) -> None:
+        existing = tk.get_action("package_show")(
+            {**self._context(), "use_cache": False}, {"id": package.id}
+        )
+        keep = (*self._config.keep_fields, *_not_overwritten())
+        merged = merge(existing, laid, keep)
+        if package.state == "deleted" and pending.package_id is None:
+            merged["state"] = "active"
+        self._make_current(pending, package.id)
+        if same_package(existing, merged):
+            # An earlier attempt may have written the package and died before Solr had it.
+            model.Session.commit()
+            rebuild([package.id])
+            return
+        context = {**self._context(), "original_package": existing}
+        tk.get_action("package_update")(context, merged)
+
+    def _delete(self, pending: Pending) -> None:
+        """Delete the package of a record that is gone; ``current`` is cleared with it."""
+        package_id = pending.package_id
+        package = model.Package.get(package_id) if package_id else None
+        object_states.retire(pending.id, self._source_id, pending.guid, package_id)
+        if (
+            package is None
+            or package.state == "deleted"
+            or object_states.is_current_elsewhere(package.id, self._source_id)
+        ):
+            model.Session.commit()
+            return
+        tk.get_action("package_delete")(self._context(), {"id": package.id})
+
+    def _make_current(self, pending: Pending, package_id: str, *, is_new: bool = False) -> None:
+        object_states.make_current(
+            pending.id, self._source_id, pending.guid, package_id, is_new=is_new
+        )
+
+
+def _record(pending: Pending) -> Record | None:
+    try:
+        return Record.from_json(pending.content or "")
+    except ValueError:
+        return None
+
+
+def _title(record: Record | None) -> str:
+    return str(record.fields.get("title", "")) if record else ""
+
+
+def _site(config: SourceConfig, package_type: str) -> Site:
+    licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
+    return Site(
+        licenses=license_index(licenses),
+        schema=_scheming_schema(package_type),
+        package_type=package_type,
+        default_tags=config.default_tags,
+        default_groups=config.default_groups,
+        language=config.language or tk.config.get("ckan.locale_default"),
+    )
+
+
+def _scheming_schema(package_type: str) -> Mapping[str, Any] | None:
+    """The site's schema of a package type, where ckanext-scheming is in use and has one."""
+    try:
+        show = tk.get_action("scheming_dataset_schema_show")
+    except KeyError:
+        return None
+    try:
+        return show({"ignore_auth": True}, {"type": package_type})
+    except tk.ObjectNotFound:
+        return None
+
+
+def _not_overwritten() -> list[str]:
+    """ckanext-harvest's option for fields that no harvest writes once a dataset exists."""
+    return tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
