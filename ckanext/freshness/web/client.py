@@ -84,7 +84,7 @@ class Settings:
 class Client:
     """Asks URLs. To be used as ``async with Client(settings, hosts) as client``.
 
-    :param hosts: limits and statistics of hosts; may be shared by several clients of one event loop
+    :param hosts: limits and statistics of hosts; they may outlive the client
     :param names: where names are looked up
     :raises ValueError: a setting is not usable; the message says which
     """
@@ -120,8 +120,6 @@ class Client:
             connector=connector,
             cookie_jar=aiohttp.DummyCookieJar(),
             headers={"User-Agent": settings.user_agent},
-            max_line_size=settings.limits.max_header_bytes,
-            max_field_size=settings.limits.max_header_bytes,
         )
         return self
 
@@ -142,7 +140,8 @@ class Client:
         """Ask for ``request.url`` until there is an answer or no attempt is left.
 
         :param choose: what to do with the body; without it the body is collected
-        :raises FetchError: there is no answer
+        :raises FetchError: there is no answer. What ``choose``, a sink or ``host_allowed`` raise is
+            raised as it is.
         """
         return await self._fetch(Visit(request, request.limits or self.settings.limits, choose))
 
@@ -156,8 +155,8 @@ class Client:
                     if answer is not None:
                         return answer
                 except Fault as fault:
-                    if visit.host is not None:
-                        visit.host.statistics.errors[fault.reason] += 1
+                    assert visit.host is not None
+                    visit.host.statistics.errors[fault.reason] += 1
                     visit.pause = pause_after(visit) if fault.reason.retriable else None
                     if visit.pause is None:
                         raise
@@ -173,8 +172,8 @@ class Client:
         target = visit.target
         while True:
             before = monotonic()
-            await self._admit(visit, target)
             host = visit.host = self.hosts.of(target.host)
+            await self._admit(visit, target)
             if host.policy.robots and visit.obeys_robots:
                 await self._obey_robots(visit, target, host)
             async with host:
@@ -218,7 +217,7 @@ class Client:
 
     async def _obey_robots(self, visit: Visit, target: Target, host: Host) -> None:
         task = host.robots.get(target.origin)
-        if task is None:
+        if task is None or task.cancelled():
             task = asyncio.create_task(self._robots(visit.request, target, host))
             host.robots[target.origin] = task
             self._tasks.add(task)
@@ -256,6 +255,8 @@ class Client:
                 proxy=self._proxy,
                 ssl=not insecure,
                 timeout=self._remaining(visit),
+                max_line_size=visit.limits.max_header_bytes,
+                max_field_size=visit.limits.max_header_bytes,
             )
         except NETWORK_FAULTS as error:
             raise fault_of(error, visit.circumstances(answered=False)) from error
@@ -272,8 +273,10 @@ class Client:
                 await drain(response)
                 return None
             answer = visit.answer(target, response)
-            await take_body(visit, answer, response)
-            statistics.received += answer.on_wire
+            try:
+                await take_body(visit, answer, response)
+            finally:
+                statistics.received += answer.on_wire
             return answer
         finally:
             if not response.closed:

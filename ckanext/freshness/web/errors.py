@@ -99,7 +99,8 @@ class FetchError(Exception):
     :ivar target: the URL at which it ended, after redirects, without user and password (it can
         be visited; it is not made fit to be shown)
     :ivar words: what happened, a phrase that follows the URL
-    :ivar attempts: how often it was tried; 0 if nothing was ever sent
+    :ivar attempts: how often it was tried; 0 if the request itself was refused
+    :ivar seconds: the last attempt, without waiting in our own queues
     :ivar retry_after: seconds after which the host wants to be asked again, where it said so
     """
 
@@ -111,6 +112,7 @@ class FetchError(Exception):
         *,
         target: str | None = None,
         attempts: int = 0,
+        seconds: float = 0.0,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(reason, url, words)
@@ -119,6 +121,7 @@ class FetchError(Exception):
         self.words = words
         self.target = target
         self.attempts = attempts
+        self.seconds = seconds
         self.retry_after = retry_after
 
     def __str__(self) -> str:

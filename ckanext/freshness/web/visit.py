@@ -87,7 +87,8 @@ class Visit:
             common["If-Modified-Since"] = request.last_modified
         if request.last:
             common["Connection"] = "close"
-        if (name := illegal_header({**common, **request.headers})) is not None:
+        given = {**request.headers, "Accept": request.accept or ""}
+        if (name := illegal_header(given)) is not None:
             raise Fault(
                 Reason.INVALID_REQUEST,
                 f"was not asked for: the header {name} has characters that no header may have",
@@ -158,6 +159,7 @@ class Visit:
             words,
             target=self.target.url,
             attempts=self.attempts,
+            seconds=self.seconds,
             retry_after=fault.retry_after,
         )
 

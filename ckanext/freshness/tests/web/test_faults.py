@@ -19,6 +19,7 @@ import pytest
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, repeating
 from ckanext.freshness.tests.web.support import (
+    BODY,
     FAST,
     SETTINGS,
     UNHURRIED,
@@ -255,6 +256,7 @@ def test_what_servers_do(
     assert str(error).startswith(f"{server.url}/x ")
     assert words in str(error)
     assert error.attempts == attempts
+    assert 0 < error.seconds < 5
     assert "secret" not in str(error)
     assert sum(host.statistics.errors[reason] for host in hosts) == attempts
 
@@ -352,6 +354,24 @@ def test_name_not_found() -> None:
     error = failure("http://gone.example/x")
     assert error.reason is Reason.NAME_NOT_FOUND
     assert str(error) == "http://gone.example/x has a host name that does not exist"
+
+
+def test_a_dead_name_counts_for_its_own_host(server: FileServer) -> None:
+    server.faults["/x"] = faults.Redirect(to="http://gone.example/")
+    hosts = Hosts(UNHURRIED)
+    failure(f"{server.url}/x", hosts=hosts)
+    assert {host.name: dict(host.statistics.errors) for host in hosts} == {
+        "127.0.0.1": {},
+        "gone.example": {Reason.NAME_NOT_FOUND: 1},
+    }
+
+
+def test_a_failed_visit_has_a_duration_and_a_size(server: FileServer) -> None:
+    server.faults["/x"] = faults.Hang(keep=0.5)
+    hosts = Hosts(UNHURRIED)
+    error = failure(f"{server.url}/x", hosts=hosts, read=0.1, attempts=1)
+    assert 0.1 <= error.seconds < 2
+    assert hosts.of("127.0.0.1").statistics.received == len(BODY) // 2
 
 
 def test_name_lookup_failed() -> None:
