@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, fields
 
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import DCAT, DCTERMS, RDF
@@ -21,6 +21,7 @@ from rdflib.term import Node
 from ...web.urls import display_url
 from ..legal import clean, one_line
 from .mapping import MappingError, Record
+from .turtle import read_turtle
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +99,11 @@ class Outline:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
 
     @classmethod
+    def shape(cls) -> str:
+        """Names of all that an outline holds: outlines of another shape are of another version."""
+        return " ".join(one.name for kind in (cls, Member) for one in fields(kind))
+
+    @classmethod
     def from_json(cls, text: str) -> Outline:
         plain = json.loads(text)
         plain["members"] = {url: Member(**one) for url, one in plain["members"].items()}
@@ -126,6 +132,8 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         )
     if FORMATS[kind] == "json-ld":
         _refuse_remote_contexts(body)
+    if FORMATS[kind] == "turtle" and (fast := read_turtle(body, url)) is not None:
+        return fast
     graph = Graph()
     try:
         graph.parse(data=body, format=FORMATS[kind], publicID=url)
@@ -237,28 +245,33 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         raise DocumentError(f"the record cannot be mapped ({kind}): {_brief(error)}") from error
 
 
-def record_graph(graph: Graph, subject: Node, parts: Iterable[Graph]) -> Graph:
+def record_graph(graph: Graph, subject: Node, parts: Sequence[Graph]) -> Graph:
     """A record and its distributions in a graph of their own.
 
     A page holds many records that are read at the same time: adding one's distributions to its graph
     would make what the others become depend on the order in which they are read. The names of blank
-    nodes mean something within one document only, so those of ``parts`` are changed
+    nodes mean something within one document only, so they are changed when documents are merged
     (RDF 1.1 Semantics, section 4.1).
+
+    :param graph: a page, or the record's own document; it stays as it is.
+    :param parts: documents of the distributions, which belong to this record alone: all is added to
+        the first.
     """
-    own = Graph()
+    own = parts[0] if parts else Graph()
+    for part in parts[1:]:
+        names: dict[Node, BNode] = {}
+        for triple in part:
+            own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
+    names = {}
     pending, met = [subject], {subject}
     while pending:
         node = pending.pop()
         for predicate, value in graph.predicate_objects(node):
-            own.add((node, predicate, value))
-            if isinstance(value, (URIRef, BNode)) and value not in met:
+            own.add((_renamed(node, names), predicate, _renamed(value, names)))
+            if not isinstance(value, Literal) and value not in met:
                 met.add(value)
                 if not _is_other_record(graph, value):
                     pending.append(value)
-    for part in parts:
-        names: dict[Node, BNode] = {}
-        for triple in part:
-            own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
     return own
 
 
@@ -268,8 +281,7 @@ def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
 
 
 def _is_other_record(graph: Graph, node: Node) -> bool:
-    kinds = set(graph.objects(node, RDF.type))
-    return DCAT.Dataset in kinds or DCAT.Catalog in kinds
+    return any(kind in (DCAT.Dataset, DCAT.Catalog) for kind in graph.objects(node, RDF.type))
 
 
 def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
