@@ -18,7 +18,7 @@ DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
 """Variables that would lead CKAN, libpq or Python away from what is under .dev/. CKAN lets CKAN_*
 overrule the ini file, and a test run empties the database it is given."""
 KEPT = ("PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED")
-LOOPBACK = "127.0.0.1,localhost"
+LOOPBACK = ("127.0.0.1", "localhost")
 
 TERMINAL_GRACE = 2.0
 """Seconds for a child to react to a Ctrl-C which the terminal has sent to it as well as to us."""
@@ -72,8 +72,8 @@ def clean_environment(**extra: str) -> dict[str, str]:
     }
     environment.pop("VIRTUAL_ENV", None)
     for name in ("no_proxy", "NO_PROXY"):
-        before = environment.get(name)
-        environment[name] = f"{before},{LOOPBACK}" if before else LOOPBACK
+        before = environment.get(name, "").split(",")
+        environment[name] = ",".join(filter(None, dict.fromkeys([*before, *LOOPBACK])))
     return environment | extra
 
 

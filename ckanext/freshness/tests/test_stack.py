@@ -259,7 +259,8 @@ def test_the_environment_of_commands_leads_nowhere_else(monkeypatch: pytest.Monk
     for name in ("CKAN_SQLALCHEMY_URL", "CKAN_INI", "PGHOST", "PYTHONPATH", "VIRTUAL_ENV"):
         monkeypatch.setenv(name, "elsewhere")
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
-    monkeypatch.setenv("NO_PROXY", "intranet.example")
+    monkeypatch.setenv("NO_PROXY", "intranet.example,127.0.0.1")
+    monkeypatch.delenv("no_proxy", raising=False)
     environment = commands.clean_environment(EXTRA="1")
     assert "elsewhere" not in environment.values()
     assert environment["HTTPS_PROXY"] == "http://proxy.example:3128"
