@@ -76,7 +76,8 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     for line in found.container_errors:
         _gather_error(job_id, line)
     if found.brake:
-        _gather_error(job_id, words_of_brake(found.brake))
+        package = model.Package.get(source.id)
+        _gather_error(job_id, words_of_brake(found.brake, package.name if package else source.id))
     objects.set_extras(report.extras)
     holds.set_hold(source.id, job_id, found.brake, now)
     objects.prune_unchanged(source.id, job_id)
@@ -150,11 +151,14 @@ def page_size() -> int:
     return max(1, tk.config.get("ckanext.freshness.harvest.page_size"))
 
 
-def words_of_brake(brake: Brake) -> str:
-    """The brake's message for a job's errors."""
+def words_of_brake(brake: Brake, name: str) -> str:
+    """The brake's message for a job's errors.
+
+    :param name: of the source, as commands take it.
+    """
     return (
         f"Nothing was deleted: {brake.reason}. {len(brake.held)} deletions are held; look at them on "
-        "the source's page and release them there, or with: ckan freshness release SOURCE"
+        f"the source's page and release them there, or with: ckan freshness release {name}"
     )
 
 

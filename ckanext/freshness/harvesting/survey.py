@@ -152,10 +152,16 @@ def survey(
     orphans: dict[str, Known] | None = None
     result = Survey(current=len(known))
     seen: dict[str, Seen] = {}
+    refused: dict[str, tuple[str, str]] = {}
+    """Guids and errors of current records that may be gone: an error only if they are not."""
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
         report.change(change)
+
+    def failed(url: str, guid: str, error: str) -> None:
+        result.record_errors += 1
+        report.failed(url, guid, error)
 
     def sink(sighting: Sighting, containers: Containers) -> None:
         nonlocal orphans
@@ -163,9 +169,11 @@ def survey(
         seen[one.url] = one
         before = known.get(one.url)
         if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
-            result.record_errors += 1
             guid = before.guid if before else guid_of(one.url, min(one.listed_in))
-            report.failed(one.url, guid, sighting.error)
+            if before is not None and one.outcome in (Outcome.GONE, Outcome.FORBIDDEN):
+                refused[one.url] = guid, sighting.error
+            else:
+                failed(one.url, guid, sighting.error)
         if not one.listed_in or one.outcome is not Outcome.PRESENT:
             return
         catalog = None if one.is_catalog else catalog_of(one, before, containers)
@@ -193,7 +201,12 @@ def survey(
     )
     for verdict in ending.delete:
         gone = verdict.known
+        refused.pop(gone.url, None)
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
+    for held in ending.brake.held if ending.brake else ():
+        refused.pop(held.url, None)
+    for url, (guid, error) in refused.items():
+        failed(url, guid, error)
     for verdict in ending.keep:
         if not verdict.known.recognised:
             log.warning("Harvest source %s: %s", source.title, verdict.reason)

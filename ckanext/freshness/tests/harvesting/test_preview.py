@@ -1,0 +1,238 @@
+"""A preview says what the next job does, for each thing that can happen to a source, and writes nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.harvesting.objects import STATUS
+from ckanext.freshness.harvesting.preview import NotOurs, Preview, preview
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+TABLES = (
+    "harvest_job",
+    "harvest_object",
+    "harvest_object_extra",
+    "harvest_object_error",
+    "harvest_gather_error",
+    "freshness_harvest_hold",
+    "freshness_harvest_document",
+    "package",
+)
+
+
+@pytest.fixture(autouse=True)
+def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is busy is not waited for."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+
+
+def look(harvest: Harvest, now: datetime | None = None) -> Preview:
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    return preview(source, now=now or datetime.now(timezone.utc))
+
+
+def tables() -> dict[str, list[str]]:
+    """Everything that a job could change."""
+    model.Session.rollback()
+    return {
+        table: sorted(model.Session.execute(sa.text(f"SELECT t::text FROM {table} t")).scalars())
+        for table in TABLES
+    }
+
+
+def filled(fdp: FdpServer, datasets: int = 4) -> None:
+    """Two catalogs, and datasets in the first."""
+    first = fdp.add_catalog(title="First")
+    fdp.add_catalog(title="Second")
+    for number in range(datasets):
+        fdp.add_dataset(first, title=f"Dataset {number}")
+
+
+# What may happen to a source
+
+
+def nothing(fdp: FdpServer) -> None:
+    """It stays as it is."""
+
+
+def all_at_once(fdp: FdpServer) -> None:
+    second = fdp.catalogs[1]
+    edited, moved, removed = fdp.datasets[:3]
+    fdp.change(edited, title="Edited")
+    fdp.move(moved, second)
+    fdp.remove(removed)
+    fdp.add_dataset(second, title="Another")
+
+
+def catalog_away(fdp: FdpServer) -> None:
+    fdp.faults[fdp.catalogs[0].path] = Status(500)
+    fdp.add_dataset(fdp.catalogs[1], title="Elsewhere")
+
+
+def root_away(fdp: FdpServer) -> None:
+    fdp.faults["/"] = Status(500)
+
+
+def one_record_away(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    failing, removed = fdp.datasets[:2]
+    fdp.faults[failing.path] = Status(500)
+    fdp.remove(removed)
+
+
+def malformed(fdp: FdpServer) -> None:
+    fdp.break_turtle(fdp.datasets[0])
+
+
+def withdrawn(fdp: FdpServer) -> None:
+    fdp.withdraw(fdp.datasets[0])
+
+
+def walled(fdp: FdpServer) -> None:
+    for record in fdp.datasets[:3]:
+        fdp.withdraw(record)
+
+
+def all_gone(fdp: FdpServer) -> None:
+    for record in fdp.datasets:
+        fdp.remove(record)
+
+
+def catalog_gone(fdp: FdpServer) -> None:
+    fdp.remove_catalog(fdp.catalogs[0])
+
+
+@pytest.mark.parametrize(
+    ("happens", "expected"),
+    [
+        (nothing, {"unchanged": 4}),
+        (all_at_once, {"new": 1, "changed": 1, "moved": 1, "deleted": 1, "unchanged": 1}),
+        (catalog_away, {"new": 1, "kept": 4, "errors": 1}),
+        (root_away, {"kept": 4, "errors": 1}),
+        (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1}),
+        (malformed, {"unchanged": 3, "failed": 1, "kept": 1}),
+        (withdrawn, {"unchanged": 3, "deleted": 1}),
+        (walled, {"unchanged": 1, "failed": 3, "kept": 3}),
+        (all_gone, {"held": 4}),
+        (catalog_gone, {"held": 4}),
+    ],
+)
+def test_the_job_does_what_the_preview_said(
+    fdp: FdpServer, happens: Callable[[FdpServer], None], expected: dict[str, int]
+) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    happens(fdp)
+
+    before = tables()
+    said = look(harvest)
+    assert tables() == before
+    counts = said.as_dict()["counts"] | {
+        "errors": len(said.errors),
+        "held": len(said.brake.held) if said.brake else 0,
+    }
+    assert {kind: count for kind, count in counts.items() if count} == expected
+    agree(harvest, said)
+
+
+def agree(harvest: Harvest, said: Preview) -> None:
+    """Run a job and compare."""
+    current = dict(harvest.current())
+    job = harvest.run()
+    done = {
+        (one.guid, one.extras.get("status") or one.report_status)
+        for one in harvest.objects(job).values()
+    }
+    announced = {
+        (entry.guid, STATUS.get(kind, "not modified"))
+        for kind, entries in said.changes.items()
+        for entry in entries
+    }
+    assert done == announced | {(entry.guid, "errored") for entry in said.failed}
+    assert [
+        one for one in job.gather_errors if not one.startswith("Nothing was deleted")
+    ] == said.errors
+    assert sorted(m for many in job.object_errors.values() for m in many) == sorted(
+        entry.reason for entry in said.failed
+    )
+    gone = {entry.guid for entry in said.changes[Kind.DELETED]}
+    now = dict(harvest.current())
+    assert {current[guid] for guid in gone}.isdisjoint(now.values())
+    assert job.stats["deleted"] == len(gone)
+    if said.brake:
+        assert any(said.brake.reason in one for one in job.gather_errors)
+        hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+        assert {one["guid"] for one in hold["held"]} == {one.guid for one in said.brake.held}
+
+
+def test_a_first_harvest(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url)
+    said = look(harvest)
+    assert said.current == 0
+    assert {one.url for one in said.changes[Kind.NEW]} == {fdp.iri_of(one) for one in fdp.datasets}
+    agree(harvest, said)
+
+
+def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    all_gone(fdp)
+    harvest.run()
+    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    call_action("freshness_harvest_release", id=harvest.source["id"], list_id=hold["list_id"])
+    said = look(harvest)
+    assert said.brake is None
+    assert len(said.changes[Kind.DELETED]) == 4
+    agree(harvest, said)
+
+
+def test_time_counts(fdp: FdpServer) -> None:
+    """A record that answers 403 without being left out of a page goes a day after the first job."""
+    fdp.layout.pages = False
+    filled(fdp)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    withdrawn(fdp)
+    harvest.run()
+    now = datetime.now(timezone.utc)
+    assert not look(harvest, now).changes[Kind.DELETED]
+    later = look(harvest, now + timedelta(hours=25))
+    assert [one.url for one in later.changes[Kind.DELETED]] == [fdp.iri_of(fdp.datasets[0])]
+
+
+def test_what_another_harvester_left_in_the_configuration_is_told(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url, rdf_format="turtle")
+    assert ['"rdf_format"' in warning for warning in look(harvest).as_dict()["warnings"]] == [True]
+
+
+def test_only_sources_of_ours(fdp: FdpServer) -> None:
+    harvest = add_source(fdp.source_url)
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    source.type = "ckan"
+    with pytest.raises(NotOurs, match="type ckan"):
+        preview(source, now=datetime.now(timezone.utc))
+    model.Session.rollback()
+
+
+def test_it_is_plain_data_with_lists_of_limited_length(fdp: FdpServer) -> None:
+    filled(fdp)
+    plain = json.loads(json.dumps(look(add_source(fdp.source_url)).as_dict(limit=3)))
+    assert plain["counts"]["new"] == 4
+    assert len(plain["new"]) == 3
+    assert plain["source"]["url"] == fdp.source_url

@@ -1,0 +1,211 @@
+"""Held deletions and their release: for exactly the list shown, by those who may, for the next job only."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action, call_auth
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting import holds
+from ckanext.freshness.harvesting.strategy import Brake, Known
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer) -> Harvest:
+    """A source with four datasets, harvested."""
+    catalog = fdp.add_catalog()
+    for number in range(4):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    return harvest
+
+
+def empty(fdp: FdpServer) -> None:
+    for record in fdp.datasets:
+        fdp.remove(record)
+
+
+def held(harvest: Harvest) -> dict[str, Any]:
+    return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+
+
+def release(harvest: Harvest, list_id: str) -> dict[str, Any]:
+    return call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
+
+
+def test_nothing_is_held_in_ordinary_times(harvest: Harvest) -> None:
+    assert held(harvest) is None
+
+
+def test_an_emptied_source_is_held_and_told(fdp: FdpServer, harvest: Harvest) -> None:
+    datasets = harvest.datasets()
+    empty(fdp)
+    job = harvest.run()
+    assert job.stats["deleted"] == 0
+    assert harvest.datasets().keys() == datasets.keys()
+
+    (error,) = job.gather_errors
+    name = harvest.source["name"]
+    assert "4 records of it are current" in error
+    assert "4 deletions are held" in error
+    assert f"ckan freshness release {name}" in error
+
+    shown = held(harvest)
+    assert shown["job_id"] == job.id
+    assert shown["count"] == 4
+    assert shown["reason"] in error
+    assert shown["released_at"] is None
+    assert {
+        one["url"]: (one["package_id"], one["title"], one["state"]) for one in shown["held"]
+    } == {url: (dataset["id"], dataset["title"], "active") for url, dataset in datasets.items()}
+
+
+def test_a_release_deletes_with_the_next_job(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    shown = release(harvest, held(harvest)["list_id"])
+    assert shown["released_at"]
+    assert shown["released_by"]
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["deleted"] == 4
+    assert harvest.datasets() == {}
+    assert harvest.current() == []
+    assert held(harvest) is None
+
+
+def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) -> None:
+    """What comes back in between, and is gone again later, is held again."""
+    gone = fdp.datasets
+    empty(fdp)
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    for record in gone:
+        fdp.add_dataset(fdp.catalogs[0], path=record.path, title=record.label)
+    assert harvest.run().stats["deleted"] == 0
+    empty(fdp)
+    assert harvest.run().stats["deleted"] == 0
+    assert held(harvest)["count"] == 4
+    assert held(harvest)["released_at"] is None
+
+
+def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
+    """What is gone beyond the list is held, and what is back is not deleted."""
+    harvest.configure(max_delete_fraction=0)
+    for number in range(10):
+        fdp.add_dataset(fdp.catalogs[0], title=f"More {number}")
+    harvest.run()
+    first, second, third = fdp.datasets[:3]
+    fdp.remove(first)
+    fdp.remove(second)
+    harvest.run()
+    assert held(harvest)["count"] == 2
+    release(harvest, held(harvest)["list_id"])
+    fdp.remove(third)
+    fdp.add_dataset(fdp.catalogs[0], path=second.path, title="Back")
+    job = harvest.run()
+    assert job.stats["deleted"] == 1
+    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in (*fdp.datasets, third)}
+    assert [one["url"] for one in held(harvest)["held"]] == [fdp.iri_of(third)]
+
+
+def test_a_stale_form_releases_nothing(fdp: FdpServer, harvest: Harvest) -> None:
+    harvest.configure(max_delete_fraction=0)
+    for number in range(10):
+        fdp.add_dataset(fdp.catalogs[0], title=f"More {number}")
+    harvest.run()
+    fdp.remove(fdp.datasets[0])
+    harvest.run()
+    shown = held(harvest)["list_id"]
+    fdp.remove(fdp.datasets[0])
+    harvest.run()
+    assert held(harvest)["count"] == 2
+    with pytest.raises(tk.ValidationError, match="the list has changed"):
+        release(harvest, shown)
+    assert held(harvest)["released_at"] is None
+    assert harvest.run().stats["deleted"] == 0
+
+
+def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    shown = held(harvest)["list_id"]
+    fdp.add_dataset(fdp.catalogs[0])
+    fdp_datasets = harvest.run()
+    assert fdp_datasets.stats["added"] == 1
+    with pytest.raises(tk.ValidationError, match="no deletions of this source are held any more"):
+        release(harvest, shown)
+
+
+def test_who_released_first_stays(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    list_id = held(harvest)["list_id"]
+    editor, other = factories.Sysadmin(), factories.Sysadmin()
+    source = {"id": harvest.source["id"], "list_id": list_id}
+    call_action("freshness_harvest_release", {"user": editor["name"]}, **source)
+    shown = call_action("freshness_harvest_release", {"user": other["name"]}, **source)
+    assert shown["released_by"] == editor["name"]
+
+
+def test_a_release_during_a_job_counts_for_the_one_after_it(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    empty(fdp)
+    harvest.run()
+    source_id = harvest.source["id"]
+    began = datetime.now(timezone.utc)
+    hold = holds.hold_of(source_id)
+    brake = Brake(
+        tuple(Known(one["url"], one["guid"], package_id=one["package_id"]) for one in hold.held),
+        4,
+        "the source lists nothing at all",
+    )
+    holds.release(hold, "editor", began + timedelta(seconds=1))
+    model.Session.commit()
+    holds.set_hold(source_id, "the job under way", brake, began)
+    assert len(holds.released_guids(source_id)) == 4
+    holds.set_hold(source_id, "the next one", brake, began + timedelta(seconds=2))
+    assert not holds.released_guids(source_id)
+
+
+ACTIONS = (
+    "freshness_harvest_hold_show",
+    "freshness_harvest_release",
+    "freshness_harvest_preview",
+    "freshness_harvest_preview_show",
+)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_only_who_may_change_the_source(action: str) -> None:
+    editor, stranger = factories.User(), factories.User()
+    organization = factories.Organization(users=[{"name": editor["name"], "capacity": "editor"}])
+    factories.Organization(users=[{"name": stranger["name"], "capacity": "admin"}])
+    source = add_source("http://127.0.0.1:9", owner_org=organization["id"]).source
+
+    def may(user: str) -> bool:
+        context = {"model": model, "user": user}
+        return call_auth(action, context, id=source["id"], list_id="x")
+
+    assert may(editor["name"])
+    for user in (stranger["name"], ""):
+        with pytest.raises(tk.NotAuthorized):
+            may(user)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_dataset_is_no_source(action: str) -> None:
+    for id in (factories.Dataset()["id"], "no-such-thing"):
+        with pytest.raises(tk.ObjectNotFound):
+            call_action(action, id=id, list_id="x")

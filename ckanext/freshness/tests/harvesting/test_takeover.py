@@ -1,0 +1,256 @@
+"""Datasets stay who they are: when their source changes its harvester, and when it is made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.harvesting.preview import Preview, preview
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+@pytest.fixture
+def dcat(clean_site: None) -> Iterator[None]:
+    """ckanext-dcat's harvester, beside ours."""
+    with p.use_plugin("dcat"), p.use_plugin("dcat_rdf_harvester"):
+        yield
+
+
+def look(harvest: Harvest) -> Preview:
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    return preview(source, now=datetime.now(timezone.utc))
+
+
+def switch(harvest: Harvest, **fields: Any) -> None:
+    """Change a source, as its form does."""
+    shown = call_action("harvest_source_show", id=harvest.source["id"])
+    keys = ("id", "name", "title", "url", "source_type", "frequency", "owner_org", "config")
+    kept = {key: shown[key] for key in keys if key in shown}
+    call_action("harvest_source_update", {"user": sysadmin()}, **{**kept, **fields})
+
+
+def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
+    return {url: (one["id"], one["name"]) for url, one in harvest.datasets().items()}
+
+
+def filled(fdp: FdpServer, datasets: int = 4) -> None:
+    catalog = fdp.add_catalog()
+    for number in range(datasets):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+
+
+# Another harvester
+
+
+def test_a_source_of_dcat_rdf_becomes_ours(
+    fdp: FdpServer, dcat: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    filled(fdp)
+    without_uri = b"""
+        [] a <http://www.w3.org/ns/dcat#Dataset>;
+          <http://purl.org/dc/terms/identifier> "https://doi.org/10.5555/7";
+          <http://purl.org/dc/terms/title> "Known by its DOI alone" .
+    """
+    catalogue = as_single_catalogue(fdp) + without_uri
+    fdp.files["/catalogue.ttl"] = Answer(200, catalogue, {"Content-Type": "text/turtle"})
+    harvest = add_source(
+        f"{fdp.url}/catalogue.ttl", source_type="dcat_rdf", rdf_format="text/turtle"
+    )
+    assert harvest.run().stats["added"] == 5
+    before = identities(harvest)
+    doi = before.pop("")
+
+    kept, edited, gone, _ = fdp.datasets
+    fdp.change(edited, title="Edited")
+    fdp.remove(gone)
+    switch(harvest, source_type="fdp", url=fdp.source_url)
+
+    said = look(harvest)
+    assert [one.url for one in said.changes[Kind.DELETED]] == [fdp.iri_of(gone)]
+    assert {one.url for one in said.changes[Kind.MOVED]} == {
+        fdp.iri_of(one) for one in fdp.datasets
+    }
+    assert f"called it {fdp.iri_of(kept)}" in said.changes[Kind.MOVED][0].reason
+    (unknown,) = said.kept
+    assert "'https://doi.org/10.5555/7'" in unknown.reason
+    assert said.changes[Kind.NEW] == []
+    assert ['"rdf_format"' in one for one in said.source.warnings] == [True]
+
+    caplog.clear()
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats == {"added": 0, "updated": 3, "not modified": 0, "errored": 0, "deleted": 1}
+    assert '"rdf_format" belongs to another harvester' in caplog.text
+    assert unknown.reason in caplog.text
+
+    after = identities(harvest)
+    assert after.pop("") == doi
+    assert after == {url: before[url] for url in map(fdp.iri_of, fdp.datasets)}
+    assert harvest.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
+    packages = call_action("package_search", rows=100)
+    assert packages["count"] == 4
+    assert len(harvest.current()) == 4
+
+    job = harvest.run()
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 3, "errored": 0, "deleted": 0}
+    assert len(harvest.current()) == 4
+
+
+@pytest.mark.parametrize(
+    ("guid", "uri", "kind"),
+    [
+        ("catalog={catalog};dataset={dataset}", "", Kind.CHANGED),
+        ("dataset={dataset}", "", Kind.MOVED),
+        ("{dataset}", "", Kind.MOVED),
+        ("{dataset}", "{dataset}", Kind.MOVED),
+        ("local-7", "{dataset}", Kind.MOVED),
+        ("dataset=local-7", "{dataset}", Kind.MOVED),
+        ("https://doi.org/10.5555/7", "{dataset}", Kind.MOVED),
+        ("local-7", "", None),
+        ("https://doi.org/10.5555/7", "urn:uuid:7", None),
+    ],
+)
+def test_the_guids_that_other_harvesters_write(
+    fdp: FdpServer, guid: str, uri: str, kind: Kind | None
+) -> None:
+    filled(fdp, datasets=2)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    record, url = fdp.datasets[0], fdp.iri_of(fdp.datasets[0])
+    package_id = identities(harvest)[url][0]
+    urls = {"catalog": fdp.iri_of(fdp.catalogs[0]), "dataset": url}
+    written_by_another(package_id, guid.format(**urls), uri.format(**urls))
+
+    said = look(harvest)
+    found = [known for known, entries in said.changes.items() for one in entries if one.url == url]
+    assert found == [kind or Kind.NEW]
+    assert said.changes[Kind.DELETED] == []
+
+    # Recognised or not, it is never doubled where it is, and never deleted where nobody can tell.
+    fdp.remove(record)
+    said = look(harvest)
+    gone = [one.package_id for one in said.changes[Kind.DELETED]]
+    assert gone == ([] if kind is None or (guid, uri) == ("{dataset}", "") else [package_id])
+    assert [one.package_id for one in said.kept] == ([] if gone else [package_id])
+
+
+def written_by_another(package_id: str, guid: str, uri: str) -> None:
+    """Leave of a record's object what another harvester would have written."""
+    (row,) = model.Session.query(harvest_model.HarvestObject).filter_by(
+        package_id=package_id, current=True
+    )
+    for extra in row.extras:
+        model.Session.delete(extra)
+    row.guid = guid
+    model.Session.commit()
+    package = call_action("package_show", id=package_id)
+    kept = [one for one in package["extras"] if one["key"] not in ("uri", "guid")]
+    kept = [one for one in kept if not one["key"].startswith("harvest_")]
+    if uri:
+        kept.append({"key": "uri", "value": uri})
+    call_action("package_update", {"user": sysadmin()}, **{**package, "extras": kept})
+
+
+# The same source again
+
+
+@pytest.mark.parametrize("config", [{}, {"language": "en"}], ids=["plain", "with a config"])
+@pytest.mark.parametrize("form", [False, True], ids=["by the API", "by the form"])
+def test_a_source_that_is_made_again_has_its_datasets(
+    fdp: FdpServer, config: dict[str, Any], form: bool
+) -> None:
+    filled(fdp)
+    first = add_source(fdp.source_url, **config)
+    first.run()
+    before = identities(first)
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+
+    edited = fdp.datasets[0]
+    fdp.change(edited, title="Edited")
+    again = make_again(first, form=form)
+    assert again.source["name"] == first.source["name"]
+    assert again.source["id"] != first.source["id"]
+    said = look(again)
+    assert len(said.changes[Kind.NEW]) == 4
+    assert {one.package_id for one in said.changes[Kind.NEW]} == {one for one, _ in before.values()}
+    job = again.run()
+    assert job.errors == []
+    assert identities(again) == before
+    assert again.datasets()[fdp.iri_of(edited)]["title"] == "Edited"
+    assert call_action("package_search", rows=0)["count"] == 4
+    assert first.current() == []
+    assert len(again.current()) == 4
+
+
+def test_twice_again(fdp: FdpServer) -> None:
+    filled(fdp, datasets=1)
+    harvest = add_source(fdp.source_url, language="en")
+    harvest.run()
+    before = identities(harvest)
+    for _ in range(2):
+        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+        harvest = make_again(harvest)
+        harvest.run()
+    assert identities(harvest) == before
+
+
+def test_the_old_source_keeps_its_history(fdp: FdpServer) -> None:
+    filled(fdp, datasets=1)
+    first = add_source(fdp.source_url, language="en")
+    first.run()
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    make_again(first)
+    old = harvest_model.HarvestSource.get(first.source["id"])
+    assert (old.url, old.active) == (fdp.source_url, False)
+    assert call_action("harvest_source_show", id=first.source["id"])["status"]["job_count"] == 1
+
+
+def test_a_living_source_keeps_its_url_and_name(fdp: FdpServer) -> None:
+    first = add_source(fdp.source_url, language="en")
+    with pytest.raises(tk.ValidationError) as refused:
+        make_again(first)
+    assert set(refused.value.error_dict) == {"url", "name"}
+    shown = call_action("harvest_source_show", id=first.source["id"])
+    assert (shown["url"], shown["name"]) == (fdp.source_url, first.source["name"])
+
+
+def test_a_refused_source_takes_nothing_from_the_deleted_one(fdp: FdpServer) -> None:
+    first = add_source(fdp.source_url, language="en")
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    with pytest.raises(tk.ValidationError):
+        make_again(first, config='{"no such key": 1}')
+    model.Session.rollback()
+    package = model.Package.get(first.source["id"])
+    assert (package.url, package.name) == (fdp.source_url, first.source["name"])
+
+
+def test_whoever_may_make_no_source_takes_nothing(fdp: FdpServer) -> None:
+    first = add_source(fdp.source_url, language="en")
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    with pytest.raises(tk.NotAuthorized):
+        make_again(first, user=factories.User()["name"])
+    model.Session.commit()
+    assert model.Package.get(first.source["id"]).url == fdp.source_url
+
+
+def make_again(harvest: Harvest, *, form: bool = False, user: str = "", **other: str) -> Harvest:
+    """Make a source like another one; ckanext-harvest's form calls ``package_create`` itself."""
+    keys = ("name", "title", "url", "source_type", "owner_org", "config")
+    fields = {key: harvest.source.get(key) or "" for key in keys} | other
+    context = {"user": user or sysadmin(), "ignore_auth": False}
+    if form:
+        return Harvest(call_action("package_create", context, **fields, type="harvest"))
+    return Harvest(call_action("harvest_source_create", context, **fields))
