@@ -106,7 +106,7 @@ class Harvest:
             include_private=True,
             **conditions,
         )
-        return {extras(one)["uri"]: one for one in found["results"]}
+        return {one.get("uri") or extras(one)["uri"]: one for one in found["results"]}
 
     def current(self) -> list[tuple[str, str]]:
         """Guid and package id of the current objects."""
@@ -227,17 +227,22 @@ def fdp() -> Iterator[FdpServer]:
         yield server
 
 
+def install(name: str, plugin: type[p.Plugin], folder: Path, monkeypatch: Any) -> None:
+    """Let CKAN find a plugin of the tests as it finds any other: by an entry point."""
+    distribution = folder / f"{name}-1.0.dist-info"
+    distribution.mkdir()
+    (distribution / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    entry = f"{name} = {plugin.__module__}:{plugin.__name__}"
+    (distribution / "entry_points.txt").write_text(f"[ckan.plugins]\n{entry}\n")
+    monkeypatch.syspath_prepend(str(folder))
+
+
 @pytest.fixture
 def stumbling(
     clean_site: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[StumblingPlugin]:
-    """Another extension's plugin whose hooks can fail, found and loaded as any other."""
-    distribution = tmp_path / "stumbling-1.0.dist-info"
-    distribution.mkdir()
-    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: stumbling\nVersion: 1.0\n")
-    entry = f"stumbling = {StumblingPlugin.__module__}:{StumblingPlugin.__name__}"
-    (distribution / "entry_points.txt").write_text(f"[ckan.plugins]\n{entry}\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
+    """Another extension's plugin whose hooks can fail."""
+    install("stumbling", StumblingPlugin, tmp_path, monkeypatch)
     with p.use_plugin("stumbling") as plugin:
         yield plugin
 

@@ -1,0 +1,233 @@
+"""One source harvested into sites with different schemas: the same keys, each where its site has it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    add_source,
+    extras,
+    indexed,
+    install,
+    written,
+)
+from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.freshness.tests.servers.turtle import (
+    Iri,
+    Literal,
+    agent,
+    contact,
+    data_service,
+    period,
+)
+
+EU = "http://publications.europa.eu/resource/authority"
+ENGLISH = f"{EU}/language/ENG"
+THEMES = [f"{EU}/data-theme/ECON", f"{EU}/data-theme/HEAL"]
+PRESETS = (
+    "ckanext.scheming:presets.json ckanext.dcat.schemas:presets.yaml "
+    "ckanext.freshness.tests.harvesting:multilingual_presets.json"
+)
+SCHEMAS = {
+    "core": None,
+    "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
+    "multilingual": "ckanext.dcat.schemas:dcat_ap_multilingual.yaml",
+}
+
+
+@pytest.fixture
+def schema(
+    request: pytest.FixtureRequest,
+    ckan_config: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """An empty site with one of the schemas; its name."""
+    name = request.param
+    if SCHEMAS[name] is not None:
+        install("multilingual", MultilingualPlugin, tmp_path, monkeypatch)
+        plugins = ckan_config["ckan.plugins"]
+        names = plugins if isinstance(plugins, list) else plugins.split()
+        more = ["dcat", "scheming_datasets", "multilingual"]
+        monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
+        monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", SCHEMAS[name])
+        monkeypatch.setitem(ckan_config, "scheming.presets", PRESETS)
+    request.getfixturevalue("clean_site")
+    return name
+
+
+@pytest.fixture
+def cohort(fdp: FdpServer) -> Record:
+    """A dataset that uses every kind of field that schemas have."""
+    return fdp.add_dataset(
+        fdp.add_catalog(),
+        title=[Literal("Cohort", "en"), Literal("Cohorte", "es")],
+        description=Literal("People who were asked.", "en"),
+        version="1.0",
+        identifier="cohort-a",
+        theme=THEMES,
+        language=ENGLISH,
+        keyword=[Literal("health", "en"), Literal("salud", "es")],
+        issued=datetime.date(2024, 1, 2),
+        modified=datetime.datetime(2024, 5, 6, 7, 8, 9, tzinfo=datetime.timezone.utc),
+        frequency=f"{EU}/frequency/MONTHLY",
+        contact=contact("Help desk", "help@example.org"),
+        publisher=agent("Institute", "info@example.org"),
+        temporal=period(datetime.date(2020, 1, 1), datetime.date(2023, 12, 31)),
+        spatial=f"{EU}/country/NLD",
+        provenance="Asked by telephone.",
+        license=Iri("http://creativecommons.org/licenses/by/4.0/"),
+        in_series="https://example.org/series/1",
+        min_typical_age=18,
+        distributions=[
+            {
+                "title": [Literal("Answers", "en"), Literal("Respuestas", "es")],
+                "download_url": "https://example.org/answers.csv",
+                "media_type": "text/csv",
+                "byte_size": 2048,
+                "language": ENGLISH,
+            },
+            {
+                "title": Literal("Service", "en"),
+                "access_url": "https://example.org/api",
+                "access_service": data_service("API", "https://example.org/api"),
+            },
+        ],
+    )
+
+
+CONTACT = [{"name": "Help desk", "email": "help@example.org"}]
+PUBLISHER = [{"name": "Institute", "email": "info@example.org"}]
+PERIOD = [{"start": "2020-01-01", "end": "2023-12-31"}]
+SERVICES = [{"title": "API", "endpoint_url": ["https://example.org/api"]}]
+
+IN_FIELDS: dict[str, dict[str, Any]] = {
+    "core": {"title": "Cohort", "notes": "People who were asked.", "version": "1.0"},
+    "dcat": {
+        "title": "Cohort",
+        "identifier": "cohort-a",
+        "theme": THEMES,
+        "language": [ENGLISH],
+        "issued": "2024-01-02",
+        "modified": "2024-05-06T07:08:09Z",
+        "frequency": f"{EU}/frequency/MONTHLY",
+        "contact": CONTACT,
+        "publisher": PUBLISHER,
+        "temporal_coverage": PERIOD,
+        "spatial_coverage": [{"uri": f"{EU}/country/NLD"}],
+        "provenance": "Asked by telephone.",
+    },
+    "multilingual": {
+        "title": "Cohort",
+        "title_translated": {"en": "Cohort", "es": "Cohorte", "ca": "Cohort"},
+        "notes_translated": {key: "People who were asked." for key in ("en", "es", "ca")},
+        "tags_translated": {"en": ["health"], "es": ["salud"]},
+        "contact": [{**CONTACT[0], "name_translated": {"en": "Help desk"}}],
+        "language": [ENGLISH],
+        "provenance": {"en": "Asked by telephone."},
+    },
+}
+"""What stands in the dataset itself, by the schema that its site has."""
+
+IN_EXTRAS: dict[str, dict[str, Any]] = {
+    "core": {
+        "title_translated": {"en": "Cohort", "es": "Cohorte"},
+        "tags_translated": {"en": ["health"], "es": ["salud"]},
+        "identifier": "cohort-a",
+        "theme": THEMES,
+        "language": [ENGLISH],
+        "issued": "2024-01-02",
+        "frequency": f"{EU}/frequency/MONTHLY",
+        "contact": CONTACT,
+        "publisher": PUBLISHER,
+        "temporal_coverage": PERIOD,
+        "spatial_coverage": [{"uri": f"{EU}/country/NLD"}],
+        "provenance": "Asked by telephone.",
+        "in_series": ["https://example.org/series/1"],
+        "min_typical_age": 18,
+    },
+    "dcat": {"in_series": ["https://example.org/series/1"], "min_typical_age": 18},
+    "multilingual": {
+        "identifier": "cohort-a",
+        "theme": THEMES,
+        "frequency": f"{EU}/frequency/MONTHLY",
+        "publisher": PUBLISHER,
+        "temporal_coverage": PERIOD,
+        "min_typical_age": 18,
+    },
+}
+
+
+def opened(value: str) -> Any:
+    """What an extra's text stands for."""
+    return json.loads(value) if value[:1] in "[{" or value.isdigit() else value
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, indirect=True)
+def test_the_same_keys_land_where_the_site_has_them(
+    schema: str, fdp: FdpServer, cohort: Record
+) -> None:
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    assert job.errors == []
+    (one,) = harvest.objects(job).values()
+    assert "warnings" not in one.extras
+    dataset = harvest.dataset(cohort, fdp)
+    assert {key: dataset.get(key) for key in IN_FIELDS[schema]} == IN_FIELDS[schema]
+    told = extras(dataset)
+    wanted = IN_EXTRAS[schema]
+    assert {key: opened(told[key]) for key in wanted if key in told} == wanted
+    assert not told.keys() & IN_FIELDS[schema].keys()
+    assert dataset["license_id"] == "cc-by"
+    assert [tag["name"] for tag in dataset["tags"]] == ["health", "salud"]
+
+    answers, service = dataset["resources"]
+    if schema == "multilingual":
+        assert answers["name_translated"] == {"en": "Answers", "es": "Respuestas", "ca": "Answers"}
+    assert (answers["name"], answers["format"], answers["size"]) == ("Answers", "CSV", 2048)
+    listed = answers["language"] if schema != "core" else json.loads(answers["language"])
+    assert listed == [ENGLISH]
+    services = service["access_services"]
+    assert (services if schema == "dcat" else json.loads(services)) == SERVICES
+    assert set(harvest.datasets()) == {fdp.iri_of(cohort)}, "Solr has it"
+
+    before = written(), indexed()
+    assert harvest.run().stats["not modified"] == 1
+    assert (written(), indexed()) == before
+
+    for record in fdp.records(Kind.DISTRIBUTION):
+        fdp.change(record, description="Now described.")
+    fdp.change(cohort, title=Literal("Cohort B", "en"), version=None, theme=THEMES[0])
+    job = harvest.run()
+    assert (job.errors, job.stats["updated"]) == ([], 1)
+    after = harvest.dataset(cohort, fdp)
+    assert (after["id"], after["name"]) == (dataset["id"], dataset["name"])
+    assert after["title"] == "Cohort B"
+    assert not after.get("version")
+    theme = after["theme"] if schema == "dcat" else json.loads(extras(after)["theme"])
+    assert theme == [THEMES[0]]
+    assert [r["id"] for r in after["resources"]] == [r["id"] for r in dataset["resources"]]
+    assert harvest.run().stats["not modified"] == 1
+
+
+@pytest.mark.parametrize("schema", ["dcat"], indirect=True)
+def test_fields_of_a_schema_are_protected_like_others(
+    schema: str, fdp: FdpServer, cohort: Record
+) -> None:
+    harvest: Harvest = add_source(fdp.source_url, keep_fields=["contact", "resources.language"])
+    harvest.run()
+    fdp.change(cohort, contact=contact("Another desk", "other@example.org"), provenance="By mail.")
+    (answers, _) = fdp.records(Kind.DISTRIBUTION)
+    fdp.change(answers, language=f"{EU}/language/NLD")
+    harvest.run()
+    dataset = harvest.dataset(cohort, fdp)
+    assert (dataset["contact"], dataset["provenance"]) == (CONTACT, "By mail.")
+    assert dataset["resources"][0]["language"] == [ENGLISH]
