@@ -10,6 +10,7 @@ import json
 import logging
 import time
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
@@ -120,4 +121,5 @@ def _words(error: Exception) -> str:
         return f"CKAN refuses the dataset: {refused}"
     if isinstance(error, ImportFailed):
         return str(error)
-    return f"{type(error).__name__}: {error}"
+    # A statement of SQL with all its values tells nobody anything; the log has the whole.
+    return shorten(f"{type(error).__name__}: {error}", width=500, placeholder=" ...")

@@ -35,6 +35,11 @@ class Pending:
         return self.extras.get("status") == "delete"
 
     @property
+    def is_new(self) -> bool:
+        """Not so where only the package is new, because the record's old one was purged."""
+        return self.extras.get("status") == "new"
+
+    @property
     def package_type(self) -> str:
         return "dataset" if "dataset_url" in self.extras else "catalog"
 
@@ -103,9 +108,10 @@ def of_package(package_id: str, among: Sequence[str]) -> list[str]:
 
 def urls_of(object_ids: Sequence[str]) -> list[str]:
     """The URLs of the records of some objects."""
+    url = sa.func.max(_extra.c.value)
     return list(
         model.Session.execute(
-            sa.select(sa.func.max(_extra.c.value))
+            sa.select(sa.func.coalesce(url.filter(_extra.c.key == "dataset_url"), url))
             .where(
                 _extra.c.harvest_object_id.in_(object_ids),
                 _extra.c.key.in_(("dataset_url", "catalog_url")),
@@ -122,7 +128,7 @@ def make_current(
 
     The package may not exist yet: the foreign key is looked at when the transaction ends.
 
-    :param is_new: nothing else can have the package yet, so nothing else need be cleared.
+    :param is_new: neither the record nor the package has another object that could be current.
     """
     statements = [_DEFER, _MAKE_CURRENT] if is_new else [_DEFER, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
     model.Session.execute(

@@ -102,7 +102,7 @@ class PackageWriter:
         for name in candidates:
             package["name"] = name
             self._names_used.add(name)
-            self._make_current(pending, package["id"], is_new=True)
+            self._make_current(pending, package["id"], is_new=pending.is_new)
             try:
                 tk.get_action("package_create")(self._context(), dict(package))
                 return

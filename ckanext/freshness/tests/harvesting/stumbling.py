@@ -30,4 +30,4 @@ class StumblingPlugin(p.SingletonPlugin):
     def _stumble(self, times: Counter[str], title: str) -> None:
         if times[title] > 0:
             times[title] -= 1
-            raise LookupError(f"a hook stumbled over {title}")
+            raise LookupError(f"a hook stumbled over {title} at length\n{'and so on ' * 500}")
