@@ -17,6 +17,8 @@ class StumblingPlugin(p.SingletonPlugin):
         super().__init__(**keywords)
         self.writes: Counter[str] = Counter()
         self.deletions: Counter[str] = Counter()
+        self.unindexable: set[str] = set()
+        """Titles of datasets whose documents Solr is to refuse."""
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         self._stumble(self.writes, pkg_dict["title"])
@@ -26,6 +28,11 @@ class StumblingPlugin(p.SingletonPlugin):
 
     def after_dataset_delete(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         self._stumble(self.deletions, context["package"].title)
+
+    def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
+        if pkg_dict["title"] in self.unindexable:
+            pkg_dict["metadata_created"] = "no date at all"
+        return pkg_dict
 
     def _stumble(self, times: Counter[str], title: str) -> None:
         if times[title] > 0:
