@@ -132,10 +132,10 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         )
     if FORMATS[kind] == "json-ld":
         _refuse_remote_contexts(body)
-    if FORMATS[kind] == "turtle" and (fast := read_turtle(body, url)) is not None:
-        return fast
-    graph = Graph()
     try:
+        if FORMATS[kind] == "turtle" and (fast := read_turtle(body, url)) is not None:
+            return fast
+        graph = Graph()
         graph.parse(data=body, format=FORMATS[kind], publicID=url)
     except BadSyntax as error:
         # str() of a BadSyntax quotes the whole document; its message alone is for people.

@@ -216,7 +216,7 @@ class Reader:
         :param learn: makes the outline of a graph, or raises DocumentError.
         :raises Unreadable: the document cannot be understood.
         """
-        digest = self.hash(role, document.digest)
+        digest = self.hash(role, Outline.shape(), document.digest)
         text = self._memory.recall(document.url, digest)
         if text is not None:
             return Outline.from_json(text)

@@ -1,0 +1,375 @@
+"""RDF documents: what is understood, what is refused and in which words, and that nothing else happens."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rdflib import Graph, URIRef
+
+from ckanext.freshness.harvesting.fdp import documents
+from ckanext.freshness.harvesting.fdp.documents import DocumentError, Member, Outline
+from ckanext.freshness.harvesting.fdp.mapping import map_dataset
+from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.tests.servers.faults import HTML_PAGE
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_render import OLD_FDP_O, R3D
+from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
+
+TURTLE = "text/turtle"
+JSON_LD = "application/ld+json"
+B = "http://fdp.example.org"
+PREFIXES = """
+    @prefix dcat: <http://www.w3.org/ns/dcat#> . @prefix dct: <http://purl.org/dc/terms/> .
+    @prefix ldp: <http://www.w3.org/ns/ldp#> . @prefix foaf: <http://xmlns.com/foaf/0.1/> .
+    @prefix fdp-o: <https://w3id.org/fdp/fdp-o#> . @prefix r3d: <http://www.re3data.org/schema/3-0#> .
+    @prefix old: <http://rdf.biosemantics.org/ontologies/fdp-o#> .
+    @prefix c: <http://fdp.example.org/catalog/> . @prefix d: <http://fdp.example.org/dataset/> .
+"""
+
+
+def graph_of(turtle: str) -> Graph:
+    return documents.parse((PREFIXES + turtle).encode(), TURTLE, B)
+
+
+def small_source() -> tuple[FdpServer, list[str]]:
+    """A server that serves nothing, and the Turtle of its root, its catalog and its dataset."""
+    server = FdpServer()
+    catalog = server.add_catalog(title="Catalog")
+    dataset = server.add_dataset(catalog, title="Dataset", keyword=["a", "b"])
+    document = server.renderer.document
+    server.stop()
+    return server, [document(server.root), document(catalog), document(dataset)]
+
+
+@pytest.mark.parametrize("media_type", [*FORMATS, "text/turtle; charset=utf-8", "Text/Turtle"])
+def test_forms_of_rdf(media_type: str) -> None:
+    _, (root, _, _) = small_source()
+    body = converted(root, media_type.partition(";")[0].lower())
+    assert len(documents.parse(body, media_type, B)) == len(
+        documents.parse(root.encode(), TURTLE, B)
+    )
+
+
+REFUSED = [
+    (b"", TURTLE, "the answer is empty"),
+    (b" \r\n\t ", TURTLE, "the answer is empty"),
+    (HTML_PAGE, "text/html; charset=utf-8", "the answer is text/html, not RDF (text/turtle, "),
+    (b"<a> <b> <c> .", None, "the answer is of no content type, not RDF"),
+    (b"<a> <b> <c> .", "application/octet-stream", "the answer is application/octet-stream"),
+    (HTML_PAGE, TURTLE, "the text/turtle is malformed near line 1: "),
+    (b"\n\n<a> <b> ; .", TURTLE, "the text/turtle is malformed near line 3: "),
+    (b"<a> <b> nobody:said .", TURTLE, 'malformed near line 1: Prefix "nobody:" not bound'),
+    (b"<a> <b> \xff .", TURTLE, "the text/turtle is malformed: "),
+    (b"{}}", JSON_LD, "the JSON-LD is malformed: "),
+    (b"[" * 100_000, JSON_LD, "the JSON-LD is malformed: "),
+    (b"<a> <b> " + b"(" * 5000, TURTLE, "the text/turtle is "),
+    (b"<rdf:RDF", "application/rdf+xml", "the application/rdf+xml is malformed: "),
+    (b"<a> <b>", "application/n-triples", "the application/n-triples is malformed: "),
+    (b"No metadata found for the uri 'x'", TURTLE, "the text/turtle is malformed near line 1"),
+    # Here rdflib ends in an AttributeError, a bare Exception, an UnboundLocalError, a MemoryError.
+    (b"<a> ?x <b> .", TURTLE, "the text/turtle is malformed"),
+    (b"<a> <b> ? .", "text/n3", "the text/n3 is malformed"),
+    (b'"x"', JSON_LD, "the application/ld+json is malformed"),
+    (
+        b'<a> <b> "1e999999999999999"^^<http://www.w3.org/2001/XMLSchema#decimal> .',
+        TURTLE,
+        "the text/turtle is malformed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "content_type", "words"), REFUSED)
+def test_what_cannot_be_understood(body: bytes, content_type: str | None, words: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        documents.parse(body, content_type, B)
+    said = str(caught.value)
+    assert words in said
+    assert len(said) < 400
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("context", "refused"),
+    [
+        ("https://schema.org/", True),
+        (["https://schema.org/"], True),
+        ({"a": "http://a/"}, False),
+        ({"@import": "https://schema.org/"}, True),
+        ([{"a": "http://a/"}, "context.jsonld"], True),
+        ({"a": {"@id": "http://a/", "@context": "https://schema.org/"}}, True),
+        ({"a": {"@id": "http://a/", "@context": [{"b": "http://b/"}]}}, False),
+        (None, False),
+    ],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_no_context_is_loaded(context: object, refused: bool, nested: bool) -> None:
+    node: dict[str, object] = {"@context": context, "@id": "http://x/", "http://p/": "v"}
+    body = json.dumps([{"@id": "http://y/", "http://q/": node}] if nested else node).encode()
+    if refused:
+        with pytest.raises(DocumentError, match="names a remote @context, which is not loaded"):
+            documents.parse(body, JSON_LD, B)
+    else:
+        assert len(documents.parse(body, JSON_LD, B)) == 1 + nested
+
+
+_TOKENS = [
+    *(b'"', b"'''", b"<", b">", b"[", b"]", b"{", b"}", b"(", b")", b"@", b"^^", b".", b";"),
+    *(b"_:", b"\\u12", b"\xff", b"\x00", b"null", b"1e99999", b"=>", b"?", b"@prefix", b"@base"),
+    *(b"@forAll", b"@context", b"@id", b"@list", b"@graph", b"@type", b"@value", b"&x;"),
+    *(b"<!DOCTYPE a [", b"%", b"http://[", b"urn:x", b"rdf:ID", b"rdf:nodeID"),
+]
+
+
+@st.composite
+def spoilt_documents(draw: st.DrawFn) -> tuple[bytes, str]:
+    """A record's document in some form, with a few mistakes in it."""
+    media_type = draw(st.sampled_from(list(FORMATS)))
+    body = bytearray(draw(st.sampled_from(_DOCUMENTS[media_type])))
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(body)))
+        end = min(len(body), start + draw(st.sampled_from([0, 1, 3, 20, 200])))
+        body[start:end] = draw(
+            st.one_of(st.sampled_from(_TOKENS), st.just(b""), st.binary(max_size=3))
+        )
+    return bytes(body), media_type
+
+
+_DOCUMENTS = {form: [converted(text, form) for text in small_source()[1]] for form in FORMATS}
+
+
+@settings(max_examples=150, deadline=None)
+@given(spoilt_documents())
+@example((b"<a> ?x <b> .", TURTLE))
+def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, str]) -> None:
+    body, media_type = spoilt
+    try:
+        graph = documents.parse(body, media_type, B)
+        documents.outline_of_container(graph, f"{B}/catalog/1", is_root=False)
+        documents.outline_of_dataset(graph, f"{B}/dataset/1", map_dataset)
+    except DocumentError as error:
+        assert str(error).isprintable()
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool) -> None:
+    """What is cut off is malformed, or said twice, or in the part that lists nothing yet."""
+    server = FdpServer()
+    server.stop()
+    server.layout.containers = not links
+    catalog = server.add_catalog()
+    for n in range(5):
+        server.add_dataset(catalog, str(n), distributions=0)
+    text = server.renderer.document(catalog)
+    url = server.iri_of(catalog)
+    whole = documents.outline_of_container(graph_of(text), url, is_root=False).datasets
+    assert len(whole) == 5
+    for end in range(0, len(text), 3):
+        try:
+            graph = documents.parse(text[:end].encode(), TURTLE, B)
+            outline = documents.outline_of_container(graph, url, is_root=False)
+        except DocumentError:
+            continue
+        assert outline.datasets == whole
+
+
+# What containers list
+
+ROOT_DOCUMENTS = [
+    f"<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
+    f"<{B}/> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
+    f"<{B}> a fdp-o:FairDataPoint, fdp-o:MetadataService ; fdp-o:metadataCatalog c:1, c:2 .",
+    f"<{B}> a old:FAIRDataPoint ; old:metadataCatalog c:1, c:2 .",
+    f"<{B}> a old:FAIRDataPoint ; fdp-o:metadataCatalog c:1 ; old:metadataCatalog c:2 .",
+    f"<{B}> a r3d:Repository ; r3d:dataCatalog c:1, c:2 .",
+    f"<{B}> r3d:dataCatalog c:1, c:2 .",
+    f'<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog "{B}/catalog/1", c:2 .',
+    f"<{B}> a fdp-o:FAIRDataPoint . <{B}/catalog/> ldp:membershipResource <{B}> ;"
+    " ldp:hasMemberRelation fdp-o:metadataCatalog ; ldp:contains c:1, c:2 .",
+    f"<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1 . <{B}/catalog/> ldp:membershipResource"
+    f" <{B}> ; ldp:hasMemberRelation fdp-o:metadataCatalog ; ldp:contains c:2 .",
+    "<https://purl.example.org/fdp> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
+    f"<{B}> a dcat:Catalog ; dcat:catalog c:1, c:2 .",
+]
+
+
+@pytest.mark.parametrize("turtle", ROOT_DOCUMENTS)
+def test_roots(turtle: str) -> None:
+    outline = documents.outline_of_container(graph_of(turtle), B, is_root=True)
+    assert outline.catalogs == [f"{B}/catalog/1", f"{B}/catalog/2"]
+    assert outline.refused == []
+
+
+CATALOG_DOCUMENTS = [
+    "c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 .",
+    "<http://fdp.example.org/catalog/1/> a dcat:Catalog ; dcat:dataset d:1, d:2 .",
+    "<https://purl.example.org/1> a dcat:Catalog ; dcat:dataset d:1, d:2 .",
+    "c:1 a dcat:Catalog . <http://fdp.example.org/dataset/> ldp:membershipResource c:1 ;"
+    " ldp:hasMemberRelation dcat:dataset ; ldp:contains d:1, d:2 .",
+    # Another record's container may be in the document too.
+    "c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <http://fdp.example.org/x/> ldp:contains d:3 ;"
+    " ldp:membershipResource c:2 ; ldp:hasMemberRelation dcat:dataset .",
+    "c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <http://fdp.example.org/y/> ldp:contains d:3 ;"
+    " ldp:membershipResource c:1 ; ldp:hasMemberRelation dcat:distribution .",
+    # What it is part of is described as well.
+    f"c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <{B}> a fdp-o:FAIRDataPoint .",
+    f"<https://purl.example.org/1> a dcat:Catalog ; dcat:dataset d:1, d:2 ."
+    f" <{B}> a fdp-o:FAIRDataPoint .",
+    'c:1 a dcat:Catalog ; dcat:dataset d:1, "http://fdp.example.org/dataset/2", "two", [] .',
+]
+
+
+@pytest.mark.parametrize("turtle", CATALOG_DOCUMENTS)
+def test_catalogs(turtle: str) -> None:
+    outline = documents.outline_of_container(graph_of(turtle), f"{B}/catalog/1", is_root=False)
+    assert outline.datasets == [f"{B}/dataset/1", f"{B}/dataset/2"]
+    assert outline.is_catalog
+
+
+@pytest.mark.parametrize(
+    ("turtle", "is_root", "words"),
+    [
+        ("d:1 a dcat:Dataset .", True, "neither a FAIR Data Point nor a dcat:Catalog"),
+        ("d:1 a dcat:Dataset .", False, "it describes no dcat:Catalog"),
+        ("[] a dcat:Catalog .", False, "it describes no dcat:Catalog"),
+        ("c:2 a dcat:Catalog . c:3 a dcat:Catalog .", False, "it describes no dcat:Catalog"),
+        # A catalog's URL that leads to the root is no empty catalog.
+        (ROOT_DOCUMENTS[0], False, "it describes no dcat:Catalog"),
+    ],
+)
+def test_no_containers(turtle: str, is_root: bool, words: str) -> None:
+    with pytest.raises(DocumentError, match=words):
+        documents.outline_of_container(graph_of(turtle), f"{B}/catalog/1", is_root=is_root)
+
+
+def test_what_nobody_can_ask_for_is_told_and_not_kept() -> None:
+    turtle = f"c:1 a dcat:Catalog ; dcat:dataset d:1, <{B}/\\u0000>, <{B}/{'x' * 1300}> ."
+    outline = documents.outline_of_container(graph_of(turtle), f"{B}/catalog/1", is_root=False)
+    assert outline.datasets == [f"{B}/dataset/1"]
+    assert [one[:30] for one in outline.refused] == [f"{B}/%00", f"{B}/{'x' * 7}"[:30]]
+    assert "\\u0000" not in outline.as_json()
+
+
+# What pages and datasets say
+
+
+def outline_of_page(turtle: str, *listed: str) -> Outline:
+    known = {f"{B}/dataset/{name}" for name in listed}
+    return documents.outline_of_page(
+        graph_of(turtle), lambda url: url if url in known else None, map_dataset
+    )
+
+
+def test_a_page() -> None:
+    outline = outline_of_page(
+        """
+        d:1 a dcat:Dataset ; dct:title "1" ; dct:isPartOf c:1 ; dcat:distribution <x>, <y> .
+        <x> dct:title "described here" .
+        d:2 a dcat:Dataset ; dct:title "2" .
+        d:3 a dcat:Dataset ; dct:title "only mentioned" .
+        d:4 a dcat:Dataset ; dct:title "moved here" ; dct:isPartOf c:1, "no IRI" .
+        [] a dcat:Dataset ; dct:title "without a URL" .
+        """,
+        *("1", "2"),
+    )
+    assert set(outline.members) == {f"{B}/dataset/{n}" for n in (1, 2, 4)}
+    assert outline.members[f"{B}/dataset/1"].distributions == [f"{B}/y"]
+    assert outline.members[f"{B}/dataset/4"].part_of == [f"{B}/catalog/1"]
+
+
+def test_a_dataset_that_cannot_be_mapped_is_no_reason_to_leave_the_others() -> None:
+    def choosy(graph: Graph, subject: object) -> Record:
+        if str(subject).endswith("1"):
+            raise KeyError("what somebody's profile may raise")
+        return map_dataset(graph, URIRef(str(subject)))
+
+    turtle = 'd:1 a dcat:Dataset . d:2 a dcat:Dataset ; dct:title "2" .'
+    outline = documents.outline_of_page(graph_of(turtle), str, choosy)
+    assert set(outline.members) == {f"{B}/dataset/2"}
+    (words,) = outline.malformed.values()
+    assert words.startswith("the record cannot be mapped (KeyError): ")
+
+
+@pytest.mark.parametrize(
+    ("turtle", "subject"),
+    [
+        ('d:1 a dcat:Dataset ; dct:title "1" . d:2 a dcat:Dataset .', f"{B}/dataset/1"),
+        (f'<{B}/dataset/1/> a dcat:Dataset ; dct:title "1" .', f"{B}/dataset/1/"),
+        ('<https://purl.org/1> a dcat:Dataset ; dct:title "1" .', "https://purl.org/1"),
+        ("d:2 a dcat:Dataset . d:3 a dcat:Dataset .", None),
+        ("c:1 a dcat:Catalog .", None),
+    ],
+)
+def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
+    url = f"{B}/dataset/1"
+    if subject is None:
+        with pytest.raises(DocumentError, match=r"it describes (no|several)"):
+            documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
+    else:
+        outline = documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
+        assert outline.members[url].subject == subject
+
+
+def test_outlines_are_kept_as_json() -> None:
+    outline = Outline(
+        "s", True, ["c"], ["d"], ["r"], {"m": Member("n", "h", ["p"], ["q"])}, {"x": "y"}
+    )
+    assert Outline.from_json(outline.as_json()) == outline
+    assert Outline.shape().split()[:3] == ["subject", "is_catalog", "catalogs"]
+
+
+# One record's graph
+
+PAGE = """
+    d:1 a dcat:Dataset ; dct:title "1" ; dct:publisher [ foaf:name "One" ] ; dct:relation d:2 ;
+        dcat:distribution <x> .
+    d:2 a dcat:Dataset ; dct:title "2" ; dct:publisher <p> .
+    <p> foaf:name "Two" .
+"""
+
+
+def test_records_of_a_page_do_not_touch_each_other() -> None:
+    page = graph_of(PAGE)
+    size = len(page)
+    part = graph_of('<x> a dcat:Distribution ; dct:title "File" . <p> foaf:name "Somebody" .')
+    first = documents.record_graph(page, URIRef(f"{B}/dataset/1"), [part])
+    second = documents.record_graph(page, URIRef(f"{B}/dataset/2"), [])
+    assert len(page) == size
+    record = map_dataset(first, URIRef(f"{B}/dataset/1"))
+    assert [one["name"] for one in record.resources] == ["File"]
+    assert record.fields["publisher"] == [{"name": "One"}]
+    assert (URIRef(f"{B}/dataset/2"), None, None) not in first
+    record = map_dataset(second, URIRef(f"{B}/dataset/2"))
+    assert record.fields["publisher"] == [{"uri": f"{B}/p", "name": "Two"}]
+
+
+def test_blank_nodes_of_two_documents_are_never_one() -> None:
+    def json_ld(iri: str, kind: str, predicate: str, name: str) -> Graph:
+        node = {
+            "@id": f"{B}/{iri}",
+            "@type": f"http://www.w3.org/ns/dcat#{kind}",
+            predicate: {"@id": "_:b0", "http://xmlns.com/foaf/0.1/name": name},
+        }
+        return documents.parse(json.dumps(node).encode(), JSON_LD, B)
+
+    publisher = "http://purl.org/dc/terms/publisher"
+    own = json_ld("dataset/1", "Dataset", publisher, "Mine")
+    parts = [json_ld(x, "Distribution", publisher, f"Of {x}") for x in ("x", "y")]
+    merged = documents.record_graph(own, URIRef(f"{B}/dataset/1"), parts)
+    record = map_dataset(merged, URIRef(f"{B}/dataset/1"))
+    assert record.fields["publisher"] == [{"name": "Mine"}]
+
+
+@pytest.mark.parametrize("ontology", [OLD_FDP_O, R3D])
+def test_old_servers(ontology: str) -> None:
+    server, _ = small_source()
+    server.layout.ontology = ontology
+    if ontology == R3D:
+        server.layout.catalog_relation = f"{R3D}dataCatalog"
+        server.layout.root_type = f"{R3D}Repository"
+    graph = documents.parse(server.renderer.document(server.root).encode(), TURTLE, B)
+    outline = documents.outline_of_container(graph, server.source_url, is_root=True)
+    assert outline.catalogs == [server.iri_of(server.catalogs[0])]
+    assert not outline.is_catalog
