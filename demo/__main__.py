@@ -74,7 +74,7 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
         site.ensure_organization()
     source = ensure_source(site, url, own=not options.source)
     report = harvest(site, source, children)
-    datasets = site.datasets()
+    datasets = site.datasets(source)
     say("\n" + summary(url, report, len(datasets)))
     code = 0 if datasets and not report.counts["errored"] else 1
     if not options.no_serve:
@@ -165,7 +165,7 @@ def summary(url: str, report: Report, datasets: int) -> str:
     """The job in words."""
     lines = [f"Harvested {url}"]
     lines += [f"    {name:13} {count:5}" for name, count in report.counts.items()]
-    lines += [f"Datasets on the site now: {datasets}"]
+    lines += [f"Datasets of this source on the site now: {datasets}"]
     lines += [f"    error: {message} ({count} times)" for message, count in report.errors]
     return "\n".join(lines)
 

@@ -115,10 +115,18 @@ class Site:
             errors=[(error["message"], error["error_count"]) for error in errors],
         )
 
-    def datasets(self) -> list[str]:
-        """Names of the datasets that can be found."""
-        found = self._call("package_search", rows=1000, fl="name")
-        return [dataset["name"] for dataset in found["results"]]
+    def datasets(self, source: Source) -> list[str]:
+        """Names of the datasets that have come from the source and are still there."""
+        rows = (
+            model.Session.query(model.Package.name)
+            .join(HarvestObject, HarvestObject.package_id == model.Package.id)
+            .filter(HarvestObject.current, HarvestObject.harvest_source_id == source.id)
+            .filter(model.Package.state == "active", model.Package.type == "dataset")
+            .order_by(model.Package.name)
+        )
+        names = [name for (name,) in rows]
+        model.Session.remove()
+        return names
 
     def _call(self, action: str, **parameters: object) -> Any:
         context = {"ignore_auth": True, "user": getattr(self, "_user", "")}
