@@ -84,8 +84,8 @@ class Site:
         job = model.Session.query(harvest_model.HarvestJob).filter_by(source_id=source_id).one()
         return (job.gather_finished - job.gather_started).total_seconds()
 
-    def survey(self, url: str, config: dict[str, Any]) -> int:
-        """Crawl and classify in this process without writing; how many requests it took."""
+    def survey(self, url: str, config: dict[str, Any]) -> None:
+        """Crawl in this process without writing anything."""
         from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
         from ckanext.freshness.harvesting.memory import DocumentMemory
         from ckanext.freshness.harvesting.source_config import parse

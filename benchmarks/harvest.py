@@ -208,14 +208,17 @@ class Bench:
                 child.__exit__(None, None, None)
 
     def _latency(self) -> float:
-        """How much faster a gather is than its requests one after another, at 50 ms each."""
+        """How much faster a crawl is than with one request after another, at 50 ms each."""
         server = Server(200, latency=0.05)
+        seconds = {}
         try:
-            with stopwatch() as seconds:
-                requests = self.site.survey(server.url, {**POLITE})
-            return requests * 0.05 / seconds[0]
+            for concurrency in (1, 64):
+                with stopwatch() as taken:
+                    self.site.survey(server.url, {**POLITE, "concurrency": concurrency})
+                seconds[concurrency] = taken[0]
         finally:
             server.stop()
+        return seconds[1] / seconds[64]
 
     def _memory(self) -> dict[str, float]:
         """Peak memory of a process that gathers, in MB, at two sizes."""

@@ -115,8 +115,6 @@ class Site:
     """Added to each package's tags."""
     default_groups: tuple[str, ...] = ()
     """Names of groups that each package is put into."""
-    default_frequency: str | None = None
-    """The ``frequency`` of packages whose source says none."""
     language: str = "en"
     """The language of text without one."""
 
@@ -166,8 +164,6 @@ class _Layout:
             if wanted and fields.get("notes") in _EMPTY:
                 fields["notes"] = fields["title"]
                 self.warn("notes", "the site's schema requires them; the title is used instead")
-        if self.site.default_frequency and fields.get("frequency") in _EMPTY:
-            fields["frequency"] = self.site.default_frequency
         if "tags_translated" in self.dataset_fields and tags:
             fields.setdefault("tags_translated", {"": tags})
 

@@ -87,14 +87,11 @@ def test_settings_of_the_source_fill_in() -> None:
         package_type="catalog",
         default_tags=("health", "A"),
         default_groups=("g1", "g2"),
-        default_frequency="monthly",
     )
     package = laid(tags=["b1", "Health"], site=site).package
     assert package["type"] == "catalog"
     assert package["tags"] == [{"name": "b1"}, {"name": "Health"}]
     assert package["groups"] == [{"name": "g1"}, {"name": "g2"}]
-    assert extras(package)["frequency"] == "monthly"
-    assert extras(laid({"frequency": "daily"}, site=site).package)["frequency"] == "daily"
 
 
 # Tags
