@@ -8,7 +8,6 @@ deleted is the strategy's business.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from rdflib import URIRef
 
@@ -18,9 +17,10 @@ from ..memory import DocumentMemory
 from ..sightings import Sighting, Sink
 from ..strategy import Containers, Known, Outcome, Seen, must_ask
 from . import documents
+from .containers import ContainerCrawl, CrawlOptions
 from .crew import Crew
 from .distributions import Distributions
-from .documents import Mapper, Member, Outline
+from .documents import Member, Outline
 from .listing import Listing
 from .reader import (
     MOST_PAGES,
@@ -32,34 +32,6 @@ from .reader import (
     first_page,
     understood,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlOptions:
-    """The limits and habits of one crawl."""
-
-    mapper: Mapper
-    catalog_mapper: Mapper | None = None
-    """Set where catalogs are records too."""
-    salt: str = ""
-    """Whatever a record's contents depend on besides its bytes (mapping version, language)."""
-    max_records: int = 100_000
-    max_catalogs: int = 10_000
-    max_depth: int = 5
-    """Levels of catalogs below the source's URL."""
-    allowed_hosts: frozenset[str] = frozenset()
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent to the source's own origin only."""
-    concurrency: int = 8
-
-
-@dataclass(frozen=True, slots=True)
-class _Container:
-    """A root or a catalog that was read."""
-
-    outline: Outline
-    sighting: Sighting | None
-    """Of the catalog itself, where catalogs are records too."""
 
 
 class Crawl:
@@ -89,33 +61,33 @@ class Crawl:
             headers=options.headers,
             salt=options.salt,
         )
-        # Records have a crew of their own: containers under way wait for room in it.
-        self._container_crew = Crew(options.concurrency)
+        # Records have a crew of their own: pages under way wait for room in it.
+        self._page_crew = Crew(options.concurrency)
         self._record_crew = Crew(options.concurrency * 4)
-        self._listing = Listing(options.max_records)
-        self._aliases: dict[str, str] = {}
-        self._drafts: dict[str, Unreadable] = {}
+        self._listing = Listing(source_url, options.max_records)
+        self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink)
         self._only_in_pages: dict[str, set[str]] = {}
         self._malformed_pages: list[tuple[str, Unreadable]] = []
         self._malformed_in: set[str] = set()
         self._paged_whole: set[str] = set()
         self._distributions = Distributions(self._reader)
-        self.containers = Containers(root=source_url)
-        self.errors: list[str] = []
-        """One line for people for each container that could not be read: URL and reason."""
+        self.containers = self._listing.containers
+        self.errors = self._listing.errors
 
     async def run(self) -> Containers:
         """Crawl; afterwards ``containers`` and ``errors`` are whole.
 
+        ``errors`` is a line for people, URL and reason, for each container that could not be read.
+
         :raises Exception: whatever the sink raises; the crawl then ends at once.
         """
         try:
-            for catalog in await self._read_containers():
-                await self._container_crew.start(self._read_pages(catalog))
-            await self._container_crew.join()
+            for catalog in await self._catalogs.read():
+                await self._page_crew.start(self._read_pages(catalog))
+            await self._page_crew.join()
             for url, found_in in sorted(self._only_in_pages.items()):
                 for catalog in sorted(found_in):
-                    self._list(url, catalog)
+                    self._listing.add(url, catalog)
             for url in self._listing.urls():
                 if self._listing.claim(url):
                     await self._record_crew.start(self._read_record(url))
@@ -127,137 +99,10 @@ class Crawl:
                     await self._record_crew.start(self._ask_for(record.url))
             await self._record_crew.join()
         finally:
-            await self._container_crew.dismiss()
+            await self._page_crew.dismiss()
             await self._record_crew.dismiss()
         self.errors += self._reader.errors
         return self.containers
-
-    # Containers
-
-    async def _read_containers(self) -> list[str]:
-        """Read root and catalogs, level by level; returns the catalogs that were read whole."""
-        readable: list[str] = []
-        level, asked = [self.containers.root], {self.containers.root}
-        for depth in range(self._options.max_depth + 1):
-            found: dict[str, _Container] = {}
-            for url in level:
-                await self._container_crew.start(self._read_container(url, found))
-            await self._container_crew.join()
-            below: set[str] = set()
-            for url, container in self._told_apart(found):
-                outline = container.outline
-                if depth or outline.is_catalog:
-                    self.containers.catalogs.add(url)
-                    readable.append(url)
-                if container.sighting is not None:
-                    self._sink(container.sighting, self.containers)
-                for dataset in outline.datasets:
-                    self._list(dataset, url)
-                children = set(outline.catalogs) - asked - below - self._aliases.keys()
-                if len(asked) + len(below) + len(children) > self._options.max_catalogs:
-                    limit = self._options.max_catalogs
-                    self._unreadable(url, f"the source lists more than {limit} catalogs")
-                else:
-                    below |= children
-                for one in outline.refused:
-                    line = f"{display_url(url)}: it lists {one}, which cannot be asked for"
-                    self.errors.append(line)
-            level = sorted(below)
-            asked |= below
-            self.containers.catalogs.update(level)
-            if not level:
-                break
-        for url in level:
-            words = f"it lies deeper than {self._options.max_depth} levels of catalogs"
-            self._unreadable(url, words)
-        self._listing.leave_out([self.containers.root, *readable])
-        self._tell_of_drafts()
-        return readable
-
-    async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
-        is_root = url == self.containers.root
-        mapper = self._options.catalog_mapper
-        try:
-            document = await self._reader.get(url)
-            outline = await self._reader.outline(
-                document,
-                "container",
-                lambda graph: documents.outline_of_container(graph, url, is_root=is_root),
-            )
-            sighting = None
-            if mapper and (outline.is_catalog or not is_root):
-                sighting = await self._catalog_record(url, document, outline, mapper)
-        except Unreadable as failure:
-            if failure.outcome is Outcome.FORBIDDEN and not is_root:
-                self._drafts[url] = failure
-            self._unreadable(url, failure.words, told=failure.told or url in self._drafts)
-        else:
-            found[url] = _Container(outline, sighting)
-
-    def _told_apart(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
-        """The containers of one level, each once, whatever URLs lead to it.
-
-        One that answers with the document of another one has not been read: its URL may have been
-        turned into a redirect, by design or by accident.
-        """
-        each = []
-        # Who answers under the URL that its document has is itself; then the others.
-        for url in sorted(found, key=lambda url: (found[url].outline.subject != url, url)):
-            other = self._aliases.setdefault(found[url].outline.subject or url, url)
-            if other == url:
-                each.append((url, found[url]))
-            elif other.rstrip("/") == url.rstrip("/"):
-                self.containers.catalogs.discard(url)
-            else:
-                self._unreadable(url, f"it describes {display_url(other)} instead")
-        return sorted(each, key=lambda item: item[0])
-
-    async def _catalog_record(
-        self, url: str, document: Document, outline: Outline, mapper: Mapper
-    ) -> Sighting:
-        known = self._known.get(url)
-        fingerprint = self._reader.hash(document.digest)
-        record = None
-        if known is not None and known.fingerprint == fingerprint:
-            content_hash = known.content_hash
-        else:
-            graph = await document.parsed()
-            with understood(url):
-                record = documents.mapped(mapper, graph, URIRef(outline.subject or url))
-            content_hash = self._reader.hash(record.digest())
-        seen = Seen(
-            url,
-            Outcome.PRESENT,
-            listed_in=(self.containers.root,),
-            content_hash=content_hash,
-            is_catalog=True,
-        )
-        return Sighting(seen, record, fingerprint)
-
-    def _tell_of_drafts(self) -> None:
-        """Catalogs that are drafts, and always were, are no fault of anybody."""
-        ours = {url for one in self._known.values() for url in (one.url, one.catalog_url)}
-        lost_one = any(
-            one.catalog_url not in self.containers.catalogs and one.url not in self._listing
-            for one in self._known.values()
-        )
-        for url, failure in self._drafts.items():
-            # One that vanished with all that it lists may have been below this one.
-            if lost_one or url in ours:
-                self.errors.append(str(failure))
-
-    def _list(self, dataset: str, container: str) -> None:
-        if not self._listing.add(dataset, container):
-            limit = self._options.max_records
-            self._unreadable(
-                container, f"the source lists more than max_records ({limit}) datasets"
-            )
-
-    def _unreadable(self, url: str, reason: str, *, told: bool = False) -> None:
-        if url not in self.containers.unreadable:
-            self.containers.unreadable[url] = reason
-            if not told:
-                self.errors.append(f"{display_url(url)}: {reason}")
 
     # Pages of datasets
 
@@ -281,7 +126,7 @@ class Crawl:
                 url = pages.after(page)
             except Unreadable as failure:
                 if not is_first or failure.status not in NO_SUCH_ENDPOINT:
-                    self._unreadable(failure.url, failure.words, told=failure.told)
+                    self._listing.unreadable(failure.url, failure.words, told=failure.told)
                 elif failure.outcome is not Outcome.FORBIDDEN:
                     self._distributions.has_pages = False
                 return
@@ -300,7 +145,7 @@ class Crawl:
                 ),
             )
         except Unreadable as failure:
-            self._unreadable(page.url, failure.words, told=True)
+            self._listing.unreadable(page.url, failure.words, told=True)
             self._malformed_pages.append((catalog, failure))
             return False
         for url in outline.members:
@@ -382,7 +227,7 @@ class Crawl:
                 own = documents.record_graph(graph, subject, graphs)
                 record = documents.mapped(self._options.mapper, own, subject)
             content_hash = self._reader.hash(record.digest())
-        part_of = (self._aliases.get(one, one) for one in member.part_of)
+        part_of = (self._catalogs.aliases.get(one, one) for one in member.part_of)
         seen = Seen(
             url,
             Outcome.PRESENT,

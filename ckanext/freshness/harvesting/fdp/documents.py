@@ -89,6 +89,8 @@ class Outline:
     is_catalog: bool = False
     catalogs: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
+    by_containers: bool = False
+    """Its datasets are named by the container in its document alone, which pages do not have."""
     refused: list[str] = field(default_factory=list)
     """What it lists and nobody can ask for, fit to be shown."""
     members: dict[str, Member] = field(default_factory=dict)
@@ -189,6 +191,7 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool) -> Outline:
         is_catalog=subject in catalogs and subject not in roots,
         catalogs=list(filter(_can_be_asked_for, below)),
         datasets=list(filter(_can_be_asked_for, datasets)),
+        by_containers=bool(datasets) and (subject, DCAT.dataset, None) not in graph,
         refused=[display_url(one) for one in (*below, *datasets) if not _can_be_asked_for(one)],
     )
 
@@ -262,6 +265,9 @@ def record_graph(graph: Graph, subject: Node, parts: Sequence[Graph]) -> Graph:
         names: dict[Node, BNode] = {}
         for triple in part:
             own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
+    # Whether the record names them, or only the container in its own document.
+    for node in list(own.subjects(RDF.type, DCAT.Distribution)):
+        own.add((subject, DCAT.distribution, node))
     names = {}
     pending, met = [subject], {subject}
     while pending:

@@ -1,4 +1,4 @@
-"""Which datasets the containers of a source list, and where."""
+"""Which datasets the containers of a source list, and which containers could not be read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection
 
 from ...web.errors import FetchError
-from ...web.urls import parse_url
+from ...web.urls import display_url, parse_url
+from ..strategy import Containers
 
 _ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 
@@ -16,42 +17,59 @@ class Listing:
 
     The URL as it is listed is a record's identity; documents may spell it in another way
     (:meth:`listed_as`).
+
+    :ivar containers: what is known of the containers themselves
+    :ivar errors: a line for people, URL and reason, for each that could not be read
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, root: str, limit: int) -> None:
         """
+        :param root: the source's URL.
         :param limit: how many datasets are taken up.
         """
+        self.containers = Containers(root=root)
+        self.errors: list[str] = []
         self._limit = limit
-        self._containers: dict[str, tuple[str, ...]] = {}
+        self._found: dict[str, tuple[str, ...]] = {}
         self._spellings: dict[str, str] = {}
         self._claimed: set[str] = set()
 
-    def add(self, dataset: str, container: str) -> bool:
-        """Note that a container lists a dataset; False if there is no room for another one."""
-        before = self._containers.get(dataset, ())
+    def add(self, dataset: str, container: str) -> None:
+        """Note that a container lists a dataset; it has not been read whole if that is one too many."""
+        before = self._found.get(dataset, ())
         if not before:
-            if len(self._containers) >= self._limit:
-                return False
+            if len(self._found) >= self._limit:
+                words = f"the source lists more than max_records ({self._limit}) datasets"
+                self.unreadable(container, words)
+                return
             self._spellings.setdefault(_spelling(dataset), dataset)
-        self._containers[dataset] = tuple(sorted({*before, container}))
-        return True
+        self._found[dataset] = tuple(sorted({*before, container}))
+
+    def unreadable(self, container: str, reason: str, *, told: bool = False) -> None:
+        """Note that a container, or a page of it, could not be read whole.
+
+        :param told: somebody says so already, or will.
+        """
+        if container not in self.containers.unreadable:
+            self.containers.unreadable[container] = reason
+            if not told:
+                self.errors.append(f"{display_url(container)}: {reason}")
 
     def leave_out(self, urls: Collection[str]) -> None:
         """Take URLs out that are no datasets."""
         for url in urls:
-            self._containers.pop(url, None)
+            self._found.pop(url, None)
         self._spellings = {
-            spelling: url for spelling, url in self._spellings.items() if url in self._containers
+            spelling: url for spelling, url in self._spellings.items() if url in self._found
         }
 
     def containers_of(self, dataset: str) -> tuple[str, ...]:
         """The containers that list a dataset, sorted."""
-        return self._containers[dataset]
+        return self._found[dataset]
 
     def listed_as(self, url: str) -> str | None:
         """The listed URL that is this one, or differs from it by percent-encoding or a last slash."""
-        return url if url in self._containers else self._spellings.get(_spelling(url))
+        return url if url in self._found else self._spellings.get(_spelling(url))
 
     def claim(self, dataset: str) -> bool:
         """Whether a dataset is still to be read; it counts as read from now on."""
@@ -61,14 +79,14 @@ class Listing:
         return True
 
     def __contains__(self, url: object) -> bool:
-        return url in self._containers
+        return url in self._found
 
     def __len__(self) -> int:
-        return len(self._containers)
+        return len(self._found)
 
     def urls(self) -> list[str]:
         """All listed datasets."""
-        return list(self._containers)
+        return list(self._found)
 
 
 def _spelling(url: str) -> str:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
+
+import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
@@ -23,6 +26,7 @@ from ckanext.freshness.harvesting.strategy import (
     deletions,
     guid_of,
 )
+from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.web.client import Client, Limits, Settings
@@ -191,8 +195,6 @@ class Site:
 
 
 def _plain(contents: Any) -> dict[str, Any]:
-    import json
-
     return json.loads(contents.as_json())
 
 
@@ -203,3 +205,28 @@ catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}
 def urls(server: FdpServer, *records: Record) -> set[str]:
     """What records are called in documents."""
     return {server.iri_of(record) for record in records}
+
+
+def unchanged(site: Site) -> Job:
+    """The next job, of which nothing comes."""
+    before = dict(site.packages)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.UNCHANGED) == set(job.kinds) == set(before)
+    assert site.packages == before
+    return job
+
+
+def without_links(server: FdpServer) -> None:
+    """Let a server send no Link header."""
+    healthy = server.answer
+
+    def answer(request: Request) -> Answer:
+        found = healthy(request)
+        headers = {key: value for key, value in found.headers.items() if key != "Link"}
+        return Answer(found.status, found.body, headers)
+
+    server.answer = answer  # type: ignore[method-assign]
+
+
+with_and_without_pages = pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])

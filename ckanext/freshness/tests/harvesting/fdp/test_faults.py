@@ -7,7 +7,7 @@ all is well again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -367,10 +367,3 @@ def test_secrets_are_in_no_error(fdp: FdpServer) -> None:
     (error,) = job.errors
     assert "secret" not in error and "abc" not in error
     assert "it answers 500" in error
-
-
-@pytest.fixture
-def fdp() -> Iterator[FdpServer]:
-    """A FAIR Data Point with nothing in it."""
-    with FdpServer() as server:
-        yield server

@@ -1,0 +1,196 @@
+"""Root and catalogs: which there are, what they list, and which of them could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rdflib import URIRef
+
+from ...web.urls import display_url
+from ..sightings import Sighting, Sink
+from ..strategy import Known, Outcome, Seen
+from . import documents
+from .crew import Crew
+from .documents import Mapper, Outline
+from .listing import Listing
+from .reader import Document, Reader, Unreadable, understood
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOptions:
+    """The limits and habits of one crawl."""
+
+    mapper: Mapper
+    catalog_mapper: Mapper | None = None
+    """Set where catalogs are records too."""
+    salt: str = ""
+    """Whatever a record's contents depend on besides its bytes (mapping version, language)."""
+    max_records: int = 100_000
+    max_catalogs: int = 10_000
+    max_depth: int = 5
+    """Levels of catalogs below the source's URL."""
+    allowed_hosts: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent to the source's own origin only."""
+    concurrency: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Container:
+    """A root or a catalog that was read; with its own sighting where catalogs are records too."""
+
+    outline: Outline
+    sighting: Sighting | None
+
+
+class ContainerCrawl:
+    """The first part of a crawl."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        listing: Listing,
+        options: CrawlOptions,
+        known: Mapping[str, Known],
+        sink: Sink,
+    ) -> None:
+        """
+        :param listing: takes what is found.
+        :param known: the current records of the source by URL.
+        :param sink: is called with catalogs, where they are records too.
+        """
+        self._reader = reader
+        self._listing = listing
+        self._containers = listing.containers
+        self._options = options
+        self._known = known
+        self._sink = sink
+        self._crew = Crew(options.concurrency)
+        self._drafts: dict[str, Unreadable] = {}
+        self.aliases: dict[str, str] = {}
+        """By what a container is called in its document, the URL under which it is listed."""
+
+    async def read(self) -> list[str]:
+        """Read root and catalogs, level by level.
+
+        :returns: the catalogs that were read whole and whose pages would say as much as their records.
+        """
+        readable, with_pages = [], []
+        level, asked = [self._containers.root], {self._containers.root}
+        for depth in range(self._options.max_depth + 1):
+            below: set[str] = set()
+            for url, container in self._told_apart(await self._read_level(level)):
+                outline = container.outline
+                if depth or outline.is_catalog:
+                    self._containers.catalogs.add(url)
+                    readable.append(url)
+                    if not outline.by_containers:
+                        with_pages.append(url)
+                if container.sighting is not None:
+                    self._sink(container.sighting, self._containers)
+                for dataset in outline.datasets:
+                    self._listing.add(dataset, url)
+                children = set(outline.catalogs) - asked - below - self.aliases.keys()
+                most = self._options.max_catalogs
+                if len(asked) + len(below) + len(children) > most:
+                    self._listing.unreadable(url, f"the source lists more than {most} catalogs")
+                else:
+                    below |= children
+                for one in outline.refused:
+                    self._listing.errors.append(
+                        f"{display_url(url)}: it lists {one}, which cannot be asked for"
+                    )
+            level = sorted(below)
+            asked |= below
+            self._containers.catalogs.update(level)
+            if not level:
+                break
+        for url in level:
+            words = f"it lies deeper than {self._options.max_depth} levels of catalogs"
+            self._listing.unreadable(url, words)
+        self._listing.leave_out([self._containers.root, *readable])
+        self._tell_of_drafts()
+        return with_pages
+
+    async def _read_level(self, urls: Iterable[str]) -> dict[str, _Container]:
+        found: dict[str, _Container] = {}
+        try:
+            for url in urls:
+                await self._crew.start(self._read_container(url, found))
+            await self._crew.join()
+        finally:
+            await self._crew.dismiss()
+        return found
+
+    async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
+        is_root = url == self._containers.root
+        mapper = self._options.catalog_mapper
+        try:
+            document = await self._reader.get(url)
+            outline = await self._reader.outline(
+                document,
+                "container",
+                lambda graph: documents.outline_of_container(graph, url, is_root=is_root),
+            )
+            sighting = None
+            if mapper and (outline.is_catalog or not is_root):
+                sighting = await self._catalog_record(url, document, outline, mapper)
+        except Unreadable as failure:
+            if failure.outcome is Outcome.FORBIDDEN and not is_root:
+                self._drafts[url] = failure
+            self._listing.unreadable(url, failure.words, told=failure.told or url in self._drafts)
+        else:
+            found[url] = _Container(outline, sighting)
+
+    def _told_apart(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
+        """The containers of one level, each once, whatever URLs lead to it.
+
+        One that answers with the document of another one has not been read: its URL may have been
+        turned into a redirect, by design or by accident.
+        """
+        each = []
+        # Who answers under the URL that its document has is itself; then the others.
+        for url in sorted(found, key=lambda url: (found[url].outline.subject != url, url)):
+            other = self.aliases.setdefault(found[url].outline.subject or url, url)
+            if other == url:
+                each.append((url, found[url]))
+            elif other.rstrip("/") == url.rstrip("/"):
+                self._containers.catalogs.discard(url)
+            else:
+                self._listing.unreadable(url, f"it describes {display_url(other)} instead")
+        return sorted(each, key=lambda item: item[0])
+
+    async def _catalog_record(
+        self, url: str, document: Document, outline: Outline, mapper: Mapper
+    ) -> Sighting:
+        known = self._known.get(url)
+        fingerprint = self._reader.hash(document.digest)
+        record = None
+        if known is not None and known.fingerprint == fingerprint:
+            content_hash = known.content_hash
+        else:
+            graph = await document.parsed()
+            with understood(url):
+                record = documents.mapped(mapper, graph, URIRef(outline.subject or url))
+            content_hash = self._reader.hash(record.digest())
+        seen = Seen(
+            url,
+            Outcome.PRESENT,
+            listed_in=(self._containers.root,),
+            content_hash=content_hash,
+            is_catalog=True,
+        )
+        return Sighting(seen, record, fingerprint)
+
+    def _tell_of_drafts(self) -> None:
+        """Catalogs that are drafts, and always were, are no fault of anybody."""
+        ours = {url for one in self._known.values() for url in (one.url, one.catalog_url)}
+        lost_one = any(
+            one.catalog_url not in self._containers.catalogs and one.url not in self._listing
+            for one in self._known.values()
+        )
+        for url, failure in self._drafts.items():
+            # One that vanished with all that it lists may have been below this one.
+            if lost_one or url in ours:
+                self._listing.errors.append(str(failure))

@@ -1,0 +1,289 @@
+"""Crawls of well-behaved servers: what they cost, and the parts they are made of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting.fdp.crew import Crew
+from ckanext.freshness.harvesting.fdp.listing import Listing
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    DAY,
+    NOW,
+    Site,
+    catalogs_too,
+    unchanged,
+    urls,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record, numbered
+from ckanext.freshness.tests.servers.turtle import agent
+
+# Costs
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_requests(fdp: FdpServer, shuffled: bool) -> None:
+    """One for each page and one for each dataset, the first time and ever after."""
+    catalogs = [fdp.add_catalog() for _ in range(2)]
+    for n in range(120):
+        fdp.add_dataset(catalogs[n % 2], distributions=n % 3)
+    fdp.shuffle = shuffled
+    site = Site(fdp)
+    pages = 1 + 2 + 2 * 2
+    assert site.job().requests <= pages + 120
+    assert unchanged(site).requests <= pages + 120
+    assert len(fdp.requests) == len({request.target for request in fdp.requests}) * 2
+
+
+def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
+    """What is remembered of a document counts, not what the document says."""
+    catalog = fdp.add_catalog()
+    for n in range(3):
+        fdp.add_dataset(catalog, str(n))
+    site = Site(fdp)
+    site.job()
+    assert site.memory.recalled == set()
+    assert len(site.memory.rows) == 3  # root, catalog, page
+    unchanged(site)
+    assert site.memory.recalled == set(site.memory.rows)
+
+    digest, outline = site.memory.rows[fdp.iri_of(catalog)]
+    told = json.loads(outline) | {"datasets": [fdp.iri_of(one) for one in fdp.datasets[:1]]}
+    site.memory.rows[fdp.iri_of(catalog)] = digest, json.dumps(told)
+    page = next(url for url in site.memory.rows if "/page/" in url)
+    digest, outline = site.memory.rows[page]
+    members = json.loads(outline)["members"]
+    first = fdp.iri_of(fdp.datasets[0])
+    told = json.loads(outline) | {"members": {first: members[first]}}
+    site.memory.rows[page] = digest, json.dumps(told)
+    assert set(site.job().kinds) - urls(fdp, *fdp.datasets[1:]) == urls(fdp, fdp.datasets[0])
+
+
+def test_an_outline_of_another_version_is_learnt_again(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    site = Site(fdp)
+    site.job()
+    site.memory.rows = {url: ("0" * 64, '{"old": 1}') for url in site.memory.rows}
+    unchanged(site)
+
+
+@pytest.mark.parametrize("pages", [True, False])
+def test_order_and_noise_are_no_change(fdp: FdpServer, pages: bool) -> None:
+    fdp.shuffle = True
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    for n in range(7):
+        fdp.add_dataset(
+            catalog, keyword=["b", "a"], theme=["http://x/1", "http://x/2"], title=str(n)
+        )
+    site = Site(fdp, **catalogs_too)
+    site.job()
+    assert unchanged(site).containers.unreadable == {}
+
+
+def test_a_change_of_a_distribution_alone_is_seen(fdp: FdpServer) -> None:
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
+    site = Site(fdp)
+    site.job()
+    distribution = dataset.listing(Level.DISTRIBUTION)[0]
+    assert isinstance(distribution, Record)
+    fdp.change(distribution, title="Renamed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)
+    assert site.packages[fdp.iri_of(dataset)].resources == ["File 2", "Renamed"]
+
+
+def test_contents_do_not_depend_on_which_records_of_a_page_changed(fdp: FdpServer) -> None:
+    """A distribution that describes the publisher of others describes it for its own record only."""
+    catalog = fdp.add_catalog()
+    publisher = "http://example.org/publisher"
+    talkative = fdp.add_dataset(
+        catalog, "a", distributions=[{"title": "x", "publisher": agent("Talkative", iri=publisher)}]
+    )
+    others = [fdp.add_dataset(catalog, f"b{n}", publisher=publisher) for n in range(4)]
+    site = Site(fdp)
+    site.job()
+    fdp.change(others[2], description="changed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, others[2])
+    told = {url: package.content["fields"]["publisher"] for url, package in site.packages.items()}
+    assert {url for url, agents in told.items() if agents[0].get("name")} <= urls(fdp, talkative)
+
+
+def test_ten_thousand_triples_in_one_record(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    big = fdp.add_dataset(fdp.add_catalog(), relation=numbered(10_000), distributions=1)
+    site = Site(fdp)
+    site.limits = type(site.limits)(attempts=1)
+    assert site.job().of(Kind.NEW) == urls(fdp, big)
+    unchanged(site)
+
+
+# Catalogs as records
+
+
+def test_catalogs_as_records(fdp: FdpServer) -> None:
+    first, second = fdp.add_catalog(title="First"), fdp.add_catalog(title="Second")
+    dataset = fdp.add_dataset(first, title="Dataset")
+    site = Site(fdp, **catalogs_too)
+    assert site.job().of(Kind.NEW) == urls(fdp, first, second, dataset)
+    assert site.packages[fdp.iri_of(first)].guid == f"catalog={fdp.iri_of(first)}"
+    unchanged(site)
+    fdp.change(second, title="Second, changed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, second)
+    # While something cannot be read, no catalog that was read is asked for again.
+    fdp.faults[second.path] = faults.Status(500)
+    fdp.reset()
+    job = site.job()
+    assert len(job.errors) == 1
+    assert fdp.count(first.path) == 2  # itself and its page
+    assert set(site.packages) == urls(fdp, first, second, dataset)
+    fdp.faults.clear()
+    gone = fdp.iri_of(second)
+    fdp.remove_catalog(second)
+    assert site.job().of(Kind.DELETED) == {gone}
+
+
+# Anything at any time
+
+_FAULTS: list[Callable[[], faults.Fault]] = [
+    lambda: faults.Status(500),
+    lambda: faults.Status(404),
+    lambda: faults.Status(403),
+    lambda: faults.Cut(0.3),
+    lambda: faults.Cut(0.7),
+    lambda: faults.Truncate(),
+    lambda: faults.html(),
+    lambda: faults.empty(),
+    lambda: faults.Redirect("/"),
+    lambda: faults.Body(b"<http://a> <http://b> <http://c> ."),
+]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 200), st.sampled_from(_FAULTS)), min_size=1, max_size=6),
+    st.booleans(),
+    st.integers(0, 7),
+)
+def test_whatever_fails_wherever_nothing_is_lost(
+    chosen: list[tuple[int, Callable[[], faults.Fault]]], pages: bool, removed: int
+) -> None:
+    """Only a record that is gone, or answers so itself, is deleted; afterwards all is as it should be."""
+    with FdpServer() as server:
+        server.layout.pages = pages
+        server.layout.max_page_size = 3
+        catalogs = [server.add_catalog(str(n)) for n in range(2)]
+        for n in range(8):
+            server.add_dataset(catalogs[n % 2], str(n), distributions=1)
+        site = Site(server)
+        site.job()
+        targets = sorted({request.target for request in server.requests})
+        ids = site.ids()
+        gone = server.datasets[removed]
+        expected = {server.iri_of(gone)}
+        server.remove(gone)
+        for index, fault in chosen:
+            target = targets[index % len(targets)]
+            server.faults[target] = one = fault()
+            if isinstance(one, faults.Status) and one.code == 404:
+                expected.add(f"{server.url}{target}")
+        job = site.job()
+        assert job.of(Kind.DELETED) <= expected
+        server.faults.clear()
+        site.job(NOW + DAY)
+        assert set(site.packages) == urls(server, *server.datasets)
+        kept = job.of(Kind.DELETED)
+        assert all(site.ids()[url] == ids[url] for url in site.packages if url not in kept)
+        unchanged(site)
+
+
+# Parts
+
+
+def test_a_sink_that_fails_ends_the_crawl_at_once(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    for _ in range(300):
+        fdp.add_dataset(catalog, distributions=0)
+
+    class Full(Exception):
+        pass
+
+    site = Site(fdp)
+    site.memory.remember = _raise(Full)  # type: ignore[method-assign]
+    with pytest.raises(Full):
+        site.job()
+    assert len(fdp.requests) < 50
+
+
+def _raise(kind: type[Exception]) -> Callable[..., None]:
+    def raising(*_: object) -> None:
+        raise kind
+
+    return raising
+
+
+def test_a_crew() -> None:
+    async def main() -> None:
+        crew = Crew(2)
+        under_way: list[int] = []
+        most = 0
+        done: list[int] = []
+
+        async def work(n: int) -> None:
+            nonlocal most
+            under_way.append(n)
+            most = max(most, len(under_way))
+            await asyncio.sleep(0)
+            under_way.remove(n)
+            done.append(n)
+
+        for n in range(10):
+            await crew.start(work(n))
+        await crew.join()
+        assert (sorted(done), most) == (list(range(10)), 2)
+        await crew.join()
+
+        async def failing() -> None:
+            raise LookupError("first")
+
+        async def waiting() -> None:
+            await asyncio.Event().wait()
+
+        await crew.start(waiting())
+        await crew.start(failing())
+        with pytest.raises(LookupError, match="first"):
+            await crew.join()
+        with pytest.raises(LookupError, match="first"):
+            await crew.start(work(11))
+        await crew.dismiss()
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+def test_a_listing() -> None:
+    listing = Listing("http://x/", 2)
+    for dataset, container in (("ä", "c2"), ("ä", "c1"), ("b/", "c1"), ("c", "c1"), ("b/", "c3")):
+        listing.add(f"http://x/{dataset}", container)
+    words = "the source lists more than max_records (2) datasets"
+    assert listing.containers.unreadable == {"c1": words}
+    assert listing.errors == [f"c1: {words}"]
+    assert listing.containers_of("http://x/ä") == ("c1", "c2")
+    assert listing.listed_as("http://x/%c3%a4") == "http://x/ä"
+    assert listing.listed_as("http://x/b") == "http://x/b/"
+    assert listing.listed_as("http://x/%62") is None
+    assert listing.listed_as("nothing") is None
+    assert listing.claim("http://x/ä") and not listing.claim("http://x/ä")
+    listing.leave_out(["http://x/ä", "http://x/never"])
+    assert listing.urls() == ["http://x/b/"]
+    assert listing.listed_as("http://x/%C3%A4") is None
+    assert "http://x/b/" in listing and len(listing) == 1

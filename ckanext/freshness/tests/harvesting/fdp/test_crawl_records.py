@@ -1,0 +1,179 @@
+"""Records that are drafts, withdrawn, gone, or less than whole."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, Kind
+from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    DAY,
+    NOW,
+    Site,
+    unchanged,
+    urls,
+    with_and_without_pages,
+    without_links,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record
+
+# Drafts, and what is withdrawn or gone
+
+
+@with_and_without_pages
+@pytest.mark.parametrize("status", [401, 403])
+def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> None:
+    fdp.layout.pages = pages
+    catalog, hidden = fdp.add_catalog(), fdp.add_catalog()
+    fdp.withdraw(hidden, status)
+    fdp.add_dataset(hidden)
+    draft = fdp.add_dataset(catalog, title="Draft")
+    fdp.withdraw(draft, status)
+    half = fdp.add_dataset(catalog, title="Half", distributions=2)
+    inner = half.listing(Level.DISTRIBUTION)[0]
+    assert isinstance(inner, Record)
+    fdp.withdraw(inner, status)
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.NEW) == urls(fdp, half)
+    assert site.packages[fdp.iri_of(half)].resources == ["File 2"]
+    unchanged(site)
+    fdp.publish(draft)
+    fdp.publish(hidden)
+    fdp.publish(inner)
+    job = site.job()
+    assert job.errors == []
+    assert site.titles() == {"Draft", "Half", "Dataset 4"}
+    assert site.packages[fdp.iri_of(half)].resources == ["File 1", "File 2"]
+
+
+def test_a_catalog_that_is_withdrawn_keeps_its_records_and_is_told(fdp: FdpServer) -> None:
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    fdp.add_dataset(first)
+    fdp.add_dataset(second)
+    site = Site(fdp)
+    site.job()
+    fdp.withdraw(second)
+    job = site.job()
+    assert job.errors == [f"{fdp.url_of(second)}: it answers 403"]
+    assert job.of(Kind.DELETED) == set()
+
+
+def test_a_withdrawn_catalog_above_the_one_that_is_missing_is_told(fdp: FdpServer) -> None:
+    outer = fdp.add_catalog()
+    inner = fdp.add_catalog(parent=outer)
+    fdp.add_dataset(inner)
+    fdp.add_dataset(fdp.add_catalog())
+    site = Site(fdp)
+    site.job()
+    fdp.withdraw(outer)
+    job = site.job()
+    assert job.errors == [f"{fdp.url_of(outer)}: it answers 403"]
+    assert job.of(Kind.DELETED) == set()
+
+
+@with_and_without_pages
+@pytest.mark.parametrize("status", [404, 410])
+def test_what_is_gone_is_deleted_without_an_error(fdp: FdpServer, pages: bool, status: int) -> None:
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    gone, _, kept = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    fdp.vanish(gone, status)
+    fdp.change(kept, title="changed")
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.DELETED) == urls(fdp, gone)
+    assert job.of(Kind.CHANGED) == urls(fdp, kept)
+
+
+@with_and_without_pages
+def test_what_is_listed_no_more_is_deleted(fdp: FdpServer, pages: bool) -> None:
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    unlisted, removed, _ = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    gone = urls(fdp, unlisted, removed)
+    fdp.unlist(unlisted, catalog)
+    fdp.remove(removed)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.DELETED) == gone
+
+
+WITHDRAWALS = [
+    # pages, how many of 5 are withdrawn, statuses of the jobs by hours, in which job they are deleted
+    ("left out by the pages", True, 1, {0: 403}, 0),
+    ("left out by the pages, 401", True, 2, {0: 401}, 0),
+    ("left out, but more than half", True, 3, {0: 403, 24: 403, 48: 403}, None),
+    ("no pages, first sight", False, 1, {0: 403}, None),
+    ("no pages, again too soon", False, 1, {0: 403, 23: 403}, None),
+    ("no pages, a day later", False, 1, {0: 403, 23: 403, 24: 403}, 24),
+    ("no pages, a day later, another status", False, 1, {0: 401, 24: 403}, 24),
+    ("no pages, answered in between", False, 1, {0: 403, 12: 200, 24: 403}, None),
+    ("no pages, failed in between", False, 1, {0: 403, 12: 500, 24: 403}, 24),
+    ("no pages, more than half", False, 3, {0: 403, 48: 403}, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("pages", "count", "jobs", "deleted_in"),
+    [row[1:] for row in WITHDRAWALS],
+    ids=[row[0] for row in WITHDRAWALS],
+)
+def test_withdrawals(
+    fdp: FdpServer, pages: bool, count: int, jobs: dict[int, int], deleted_in: int | None
+) -> None:
+    assert WITHDRAWN_AFTER == DAY
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog, distributions=0) for _ in range(5)]
+    site = Site(fdp)
+    site.job()
+    withdrawn = datasets[:count]
+    for hours, status in jobs.items():
+        for dataset in withdrawn:
+            if status in (401, 403):
+                fdp.withdraw(dataset, status)
+            else:
+                fdp.publish(dataset)
+                fdp.faults = {dataset.path: faults.Status(500)} if status == 500 else {}
+        job = site.job(NOW + timedelta(hours=hours))
+        fdp.faults = {}
+        assert job.of(Kind.DELETED) == (urls(fdp, *withdrawn) if hours == deleted_in else set())
+    assert len(site.packages) == 5 - (count if deleted_in is not None else 0)
+
+
+def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    withdrawn = datasets[1]
+    fdp.withdraw(withdrawn)
+    without_links(fdp)
+    assert site.job().of(Kind.DELETED) == set()
+    assert site.job(NOW + DAY).of(Kind.DELETED) == urls(fdp, withdrawn)
+
+
+def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:
+    """A server that cuts pages short and does not say so must not cost a dataset its resources."""
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=5)
+    fdp.layout.max_page_size = 2
+    without_links(fdp)
+    site = Site(fdp)
+    site.job()
+    names = [f"File {n}" for n in range(1, 6)]
+    assert site.packages[fdp.iri_of(dataset)].resources == names
+    unchanged(site)
+    last = dataset.listing(Level.DISTRIBUTION)[4]
+    assert isinstance(last, Record)
+    fdp.change(last, title="Changed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)

@@ -1,0 +1,246 @@
+"""Servers that differ from the reference implementation: URLs, layouts, hosts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    Site,
+    unchanged,
+    urls,
+    with_and_without_pages,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_render import OLD_FDP_O, R3D, Layout
+from ckanext.freshness.tests.servers.redirect import RedirectServer
+
+# URLs
+
+ODD = [
+    "/data?id=1;v=2",
+    "/data;a=b",
+    "/sp%20ace",
+    "/%C3%A4%C3%B6",
+    "/a%2Fb",
+    "/x%3Fy=1",
+    "/~t=1/",
+]
+
+
+@with_and_without_pages
+@pytest.mark.parametrize("decoded", [False, True])
+def test_odd_urls(fdp: FdpServer, pages: bool, decoded: bool) -> None:
+    fdp.layout.pages = pages
+    fdp.layout.iris_decoded = decoded
+    catalog = fdp.add_catalog("käse;=x")
+    for path in ODD:
+        fdp.add_dataset(catalog, path=path, title=path)
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert site.titles() == set(ODD)
+    assert all(len(package.resources) == 2 for package in site.packages.values())
+    for url, package in site.packages.items():
+        assert package.guid == f"catalog={fdp.iri_of(catalog)};dataset={url}"
+    unchanged(site)
+    fdp.change(fdp.datasets[3], title="changed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, fdp.datasets[3])
+
+
+@pytest.mark.parametrize("slash", [False, True])
+def test_persistent_urls(fdp: FdpServer, slash: bool) -> None:
+    with RedirectServer() as purl, FdpServer(persistent_url=purl.url) as server:
+        purl.to = server.url
+        server.layout.root_slash = slash
+        catalog = server.add_catalog()
+        datasets = [server.add_dataset(catalog) for _ in range(3)]
+        for start in (purl.url, server.url, f"{server.url}/"):
+            site = Site(server, url=start)
+            job = site.job()
+            assert job.errors == []
+            assert job.of(Kind.NEW) == urls(server, *datasets)
+            assert len(site.packages[server.iri_of(datasets[0])].resources) == 2
+            unchanged(site)
+
+
+def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    listed = f"{fdp.url}/dataset/1/"
+    dataset = fdp.add_dataset(catalog, "1")
+    fdp.unlist(dataset, catalog)
+    fdp.files[f"{catalog.path}/page/dataset"] = Answer.text(
+        fdp.renderer.page([dataset]), "text/turtle"
+    )
+    fdp.files["/dataset/1/"] = Answer.text(fdp.renderer.document(dataset), "text/turtle")
+    fdp.list_also(listed, catalog, Level.DATASET)
+    site = Site(fdp)
+    assert site.job().of(Kind.NEW) == {listed}
+    unchanged(site)
+
+
+def test_datasets_that_only_the_pages_have(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    dataset = fdp.add_dataset(catalog)
+    page = fdp.renderer.page([dataset])
+    fdp.unlist(dataset, catalog)
+    fdp.files[f"{catalog.path}/page/dataset"] = Answer.text(page, "text/turtle")
+    site = Site(fdp)
+    assert site.job().of(Kind.NEW) == urls(fdp, dataset)
+    unchanged(site)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        Layout(ontology=OLD_FDP_O),
+        Layout(ontology=OLD_FDP_O, root_type="FairDataPoint", pages=False),
+        Layout(root_type=f"{R3D}Repository", catalog_relation=f"{R3D}dataCatalog", pages=False),
+        Layout(containers=False),
+        Layout(member_links=False, metadata_catalog=False),
+        Layout(is_part_of=False, root_slash=True),
+        Layout(max_page_size=1),
+    ],
+    ids=lambda layout: str(layout).partition("(")[2][:40],
+)
+def test_layouts(fdp: FdpServer, layout: Layout) -> None:
+    fdp.layout = layout
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for catalog in (first, first, second)]
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.NEW) == urls(fdp, *datasets)
+    assert [len(package.resources) for package in site.packages.values()] == [2, 2, 2]
+    for dataset, catalog in zip(datasets, (first, first, second), strict=True):
+        guid = f"catalog={fdp.iri_of(catalog)};dataset={fdp.iri_of(dataset)}"
+        assert site.packages[fdp.iri_of(dataset)].guid == guid
+    unchanged(site)
+    fdp.remove(datasets[0])
+    assert len(site.job().of(Kind.DELETED)) == 1
+
+
+def test_a_catalog_as_source(fdp: FdpServer) -> None:
+    catalog, _ = fdp.add_catalog(), fdp.add_dataset(fdp.add_catalog())
+    dataset = fdp.add_dataset(catalog)
+    site = Site(fdp, url=fdp.url_of(catalog))
+    assert site.job().of(Kind.NEW) == urls(fdp, dataset)
+    unchanged(site)
+
+
+def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    healthy = fdp.answer
+
+    def answer(request: Request) -> Answer:
+        found = healthy(request)
+        return (
+            Answer(200, faults.HTML_PAGE, {"Content-Type": "text/html"})
+            if found.status == 404
+            else found
+        )
+
+    fdp.answer = answer  # type: ignore[method-assign]
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.NEW) == urls(fdp, *datasets)
+    unchanged(site)
+    fdp.reset()
+    site.job()
+    # What is found out at the first catalog is not asked again for each record.
+    assert fdp.count("/dataset/") == 3
+    fdp.vanish(datasets[0])
+    job = site.job()
+    assert job.of(Kind.DELETED) == set()
+    (error,) = job.errors
+    assert error.startswith(f"{fdp.url_of(datasets[0])}: the answer is text/html, not RDF")
+
+
+def test_no_page_endpoint_costs_one_request(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    for _ in range(10):
+        fdp.add_dataset(catalog, distributions=1)
+    site = Site(fdp)
+    assert site.job().requests == 2 + 1 + 2 * 10
+    unchanged(site)
+
+
+def test_json_ld_with_a_context_of_somebody_else(fdp: FdpServer) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    fine, remote = fdp.add_dataset(catalog), fdp.add_dataset(catalog)
+    with RedirectServer() as elsewhere:
+        body = json.dumps(
+            {"@context": f"{elsewhere.url}/context.jsonld", "@id": fdp.iri_of(remote)}
+        )
+        fdp.faults[remote.path] = faults.Body(body.encode(), "application/ld+json")
+        job = Site(fdp).job()
+        assert elsewhere.requests == []
+    assert job.of(Kind.NEW) == urls(fdp, fine)
+    (error,) = job.errors
+    assert (
+        error == f"{fdp.url_of(remote)}: the JSON-LD names a remote @context, which is not loaded"
+    )
+
+
+# Hosts and secrets
+
+
+def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
+    """Both what is listed there and what redirects there."""
+    other = fdp.url_at("127.0.0.2")
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    there, here = fdp.add_dataset(catalog, "there"), fdp.add_dataset(catalog, "here")
+    fdp.list_also(f"{other}/dataset/foreign", catalog, Level.DATASET)
+    fdp.files["/dataset/foreign"] = Answer.text(
+        f"<{other}/dataset/foreign> a <http://www.w3.org/ns/dcat#Dataset> .", "text/turtle"
+    )
+    fdp.faults[
+        lambda request: request.target == there.path and request.host.startswith("127.0.0.1")
+    ] = faults.Redirect(f"{other}{there.path}")
+    site = Site(fdp)
+    job = site.job()
+    assert job.of(Kind.NEW) == urls(fdp, here)
+    assert set(job.record_errors) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
+    assert all("allowed_hosts" in error for error in job.errors)
+    assert all(request.host.startswith("127.0.0.1:") for request in fdp.requests)
+    site.options = {"allowed_hosts": frozenset({"127.0.0.2"})}
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.NEW) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
+
+
+def test_distributions_elsewhere_are_left_alone(fdp: FdpServer) -> None:
+    """Files are often listed as distributions; not to read them is no failure of the dataset."""
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
+    fdp.list_also("http://files.example.org/a.csv", dataset, Level.DISTRIBUTION)
+    fdp.list_also("urn:uuid:1", dataset, Level.DISTRIBUTION)
+    for pages in (True, False):
+        fdp.layout.pages = pages
+        site = Site(fdp)
+        job = site.job()
+        assert job.errors == []
+        assert site.packages[fdp.iri_of(dataset)].resources == ["File 1"]
+        unchanged(site)
+
+
+def test_secret_headers_go_to_the_source_alone(fdp: FdpServer) -> None:
+    with FdpServer() as other:
+        catalog = fdp.add_catalog()
+        fdp.list_also(f"{other.url}/dataset/1", catalog, Level.DATASET)
+        Site(fdp, headers={"Authorization": "Bearer s3cret"}).job()
+        assert {request.headers.get("Authorization") for request in fdp.requests} == {
+            "Bearer s3cret"
+        }
+        assert other.requests
+        assert {request.headers.get("Authorization") for request in other.requests} == {None}
