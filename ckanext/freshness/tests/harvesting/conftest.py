@@ -18,10 +18,21 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.harvest import queue
+
+PRESETS = (
+    "ckanext.scheming:presets.json ckanext.dcat.schemas:presets.yaml "
+    "ckanext.freshness.tests.harvesting:multilingual_presets.json"
+)
+SCHEMAS: dict[str, str | None] = {
+    "core": None,
+    "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
+    "multilingual": "ckanext.dcat.schemas:dcat_ap_multilingual.yaml",
+}
 
 
 @dataclass
@@ -245,6 +256,27 @@ def stumbling(
     install("stumbling", StumblingPlugin, tmp_path, monkeypatch)
     with p.use_plugin("stumbling") as plugin:
         yield plugin
+
+
+@pytest.fixture
+def schema(
+    request: pytest.FixtureRequest,
+    ckan_config: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> str:
+    """An empty site with one of `SCHEMAS`, which the test names (indirect); that name."""
+    name = request.param
+    if SCHEMAS[name] is not None:
+        install("multilingual", MultilingualPlugin, tmp_path, monkeypatch)
+        plugins = ckan_config["ckan.plugins"]
+        names = plugins if isinstance(plugins, list) else plugins.split()
+        more = ["dcat", "scheming_datasets", "multilingual"]
+        monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
+        monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", SCHEMAS[name])
+        monkeypatch.setitem(ckan_config, "scheming.presets", PRESETS)
+    request.getfixturevalue("clean_site")
+    return name
 
 
 @pytest.fixture

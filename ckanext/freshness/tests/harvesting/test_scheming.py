@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import datetime
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import (
+    SCHEMAS,
     Harvest,
     add_source,
     extras,
     indexed,
-    install,
     written,
 )
-from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 from ckanext.freshness.tests.servers.turtle import (
@@ -32,36 +30,6 @@ from ckanext.freshness.tests.servers.turtle import (
 EU = "http://publications.europa.eu/resource/authority"
 ENGLISH = f"{EU}/language/ENG"
 THEMES = [f"{EU}/data-theme/ECON", f"{EU}/data-theme/HEAL"]
-PRESETS = (
-    "ckanext.scheming:presets.json ckanext.dcat.schemas:presets.yaml "
-    "ckanext.freshness.tests.harvesting:multilingual_presets.json"
-)
-SCHEMAS = {
-    "core": None,
-    "dcat": "ckanext.dcat.schemas:dcat_ap_full.yaml",
-    "multilingual": "ckanext.dcat.schemas:dcat_ap_multilingual.yaml",
-}
-
-
-@pytest.fixture
-def schema(
-    request: pytest.FixtureRequest,
-    ckan_config: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> str:
-    """An empty site with one of the schemas; its name."""
-    name = request.param
-    if SCHEMAS[name] is not None:
-        install("multilingual", MultilingualPlugin, tmp_path, monkeypatch)
-        plugins = ckan_config["ckan.plugins"]
-        names = plugins if isinstance(plugins, list) else plugins.split()
-        more = ["dcat", "scheming_datasets", "multilingual"]
-        monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
-        monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", SCHEMAS[name])
-        monkeypatch.setitem(ckan_config, "scheming.presets", PRESETS)
-    request.getfixturevalue("clean_site")
-    return name
 
 
 @pytest.fixture
