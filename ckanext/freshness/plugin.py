@@ -14,7 +14,7 @@ from . import views
 from .ckan_adapter import let_consumers_wait
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .logic import action, harvest_actions
+from .logic import action, catalog_type, harvest_actions
 
 
 @tk.blanket.auth_functions
@@ -46,6 +46,7 @@ class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
 
     p.implements(p.IConfigurable)
     p.implements(p.IDatasetForm)
+    p.implements(p.IPackageController, inherit=True)
     p.implements(IHarvester)
 
     source_type = FAIR_DATA_POINT
@@ -61,7 +62,11 @@ class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
         return False
 
     def package_types(self) -> list[str]:
-        return ["catalog"]
+        return catalog_type.types_of(self)
+
+    def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
+        ours = bool(self.package_types())
+        return catalog_type.only_if_asked_for(search_params) if ours else search_params
 
     def info(self) -> dict[str, str]:
         return {
