@@ -1,0 +1,374 @@
+"""The doctor: each thing that can be wrong is named with the command that helps, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import (
+    harvest_model,
+    harvest_queue_connection,
+    harvest_routing_keys,
+    model,
+)
+from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
+from ckanext.freshness.doctor.examination import CHECKS, examine
+from ckanext.freshness.harvesting.locks import is_held, locked
+from ckanext.freshness.harvesting.objects import utc
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+NOW = datetime.now(timezone.utc)
+CONSUMERS = [f"ckan harvester {stage}-consumer" for stage in ("gather", "fetch")]
+
+pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
+
+
+def told(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
+    return list(check(NOW + after))
+
+
+def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
+    return [one for one in told(check, after) if one.severity is Severity.PROBLEM]
+
+
+@pytest.fixture
+def harvest() -> Harvest:
+    """A source whose server nobody asks."""
+    return add_source("http://127.0.0.1:9")
+
+
+@pytest.fixture
+def wait_on() -> Iterator[Callable[..., None]]:
+    """Consumers with nothing to do: connections that wait for a message of a stage's queue."""
+    waiting: list[tuple[str, int, threading.Thread]] = []
+
+    def begin(*stages: str) -> None:
+        for stage in stages:
+            own, key = connection(), f"{harvest_routing_keys()[stage]}.test"
+            client = own.client_id()
+            thread = threading.Thread(target=own.blpop, args=(key,))
+            thread.start()
+            waiting.append((key, client, thread))
+        clients = [client for _, client, _ in waiting]
+        while clients and {one["cmd"] for one in connection().client_list(client_id=clients)} != {
+            "blpop"
+        }:
+            continue
+
+    yield begin
+    for key, _, _ in waiting:
+        connection().rpush(key, "end")
+    for _, _, thread in waiting:
+        thread.join(5)
+
+
+def test_a_healthy_site(wait_on: Callable[..., None], fdp: FdpServer) -> None:
+    """Everything at work, and a harvest just done."""
+    fdp.add_dataset(fdp.add_catalog())
+    add_source(fdp.source_url).run()
+    wait_on("gather", "fetch")
+    found = list(examine(datetime.now(timezone.utc)))
+    assert [one for one in found if one.severity is Severity.PROBLEM] == []
+    (sizes,) = [one for one in found if one.what.startswith("Tables: ")]
+    for table in ("harvest_object ", "harvest_object_extra ", "freshness_harvest_document "):
+        assert table in sizes.what
+
+
+# Consumers and queues
+
+
+@pytest.mark.parametrize(
+    ("alive", "words"), [((), "no consumer"), (("gather",), "only one consumer")]
+)
+def test_consumers_that_are_not_there(
+    wait_on: Callable[..., None], alive: tuple[str, ...], words: str
+) -> None:
+    wait_on(*alive)
+    (one,) = problems(queues.consumers)
+    assert words in one.what
+    assert all(command in one.advice for command in CONSUMERS)
+
+
+@pytest.mark.parametrize("stage", ["gather", "fetch"])
+def test_a_queue_that_nobody_serves(wait_on: Callable[..., None], stage: str) -> None:
+    """The other consumer waits, and cannot be mistaken for the missing one."""
+    wait_on("fetch" if stage == "gather" else "gather")
+    put(stage, "some-id")
+    (one,) = problems(queues.consumers)
+    assert one.what == f"1 messages wait in the {stage} queue, and no consumer takes them"
+    assert f"ckan harvester {stage}-consumer" in one.advice
+    take(stage, "another-id", timedelta(seconds=10))
+    assert problems(queues.consumers) == []
+
+
+@pytest.mark.parametrize(
+    ("stage", "age", "old"),
+    [
+        ("gather", timedelta(hours=2), False),
+        ("gather", timedelta(hours=2, minutes=20), True),
+        ("fetch", timedelta(minutes=10), False),
+        ("fetch", timedelta(minutes=20), True),
+    ],
+)
+def test_messages_that_should_have_been_sent_again(stage: str, age: timedelta, old: bool) -> None:
+    take(stage, "some-id", age)
+    found = problems(queues.unacknowledged)
+    assert len(found) == old
+    if old:
+        assert "some-id" in found[0].what
+        assert "ckan harvester run" in found[0].advice
+
+
+def put(stage: str, id: str) -> None:
+    key = harvest_routing_keys()[stage]
+    connection().rpush(key, json.dumps({key.rpartition(":")[2]: id}))
+
+
+def take(stage: str, id: str, age: timedelta) -> None:
+    """What a consumer that was killed leaves behind."""
+    taken_at = (NOW - age).astimezone().replace(tzinfo=None)
+    connection().set(f"{harvest_routing_keys()[stage]}:{id}", f"{taken_at:%Y-%m-%d %H:%M:%S.%f}")
+
+
+def connection() -> Any:
+    return harvest_queue_connection()
+
+
+# Jobs
+
+
+def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
+    job = harvest.start()
+    connection().delete(harvest_routing_keys()["gather"])
+    take("gather", job, timedelta(seconds=90))
+    with locked(f"gather {job}"):
+        assert is_held(f"gather {job}")
+        assert problems(harvests.gathers) == []
+    assert not is_held(f"gather {job}")
+    (one,) = problems(harvests.gathers)
+    assert f"Job {job} of the source {harvest.source['name']}" in one.what
+    assert "was killed" in one.what
+    assert "ckan harvester run sends it again in 118 min" in one.advice
+    assert f"ckan harvester job-abort {job}" in one.advice
+
+
+def test_a_gather_of_another_harvester_is_judged_by_its_time(harvest: Harvest) -> None:
+    job = harvest.start()
+    connection().delete(harvest_routing_keys()["gather"])
+    change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
+    take("gather", job, timedelta(minutes=119))
+    assert problems(harvests.gathers) == []
+    assert len(problems(harvests.gathers, timedelta(minutes=2))) == 1
+
+
+def test_a_job_that_waits_is_not_stuck(harvest: Harvest) -> None:
+    harvest.start()
+    assert problems(harvests.gathers, timedelta(hours=1)) == []
+
+
+def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
+    job = harvest.start()
+    connection().delete(harvest_routing_keys()["gather"])
+    assert problems(harvests.gathers) == []
+    (one,) = problems(harvests.gathers, timedelta(minutes=10))
+    assert "is in no queue" in one.what
+    assert f"ckan harvester job-abort {job}" in one.advice
+
+
+@pytest.mark.parametrize(
+    ("state", "minutes", "stuck"),
+    [("WAITING", 4, False), ("WAITING", 6, True), ("IMPORT", 6, True), ("PAGE", 6, True)],
+)
+def test_records_that_are_not_imported(
+    fdp: FdpServer, state: str, minutes: int, stuck: bool
+) -> None:
+    job = gathered(fdp, state)
+    found = problems(harvests.imports, timedelta(minutes=minutes))
+    assert len(found) == stuck
+    if stuck:
+        assert job in found[0].what
+        assert f"2 of its records are not imported (2 {state})" in found[0].what
+        assert "ckan harvester run" in found[0].advice
+        assert f"ckan harvester job-abort {job}" in found[0].advice
+
+
+def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) -> None:
+    """Somebody else's record has just been imported: those that wait have their turn later."""
+    waiting, killed = gathered(fdp, "WAITING"), gathered(fdp, "IMPORT")
+    later = NOW + timedelta(minutes=10)
+    (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
+    change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
+    (one,) = problems(harvests.imports, timedelta(minutes=11))
+    assert killed in one.what
+
+
+def gathered(fdp: FdpServer, state: str) -> str:
+    """A job with two records that were gathered, and are in some state."""
+    for _ in range(2 - len(fdp.datasets)):
+        fdp.add_dataset((fdp.catalogs or [fdp.add_catalog()])[0])
+    harvest = add_source(fdp.source_url, language="en" if state == "IMPORT" else "de")
+    job = harvest.start()
+    harvest.gather()
+    model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job).update(
+        {"state": state, "gathered": utc(NOW)}
+    )
+    model.Session.commit()
+    return job
+
+
+def test_nobody_marks_jobs_as_finished(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    job = harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    assert problems(harvests.cron, timedelta(minutes=10)) == []
+    (one,) = problems(harvests.cron, timedelta(minutes=30))
+    assert job in one.what
+    assert "ckan harvester run" in one.advice
+
+
+def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
+    change(
+        harvest_model.HarvestSource,
+        harvest.source["id"],
+        frequency="DAILY",
+        next_run=utc(NOW),
+    )
+    assert problems(harvests.cron, timedelta(minutes=10)) == []
+    (one,) = problems(harvests.cron, timedelta(minutes=30))
+    assert one.what.startswith("1 harvest sources are overdue")
+    change(harvest_model.HarvestSource, harvest.source["id"], frequency="MANUAL")
+    assert problems(harvests.cron, timedelta(minutes=30)) == []
+
+
+def test_a_job_that_was_never_sent(harvest: Harvest) -> None:
+    job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)["id"]
+    assert problems(harvests.cron) == []
+    (one,) = problems(harvests.cron, timedelta(hours=1))
+    assert f"ckan harvester job-abort {job}" in one.advice
+
+
+def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    fdp.remove(fdp.datasets[0])
+    harvest.run()
+    (one,) = told(harvests.holds)
+    assert one.severity is Severity.NOTE
+    assert f"1 deletions of the source {harvest.source['name']} are held" in one.what
+    assert f"ckan freshness release {harvest.source['name']}" in one.advice
+    list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
+    call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
+    assert told(harvests.holds) == []
+
+
+# The site
+
+
+@pytest.mark.parametrize(
+    ("plugins", "severity", "words"),
+    [
+        ("freshness fdp_harvester harvest", None, ""),
+        ("harvest freshness", Severity.PROBLEM, "Move freshness before harvest"),
+        ("freshness", Severity.NOTE, "Add it to ckan.plugins"),
+    ],
+)
+def test_the_order_of_plugins(
+    monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
+) -> None:
+    monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
+    found = told(site.plugins)
+    assert [one.severity for one in found] == ([severity] if severity else [])
+    assert all(words in one.advice for one in found)
+
+
+@pytest.mark.parametrize("plugin", ["freshness", "harvest"])
+def test_tables_that_are_missing_or_old(plugin: str) -> None:
+    assert told(site.migrations) == []
+    # Without a commit: the checks look into the same transaction.
+    model.Session.execute(sa.text(f"UPDATE {plugin}_alembic_version SET version_num = 'older'"))
+    (one,) = problems(site.migrations)
+    assert one.advice == f"ckan db upgrade -p {plugin}"
+    model.Session.rollback()
+
+
+def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
+    assert told(site.source_types) == []
+    change(harvest_model.HarvestSource, harvest.source["id"], type="waf")
+    (one,) = problems(site.source_types)
+    assert "type waf" in one.what
+    assert "A source" in one.what
+    change(harvest_model.HarvestSource, harvest.source["id"], active=False)
+    assert told(site.source_types) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "severity", "words"),
+    [
+        ("ckan.download_proxy", "http://user:secret@127.0.0.1:3128", Severity.NOTE, "proxy"),
+        (
+            "ckanext.freshness.allowed_networks",
+            ["10.0.0.0/99"],
+            Severity.PROBLEM,
+            "allowed_networks",
+        ),
+        ("ckanext.freshness.insecure_hosts", ["old.example.org"], Severity.NOTE, "old.example.org"),
+    ],
+)
+def test_options(
+    monkeypatch: pytest.MonkeyPatch, key: str, value: Any, severity: Severity, words: str
+) -> None:
+    assert told(site.options) == []
+    monkeypatch.setitem(tk.config, key, value)
+    (one,) = told(site.options)
+    assert one.severity is severity
+    assert words in one.what
+    assert "secret" not in one.what + one.advice
+
+
+def test_background_jobs_that_nobody_does() -> None:
+    assert [one.severity for one in told(site.workers)] == [Severity.NOTE]
+    tk.enqueue_job(print, ["done"], queue="bulk")
+    (one,) = problems(site.workers)
+    assert "1 background jobs wait in the queue bulk" in one.what
+    assert "ckan jobs worker bulk" in one.advice
+
+
+# Services
+
+
+def test_solr_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert services.away()[1] == []
+    monkeypatch.setitem(tk.config, "solr_url", "http://127.0.0.1:1/solr/ckan")
+    found = list(examine(NOW))
+    assert "Solr does not answer" in [one.what for one in found]
+
+
+def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One finding for it, and none of those that would only follow from it."""
+    monkeypatch.setitem(tk.config, "ckan.harvest.mq.hostname", "127.0.0.1")
+    monkeypatch.setitem(tk.config, "ckan.harvest.mq.port", 1)
+    found = list(examine(NOW))
+    wrong = [one.what for one in found if one.severity is Severity.PROBLEM]
+    assert wrong == ["The Redis of the harvest queues does not answer"]
+    assert "Not looked at: consumers" in [one.what for one in found]
+
+
+def test_each_check_has_a_name_of_its_own() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+
+
+def change(table: Any, id: str, **values: Any) -> None:
+    model.Session.query(table).filter_by(id=id).update(values)
+    model.Session.commit()
