@@ -124,8 +124,8 @@ def mapping() -> Iterator[str]:
         ]
         yield from table(("Key", "Read from", "Value"), cells, "24 50 26")
     yield from heading("Prefixes", "-")
-    cells = [(f"``{prefix}``", f"``{str(space)}``") for prefix, space in PREFIXES.items()]
-    yield from table(("Prefix", "Namespace"), cells, "20 80")
+    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in PREFIXES.items()]
+    yield from table(("Prefix", "Namespace"), spaces, "20 80")
 
 
 def path_words(path: URIRef | values.Path) -> str:
