@@ -195,15 +195,21 @@ def _pip_settings(layout: Layout) -> dict[str, str]:
     )
     if listed.returncode:
         raise StackError("pip could not read its settings; look at pip.conf and PIP_*.")
+    return uv_settings(listed.stdout)
+
+
+def uv_settings(listing: str) -> dict[str, str]:
+    """Translate the output of ``pip config list`` into uv's environment variables."""
     settings = {}
-    for line in listed.stdout.splitlines():
+    for line in listing.splitlines():
         key, _, value = line.partition("=")
         source, _, option = key.rpartition(".")
         settings[source, option] = ast.literal_eval(value)
     found = {}
     for option, name in PIP_TO_UV.items():
-        for source in PIP_SOURCES:
-            if (source, option) in settings:
-                found[name] = " ".join(settings[source, option].split())
-                break
+        values = [
+            settings[source, option] for source in PIP_SOURCES if (source, option) in settings
+        ]
+        if values:
+            found[name] = " ".join(values[0].split())
     return found

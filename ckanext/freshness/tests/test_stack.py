@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 if (ROOT / "dev").exists():
-    from stack import cli, commands, files, instances, locks, ports, progress
+    from stack import cli, commands, environment, files, instances, locks, ports, progress
     from stack.errors import StackError
     from stack.layout import RELEASES, Layout
     from stack.processes import Identity, Ledger, spawn, stop
@@ -261,12 +261,12 @@ def test_the_environment_of_commands_leads_nowhere_else(monkeypatch: pytest.Monk
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", "intranet.example,127.0.0.1")
     monkeypatch.delenv("no_proxy", raising=False)
-    environment = commands.clean_environment(EXTRA="1")
-    assert "elsewhere" not in environment.values()
-    assert environment["HTTPS_PROXY"] == "http://proxy.example:3128"
-    assert environment["NO_PROXY"] == "intranet.example,127.0.0.1,localhost"
-    assert environment["no_proxy"] == "127.0.0.1,localhost"
-    assert environment["EXTRA"] == "1"
+    variables = commands.clean_environment(EXTRA="1")
+    assert "elsewhere" not in variables.values()
+    assert variables["HTTPS_PROXY"] == "http://proxy.example:3128"
+    assert variables["NO_PROXY"] == "intranet.example,127.0.0.1,localhost"
+    assert variables["no_proxy"] == "127.0.0.1,localhost"
+    assert variables["EXTRA"] == "1"
 
 
 @pytest.mark.parametrize(
@@ -395,6 +395,34 @@ class TestLocks:
     def wait(self, path: Path) -> None:
         with locks.exclusive(path, "it does something"):
             pass
+
+
+@pytest.mark.parametrize(
+    ("listing", "expected"),
+    [
+        ("", {}),
+        ("global.timeout='60'\n", {}),
+        ("global.cert='/etc/ca.crt'\n", {"SSL_CERT_FILE": "/etc/ca.crt"}),
+        (
+            "global.index-url='https://mirror.example/simple'\n"
+            "global.extra-index-url='\\nhttps://a.example\\nhttps://b.example'\n",
+            {
+                "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+                "UV_INDEX": "https://a.example https://b.example",
+            },
+        ),
+        (
+            ":env:.find-links='/by/variable'\nglobal.find-links='/by/file'\n",
+            {"UV_FIND_LINKS": "/by/variable"},
+        ),
+        (
+            "global.trusted-host='of.all'\ninstall.trusted-host='of.install'\n",
+            {"UV_INSECURE_HOST": "of.install"},
+        ),
+    ],
+)
+def test_what_pip_was_told_is_told_to_uv(listing: str, expected: dict[str, str]) -> None:
+    assert environment.uv_settings(listing) == expected
 
 
 def test_a_failed_command_shows_its_last_words(tmp_path: Path) -> None:
