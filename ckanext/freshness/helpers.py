@@ -8,8 +8,9 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .ckan_adapter import get_harvester
+from .harvesting.objects import is_web_url
 
-__all__ = ["freshness_harvest_hold", "freshness_harvests", "freshness_moment"]
+__all__ = ["freshness_harvest_hold", "freshness_harvests", "freshness_link", "freshness_moment"]
 
 
 def freshness_harvests(source_type: str | None) -> bool:
@@ -23,6 +24,11 @@ def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:
         return tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
     except tk.NotAuthorized:
         return None
+
+
+def freshness_link(url: str) -> Any:
+    """A link to a record of a source; what is no web address stays a text, whatever it says."""
+    return tk.h.link_to(url, url, rel="nofollow") if is_web_url(url) else url
 
 
 def freshness_moment(text: str | None) -> str:

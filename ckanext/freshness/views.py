@@ -75,11 +75,10 @@ def release(source: str) -> ResponseReturnValue:
     else:
         tk.h.flash_success(
             tk.ungettext(
-                "Released: the next job deletes this %(count)d dataset, if it is still gone then.",
-                "Released: the next job deletes these %(count)d datasets, if they are still gone then.",
+                "Released: the next job deletes this dataset, if it is still gone then.",
+                "Released: the next job deletes these %(num)d datasets, if they are still gone then.",
                 hold["count"],
             )
-            % {"count": hold["count"]}
         )
     return tk.redirect_to("freshness_harvest.held", source=source)
 
