@@ -33,6 +33,8 @@ from .reader import (
     understood,
 )
 
+_MAY_BE_MEANT = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
+
 
 class Crawl:
     """One crawl of one source. Not to be run twice."""
@@ -176,10 +178,8 @@ class Crawl:
         except Unreadable as failure:
             if failure.outcome is Outcome.MALFORMED and failure.url == url:
                 self._malformed_in.update(listed_in)
-            # A draft that was never ours is no fault, and what is gone is not either.
-            expected = failure.outcome is Outcome.GONE or (
-                failure.outcome is Outcome.FORBIDDEN and url not in self._known
-            )
+            # What was never ours may be a draft, or gone, without being anybody's fault.
+            expected = url not in self._known and failure.outcome in _MAY_BE_MEANT
             seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)

@@ -128,6 +128,7 @@ class Site:
             self._take(job, sighting)
         ending = deletions(self.known.values(), seen, job.containers, now=now)
         for verdict in ending.delete:
+            job.record_errors.pop(verdict.known.url, None)  # as it was meant
             job.kinds[verdict.known.url] = Kind.DELETED
             del self.packages[verdict.known.url], self.known[verdict.known.url]
         for verdict in ending.keep:
