@@ -22,10 +22,11 @@ from ckan import model
 from ckan.lib import search
 from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_title_to_name
+from ckan.lib.plugins import DefaultDatasetForm
 from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError
-from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import index as search_index
+from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import query as search_query
 
 from ckanext.harvest import model as harvest_model
@@ -40,6 +41,7 @@ IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 
 __all__ = [
     "IS_2_12",
+    "DefaultDatasetForm",
     "SearchIndexError",
     "background_worker_names",
     "background_workers",

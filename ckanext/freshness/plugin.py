@@ -6,12 +6,11 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-from ckan.lib.plugins import DefaultDatasetForm
 
 from ckanext.harvest.interfaces import IHarvester
 
 from . import views
-from .ckan_adapter import let_consumers_wait
+from .ckan_adapter import DefaultDatasetForm, let_consumers_wait
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .logic import action, catalog_type, harvest_actions

@@ -17,17 +17,20 @@ ROOMS: dict[str, set[str]] = {
     "copies": set(),
     "web": set(),
     "model": set(),
-    "harvesting": {"web", "model", "ckan_adapter", "settings"},
+    "harvesting": {"web", "model", "ckan_adapter", "settings", "solr_queue"},
     "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
     "reporting": {"aging", "model", "ckan_adapter", "settings"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
     # into the limits of web.
     "ckan_adapter": {"model"},
+    "solr_queue": {"ckan_adapter"},
     "settings": {"web", "harvesting", "ckan_adapter"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""
 
-SHELL = {"__init__", "plugin", "cli", "views", "helpers", "logic", "migration", "tests"}
+SHELL = {
+    *("__init__", "plugin", "cli", "views", "helpers", "logic", "doctor", "migration", "tests"),
+}
 
 WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")
 """Nothing of CKAN, not even its toolkit."""
