@@ -1,0 +1,70 @@
+"""ckanext-harvest indexes a source again after each job, and the source must come out of it whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ckan.cli.cli import ckan
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import IS_2_12
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest.logic.action import update
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def is_whole(harvest: Harvest, config: dict[str, Any]) -> bool:
+    """Whether everybody who shows the source finds its type and configuration where they belong."""
+    source_id = harvest.source["id"]
+    (found,) = call_action("package_search", fq="dataset_type:harvest")["results"]
+    shown = [
+        found,
+        call_action("package_show", id=source_id),
+        call_action("harvest_source_show", id=source_id),
+    ]
+    return all(
+        one.get("source_type") == "fdp"
+        and json.loads(one.get("config") or "{}") == config
+        and not {"source_type", "config"} & extras({"extras": [], **one}).keys()
+        for one in shown
+    )
+
+
+def test_a_source_stays_whole_after_its_jobs(fdp: FdpServer, cli: Any) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    config: dict[str, Any] = {"language": "en", "timeout": 30}
+    harvest = add_source(fdp.source_url, **config)
+    for _ in range(2):
+        assert harvest.run().errors == []
+        assert is_whole(harvest, config)
+
+    # Ends in a KeyError where it finds no source_type.
+    result = cli.invoke(ckan, ["harvester", "run-test", harvest.source["name"]])
+    assert result.exit_code == 0, result.output
+    assert is_whole(harvest, config)
+    assert harvest.run().stats["not modified"] == 1
+
+
+@pytest.mark.skipif(not IS_2_12, reason="CKAN 2.11 does not have that way of indexing")
+def test_what_ckanext_harvest_does_by_itself(fdp: FdpServer) -> None:
+    """The day this fails, ckanext-harvest has been mended and our action can go."""
+    config = {"language": "en"}
+    harvest = add_source(fdp.source_url, **config)
+    arguments = {"id": harvest.source["id"]}
+    assert is_whole(harvest, config)
+    update.harvest_source_reindex({"user": sysadmin()}, arguments)
+    assert not is_whole(harvest, config)
+    call_action("harvest_source_reindex", {"user": sysadmin()}, **arguments)
+    assert is_whole(harvest, config)
+
+
+def test_the_source_shows_its_newest_job(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    job = harvest.run()
+    status = call_action("harvest_source_show", id=harvest.source["id"])["status"]
+    assert (status["last_job"]["id"], status["total_datasets"]) == (job.id, 1)
