@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 
@@ -16,19 +17,25 @@ from .web.hosts import HostPolicy
 _HARVEST = "ckanext.freshness.harvest."
 
 
+class OptionError(ValueError):
+    """An option that cannot be used; the text names it and says what it must be."""
+
+
 def harvest_limits(source: SourceConfig) -> Limits:
     """Limits of one answer during a crawl: the site's, where the source sets none of its own.
 
-    :raises ValueError: an option that cannot be used; the text names it.
+    :raises OptionError: an option that cannot be used; the text names it.
     """
+    delays, seconds = _option("retry_delays")
+    redirects, most = _option("max_redirects")
     return Limits(
         connect=_positive("connect_timeout"),
         read=_positive("read_timeout"),
         total=source.timeout or _positive("total_timeout"),
         max_bytes=int(_positive("max_bytes")),
-        redirects=tk.config.get(_HARVEST + "max_redirects"),
+        redirects=int(_number(redirects, most, lowest=0)),
         attempts=int(_positive("attempts")),
-        backoff=tuple(float(one) for one in tk.config.get(_HARVEST + "retry_delays")),
+        backoff=tuple(_number(delays, one, lowest=0) for one in seconds),
         retry_after_max=_positive("retry_after_max"),
     )
 
@@ -36,7 +43,7 @@ def harvest_limits(source: SourceConfig) -> Limits:
 def harvest_policy(source: SourceConfig) -> HostPolicy:
     """How politely a crawl visits a host.
 
-    :raises ValueError: an option that cannot be used; the text names it.
+    :raises OptionError: an option that cannot be used; the text names it.
     """
     return HostPolicy(
         source.concurrency or int(_positive("concurrency")),
@@ -44,28 +51,38 @@ def harvest_policy(source: SourceConfig) -> HostPolicy:
     )
 
 
+def _option(name: str) -> tuple[str, Any]:
+    """The key and the value of an option for harvests."""
+    return _HARVEST + name, tk.config.get(_HARVEST + name)
+
+
 def _positive(name: str) -> float:
-    value = tk.config.get(_HARVEST + name)
+    key, value = _option(name)
+    return _number(key, value, lowest=math.ulp(0))
+
+
+def _number(key: str, value: Any, *, lowest: float) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number) or number <= 0:
-        raise ValueError(f"{_HARVEST}{name} must be a number above 0, not {value!r}")
+    if not math.isfinite(number) or number < lowest:
+        wanted = "above 0" if lowest else "of 0 or more"
+        raise OptionError(f"{key} must be a number {wanted}, not {value!r}")
     return number
 
 
 def web(limits: Limits) -> Settings:
     """The settings of a client, with the site's rules for whom it may visit and how.
 
-    :raises ValueError: an option that cannot be used; the text names it.
+    :raises OptionError: an option that cannot be used; the text names it.
     """
     option = tk.config.get
     bundle = option("ckanext.freshness.ca_bundle")
     try:
         guard = Guard(option("ckanext.freshness.allowed_networks"))
     except ValueError as error:
-        raise ValueError(f"ckanext.freshness.allowed_networks: {error}") from error
+        raise OptionError(f"ckanext.freshness.allowed_networks: {error}") from error
     return Settings(
         user_agent=user_agent(),
         limits=limits,

@@ -67,7 +67,11 @@ async def _crawl(
     source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
 ) -> Crawled:
     config = source.config
-    policy = settings.harvest_policy(config)
+    try:
+        policy = settings.harvest_policy(config)
+        web = settings.web(settings.harvest_limits(config))
+    except settings.OptionError as error:
+        raise ConfigError(f"an option of this site is wrong: {error}") from error
     hosts = Hosts(policy)
     options = CrawlOptions(
         mapper=_mapper(config),
@@ -79,7 +83,7 @@ async def _crawl(
         headers=read_headers(config.headers),
         concurrency=policy.connections,
     )
-    async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
+    async with Client(web, hosts) as client:
         crawl = Crawl(client, source.url, options, known, memory, sink)
         containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
-from ckan.tests.helpers import call_action
+from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.harvesting import objects
@@ -183,3 +183,17 @@ def test_an_object_that_was_imported_long_ago_is_not_imported_again(fdp: FdpServ
     assert p.get_plugin("fdp_harvester").import_stage(row) == "unchanged"
     (package,) = harvest.datasets().values()
     assert package["title"] == "New title"
+
+
+def test_an_option_that_cannot_be_used_is_the_jobs_error(fdp: FdpServer) -> None:
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    with changed_config("ckanext.freshness.harvest.read_timeout", "soon"):
+        job = harvest.run()
+    assert job.errors == [
+        "The source's configuration cannot be used: an option of this site is wrong: "
+        "ckanext.freshness.harvest.read_timeout must be a number above 0, not 'soon'"
+    ]
+    assert len(harvest.current()) == 1
+    assert harvest.run().stats["not modified"] == 1
