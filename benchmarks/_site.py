@@ -94,13 +94,8 @@ class Site:
         known: dict[str, Any] = {}
         settings, _warnings = parse(json.dumps(config))
         source = Source("bench", url, "fdp", "bench", settings)
-        crawled = FAIR_DATA_POINT.crawl(
-            source,
-            known,
-            DocumentMemory("bench", read_only=True),
-            lambda sighting, containers: None,
-        )
-        return crawled.requests
+        memory = DocumentMemory("bench", read_only=True)
+        FAIR_DATA_POINT.crawl(source, known, memory, lambda sighting, containers: None)
 
     def packages(self) -> list[dict[str, Any]]:
         """The dicts of all datasets, as package_create takes them."""
