@@ -90,7 +90,7 @@ def test_the_sources_page_tells_of_held_deletions(
     assert "3 datasets were not deleted" in words(page)
     assert "3 records of it are current" in words(page)
     (link,) = (one for one in page.select("a") if one.get_text(strip=True) == "Look at the list")
-    listed = browser.get(link["href"])
+    listed = browser.get(str(link["href"]))
     assert [one.get_text() for one in listed.select("tbody a[href^='/dataset/']")] == [
         dataset["title"] for dataset in in_order(held)
     ]
@@ -109,10 +109,9 @@ def hold(harvest: Harvest) -> dict[str, Any]:
 
 def test_a_release_from_the_page(app: Any, editor: dict[str, Any], held: Harvest) -> None:
     browser = Browser(app, editor)
-    form = browser.get(path(held, "held")).select_one("form.form-actions")
-    assert form is not None
+    (form,) = browser.get(path(held, "held")).select("form.form-actions")
     assert form["method"] == "post"
-    list_id = form.select_one("[name=list_id]")["value"]
+    (list_id,) = (str(one["value"]) for one in form.select("[name=list_id]"))
     page = browser.post(path(held, "held"), list_id=list_id)
     assert "the next job deletes these 3 datasets" in words(page)
     assert re.search(rf"Released by {editor['fullname']} on", words(page))
@@ -160,6 +159,7 @@ def test_a_url_that_is_no_web_address_is_no_link(
     from ckanext.freshness.harvesting.holds import hold_of
 
     row = hold_of(held.source["id"])
+    assert row is not None
     row.held = [{**row.held[0], "url": "javascript:alert(1)"}]
     model.Session.commit()
     page = Browser(app, editor).get(path(held, "held"))
@@ -180,7 +180,7 @@ def test_other_sites_cannot_send_the_forms(
     password = "a long password"
     user = factories.Sysadmin(password=password)
     login = BeautifulSoup(app.get("/user/login").body, "html.parser")
-    token = login.select_one("form [name=_csrf_token]")["value"]
+    token = login.select("form [name=_csrf_token]")[0]["value"]
     fields = {"login": user["name"], "password": password, "_csrf_token": token}
     app.post("/user/login", params=fields)
 
@@ -232,7 +232,10 @@ def test_a_preview_from_the_page(
 
     work()
     page = browser.get(path(harvest, "preview"))
-    rows = {row.th.get_text(): row.td.get_text() for row in page.select("tr:has(th)")}
+    rows = {
+        row.select("th")[0].get_text(): row.select("td")[0].get_text()
+        for row in page.select("tr:has(th)")
+    }
     assert rows == {
         "Records now": "3",
         "New": "1",

@@ -166,6 +166,7 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     source_id = harvest.source["id"]
     began = datetime.now(timezone.utc)
     hold = holds.hold_of(source_id)
+    assert hold is not None
     brake = Brake(
         tuple(Known(one["url"], one["guid"], package_id=one["package_id"]) for one in hold.held),
         4,

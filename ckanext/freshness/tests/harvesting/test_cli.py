@@ -1,0 +1,146 @@
+"""``ckan freshness preview``, ``release`` and ``doctor``."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from ckan.cli.cli import ckan
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer) -> Harvest:
+    """A source with three datasets, harvested."""
+    catalog = fdp.add_catalog()
+    for number in range(3):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    return harvest
+
+
+@pytest.fixture
+def run(cli: Any) -> Any:
+    """Call ``ckan freshness`` with arguments, and perhaps an answer to its question."""
+
+    def call(*arguments: str, answer: str | None = None) -> Any:
+        return cli.invoke(ckan, ["freshness", *arguments], input=answer)
+
+    return call
+
+
+def without_log(output: str) -> str:
+    """The JSON of an output, in which click 8.1 has the log's lines too."""
+    return output[output.index("\n{") :] if not output.startswith("{") else output
+
+
+def empty(fdp: FdpServer, harvest: Harvest) -> None:
+    for record in fdp.datasets:
+        fdp.remove(record)
+    harvest.run()
+
+
+def released(harvest: Harvest) -> bool:
+    hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    return bool(hold["released_at"])
+
+
+def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
+    kept, edited, removed = fdp.datasets
+    fdp.change(edited, title="Edited")
+    fdp.remove(removed)
+    result = run("preview", harvest.source["name"])
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert f"A source ({fdp.source_url})" in lines
+    assert "Records now: 3" in lines
+    changed = lines.index("Changed: 1")
+    assert lines[changed + 1] == f"  {fdp.iri_of(edited)}  its contents changed"
+    deleted = lines.index("Deleted: 1")
+    assert lines[deleted + 1] == f"  {fdp.iri_of(removed)}  no longer listed by the source"
+    assert "Unchanged: 1" in lines
+    assert fdp.iri_of(kept) not in result.output
+
+
+def test_preview_tells_of_the_brake(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
+    for record in fdp.datasets:
+        fdp.remove(record)
+    result = run("preview", harvest.source["id"])
+    assert result.exit_code == 0
+    assert "The brake would hold 3 deletions: the source lists nothing at all" in result.output
+
+
+def test_preview_for_programs(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
+    result = run("preview", harvest.source["name"], "--json")
+    assert result.exit_code == 0
+    preview = json.loads(without_log(result.output))
+    assert preview["counts"]["unchanged"] == 3
+    assert {one["url"] for one in preview["unchanged"]} == {fdp.iri_of(one) for one in fdp.datasets}
+
+
+def test_a_source_that_cannot_be_read_is_no_success(
+    run: Any, fdp: FdpServer, harvest: Harvest
+) -> None:
+    fdp.faults["/"] = Status(410)
+    result = run("preview", harvest.source["name"])
+    assert result.exit_code == 1
+    assert "The source could not be read" in result.output
+    assert f"Could not be read: {fdp.source_url}" in result.output
+
+
+@pytest.mark.parametrize("command", ["preview", "release"])
+def test_there_is_no_such_source(run: Any, command: str) -> None:
+    result = run(command, "nobody")
+    assert result.exit_code == 1
+    assert "There is no harvest source nobody" in result.output
+
+
+def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
+    name = harvest.source["name"]
+    result = run("release", name)
+    assert result.exit_code == 1
+    assert "No deletions of this source are held" in result.output
+
+    urls = [fdp.iri_of(one) for one in fdp.datasets]
+    empty(fdp, harvest)
+    for answer in ("n\n", ""):
+        result = run("release", name, answer=answer)
+        assert result.exit_code == 1
+        assert all(url in result.output for url in urls)
+        assert "3 records of it are current" in result.output
+        assert not released(harvest)
+    result = run("release", name, answer="y\n")
+    assert result.exit_code == 0
+    assert "Released: 3 datasets" in result.output
+    assert released(harvest)
+    result = run("release", name)
+    assert result.exit_code == 0
+    assert "Released already" in result.output
+    assert harvest.run().stats["deleted"] == 3
+
+
+def test_release_without_asking(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp, harvest)
+    assert run("release", harvest.source["name"], "--yes").exit_code == 0
+    assert released(harvest)
+
+
+def test_doctor(run: Any, monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> None:
+    """Nobody serves the queues of the tests."""
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert "PROBLEM: There is no consumer of the harvest queues" in result.output
+    assert "  -> ckan harvester gather-consumer and ckan harvester fetch-consumer" in result.output
+    result = run("doctor", "--json")
+    assert result.exit_code == 1
+    told = json.loads(without_log(result.output))
+    assert told["ok"] is False
+    assert {"severity", "what", "advice"} == set(told["findings"][0])

@@ -1,0 +1,270 @@
+"""Consumers that die in the middle: what they left is named, done by others, and done once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.doctor import harvests
+from ckanext.freshness.harvesting.locks import is_held, locked
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import queue
+
+pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
+
+PATIENCE = 30.0
+"""Seconds after which something that is awaited does not come any more."""
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer) -> Harvest:
+    """A source with three datasets, not yet harvested."""
+    catalog = fdp.add_catalog()
+    for number in range(3):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    return add_source(fdp.source_url)
+
+
+@pytest.fixture
+def consumer() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+    """ckanext-harvest's consumers as processes of their own."""
+    begun = []
+
+    def begin(stage: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-c", "from ckan.cli.cli import ckan; ckan()"]
+        environment = {**os.environ, "CKAN_INI": tk.config["__file__"]}
+        process = subprocess.Popen(
+            [*command, "harvester", f"{stage}-consumer"],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+        process.wait()
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    assert process.poll() is None, "the consumer has ended by itself"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+
+
+def until(happens: Callable[[], Any]) -> None:
+    """Wait for what another process does to the database."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def waits_for_a_lock(at_least: int = 1) -> bool:
+    """Whether so many connections wait for something that is locked in this database."""
+    with engine().connect() as connection:
+        return at_least <= (
+            connection.execute(
+                sa.text(
+                    "SELECT count(*) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+                )
+            ).scalar()
+            or 0
+        )
+
+
+def engine() -> Any:
+    return model.Session.get_bind()
+
+
+def send_again(stage: str) -> None:
+    """What ``ckan harvester run`` does when the time has come: the key's age is all it looks at."""
+    connection: Any = harvest_queue_connection()
+    keys = list(connection.scan_iter(f"{harvest_routing_keys()[stage]}:*"))
+    assert keys, "nothing was taken"
+    for key in keys:
+        old = datetime.now() - timedelta(hours=3)
+        connection.set(key, f"{old:%Y-%m-%d %H:%M:%S.%f}")
+    call_action("harvest_jobs_run")
+    assert not list(connection.scan_iter(f"{harvest_routing_keys()[stage]}:*"))
+
+
+def complete(harvest: Harvest, job: Job, fdp: FdpServer) -> None:
+    """Everything is there, and there once."""
+    assert job.errors == []
+    assert job.stats["added"] == 3
+    assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
+    assert call_action("package_search", rows=0)["count"] == 3
+    packages = model.Session.query(model.Package).filter_by(type="dataset", state="active")
+    assert packages.count() == 3
+    assert len({guid for guid, _ in harvest.current()}) == len(harvest.current()) == 3
+
+
+def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
+    """The advice of the doctor, ten minutes later."""
+    found = list(check(datetime.now(timezone.utc) + timedelta(minutes=10)))
+    (one,) = (one for one in found if job_id in one.what)
+    model.Session.rollback()
+    return one.advice
+
+
+def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+    fault = fdp.faults[fdp.catalogs[0].path] = Hold()
+    job_id = harvest.start()
+    process = consumer("gather")
+    fdp.wait_for(fdp.catalogs[0].path, timeout=PATIENCE)
+    assert is_held(f"gather {job_id}")
+    kill(process)
+    until(lambda: not is_held(f"gather {job_id}"))
+    fault.release()
+
+    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.gathers, job_id)
+    send_again("gather")
+    harvest.gather()
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harvest) -> None:
+    """Though the queue sends it again after all, once the time has come."""
+    job_id = harvest.start()
+    connection: Any = harvest_queue_connection()
+    key = harvest_routing_keys()["gather"]
+    connection.delete(key)
+    connection.set(f"{key}:{job_id}", str(datetime.now()))  # what a killed consumer leaves
+    call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
+    send_again("gather")
+    harvest.gather()
+    assert fdp.requests == []
+    complete(harvest, harvest.run(), fdp)
+
+
+def test_taken_from_the_fetch_queue(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+    """Killed with the message in its hands, before it could note anything."""
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    with engine().begin() as connection:
+        connection.execute(sa.text("SELECT 1 FROM harvest_object FOR UPDATE"))
+        process = consumer("fetch")
+        until(waits_for_a_lock)
+        kill(process)
+    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.imports, job_id)
+    send_again("fetch")
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+    """The first record is a dataset already, the second is being written."""
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    with engine().begin() as connection:
+        # A dataset of that name, not yet committed: whoever wants the name has to wait.
+        second = harvest_order(job_id)[1]
+        connection.execute(
+            sa.text(
+                "INSERT INTO package (id, name, type, state) VALUES ('other', :name, 'other', 'draft')"
+            ),
+            {"name": second},
+        )
+        process = consumer("fetch")
+        until(waits_for_a_lock)
+        kill(process)
+        connection.rollback()
+    assert len(harvest.current()) == 1
+    assert f"ckan harvester job-abort {job_id}" in stuck(harvests.imports, job_id)
+    send_again("fetch")
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def harvest_order(job_id: str) -> list[str]:
+    """The names that the job's datasets will have, in the order in which they are imported."""
+    rows = model.Session.execute(
+        sa.text(
+            "SELECT id, content::json #>> '{fields,title}' FROM harvest_object "
+            "WHERE harvest_job_id = :job AND state = 'WAITING'"
+        ),
+        {"job": job_id},
+    ).all()
+    ((lead, title),) = rows
+    page = model.Session.execute(
+        sa.text(
+            "SELECT o.content::json #>> '{fields,title}' FROM harvest_object_extra e, "
+            "jsonb_array_elements_text(e.value::jsonb) WITH ORDINALITY AS f(id, n) "
+            "JOIN harvest_object o ON o.id = f.id "
+            "WHERE e.key = 'page' AND e.harvest_object_id = :lead ORDER BY n"
+        ),
+        {"lead": lead},
+    ).scalars()
+    model.Session.remove()
+    return [one.lower().replace(" ", "-") for one in (title, *page)]
+
+
+def in_a_thread(work: Callable[[], None]) -> threading.Thread:
+    """Begin something as another consumer would, with a database session of its own."""
+
+    def alone() -> None:
+        try:
+            work()
+        finally:
+            model.Session.remove()
+
+    thread = threading.Thread(target=alone)
+    thread.start()
+    return thread
+
+
+def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Harvest) -> None:
+    """It waits for the first one's end, and finds everything done."""
+    fault = fdp.faults[fdp.catalogs[0].path] = Hold()
+    job_id = harvest.start()
+    first = in_a_thread(harvest.gather)
+    fdp.wait_for(fdp.catalogs[0].path)
+    queue.get_gather_publisher().send({"harvest_job_id": job_id})
+    second = in_a_thread(harvest.gather)
+    until(waits_for_a_lock)
+    fault.release()
+    for thread in (first, second):
+        thread.join(PATIENCE)
+    assert fdp.count(f"{fdp.catalogs[0].path}") == fdp.count(f"{fdp.catalogs[0].path}/page") + 1
+    harvest.fetch()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_two_consumers_on_one_page(fdp: FdpServer, harvest: Harvest) -> None:
+    """The queue sends a page again while it is still being imported."""
+    job_id = harvest.start()
+    harvest.gather()
+    connection: Any = harvest_queue_connection()
+    key = harvest_routing_keys()["fetch"]
+    (message,) = connection.lrange(key, 0, -1)
+    connection.rpush(key, message)
+    model.Session.remove()
+    record = f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"
+    with locked(record):
+        consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
+        until(lambda: not connection.llen(key) and waits_for_a_lock(2))
+    for thread in consumers:
+        thread.join(PATIENCE)
+    complete(harvest, harvest.finish(job_id), fdp)
