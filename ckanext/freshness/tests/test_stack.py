@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -379,22 +378,26 @@ class TestLocks:
         assert other.take(wait=False), "it is the last"
         other.free()
 
-    def test_waiting_is_told(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_waiting_is_told(self, tmp_path: Path) -> None:
         held = locks.Lock(tmp_path / "lock")
         assert held.take()
-        waiter = threading.Thread(target=self.wait, args=(tmp_path / "lock",))
-        waiter.start()
-        told, deadline = "", time.monotonic() + 10
-        while "it does something" not in told:
-            assert time.monotonic() < deadline
-            told += capsys.readouterr().err
-        held.free()
-        waiter.join(5)
-        assert not waiter.is_alive()
-
-    def wait(self, path: Path) -> None:
-        with locks.exclusive(path, "it does something"):
-            pass
+        program = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from pathlib import Path
+from stack.locks import exclusive
+with exclusive(Path({str(held.path)!r}), "it does something"):
+    print("has it", file=sys.stderr)
+"""
+        command = [sys.executable, "-c", program]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as waiter:
+            assert waiter.stderr
+            told = waiter.stderr.readline()
+            held.free()
+            rest = waiter.stderr.read()
+        assert "it does something" in told
+        assert rest == "has it\n"
+        assert waiter.returncode == 0
 
 
 @pytest.mark.parametrize(
