@@ -175,6 +175,8 @@ def serve(
 ) -> None:
     """Serve the site until Ctrl-C."""
     base = f"http://{ports.HOST}:{port}"
+    # For what the pages do in the background, such as the preview of a source.
+    children.start("jobs worker", ["ckan", "jobs", "worker"])
     with step("Starting the web server"):
         command = ["ckan", "run", "--host", ports.HOST, "--port", str(port)]
         web = children.start(
