@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ __all__ = [
     "background_workers",
     "connect_to_redis",
     "get_harvester",
+    "give_back_done_messages",
     "harvest_model",
     "harvest_queue_connection",
     "harvest_routing_keys",
@@ -58,6 +60,7 @@ __all__ = [
     "munge_title_to_name",
     "normalized_source_url",
     "package_extra",
+    "publish_jobs",
     "publish_objects",
     "rebuild",
     "registered_source_types",
@@ -66,6 +69,7 @@ __all__ = [
     "search_query",
     "solr_answers",
     "solr_commit",
+    "unqueued_jobs",
     "version_is_among",
     "waiting_background_jobs",
     "without_solr_commits",
@@ -187,6 +191,51 @@ def publish_objects(object_ids: Sequence[str]) -> None:
     for object_id in object_ids:
         publisher.send({"harvest_object_id": object_id})
     publisher.close()
+
+
+def publish_jobs(job_ids: Sequence[str]) -> None:
+    """Put harvest jobs on ckanext-harvest's gather queue."""
+    publisher = queue.get_gather_publisher()
+    for job_id in job_ids:
+        publisher.send({"harvest_job_id": job_id})
+    publisher.close()
+
+
+def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
+    """Those of some harvest jobs that neither wait in Redis nor are in a consumer's hands.
+
+    None where the queues are in RabbitMQ, which cannot be asked.
+    """
+    ids = list(job_ids)
+    connection = harvest_queue_connection() if ids else None
+    if connection is None:
+        return []
+    key = queue.get_gather_routing_key()
+    # In this order: a message that a consumer takes in between is then seen in its hands.
+    waiting = {json.loads(one)["harvest_job_id"] for one in connection.lrange(key, 0, -1)}
+    return [one for one in ids if one not in waiting and not connection.exists(f"{key}:{one}")]
+
+
+def give_back_done_messages() -> None:
+    """Take messages out of consumers' hands whose objects are done: Redis was away when they said so.
+
+    ckanext-harvest would send them again, and then call such an object failed because its job is over.
+    """
+    connection = harvest_queue_connection()
+    if connection is None:
+        return
+    prefix = queue.get_fetch_routing_key() + ":"
+    keys = {key.removeprefix(prefix): key for key in connection.scan_iter(f"{prefix}*")}
+    objects = harvest_model.HarvestObject.__table__
+    done = model.Session.execute(
+        sa.select(objects.c.id).where(
+            objects.c.id.in_(keys),
+            objects.c.state.in_(("COMPLETE", "ERROR")),
+            objects.c.report_status.is_not(None),
+        )
+    ).scalars()
+    for object_id in done:
+        connection.delete(keys[object_id])
 
 
 def harvest_queue_connection() -> Any | None:

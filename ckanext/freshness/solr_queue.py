@@ -21,7 +21,7 @@ from typing import Any
 
 import pysolr
 
-from .ckan_adapter import search_index, search_query, version_is_among
+from .ckan_adapter import search_index, search_query, solr_answers, version_is_among
 
 log = logging.getLogger(__name__)
 
@@ -41,33 +41,51 @@ class Refusal:
 
 @dataclass(slots=True)
 class Queue:
-    """Documents that were not sent yet, by package id."""
+    """Documents that were not sent yet, by package id.
+
+    CKAN indexes a package before its transaction is committed: until :meth:`settle` is called, what
+    was added may still be undone, and is not sent.
+    """
 
     refused: list[Refusal] = field(default_factory=list)
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _unsettled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, documents: list[dict[str, Any]]) -> None:
-        for document in documents:
-            self._documents[document["id"]] = document
+        """Keep documents of packages that are being written."""
+        self._unsettled.update((document["id"], document) for document in documents)
+
+    def settle(self) -> None:
+        """The packages whose documents were added have been committed."""
+        self._documents.update(self._unsettled)
+        self._unsettled.clear()
         if len(self._documents) >= BATCH:
             self.send()
 
+    def discard(self) -> None:
+        """The packages whose documents were added have been rolled back."""
+        self._unsettled.clear()
+
     def find(self, reference: str) -> dict[str, Any] | None:
         """The document of a package by its id or name."""
-        found = self._documents.get(reference)
-        return found or next(
-            (one for one in self._documents.values() if one.get("name") == reference), None
+        kept = {**self._documents, **self._unsettled}
+        return kept.get(reference) or next(
+            (one for one in kept.values() if one.get("name") == reference), None
         )
 
     def send(self) -> None:
-        """Send what is kept; a batch that is refused goes one by one, to find out for which."""
+        """Send what is settled; a batch that is refused goes one by one, to find out for which."""
         documents, self._documents = list(self._documents.values()), {}
         if not documents:
             return
         connection = _connect()
         try:
             connection.add(docs=documents, commit=False)
-        except (pysolr.SolrError, OSError):
+        except (pysolr.SolrError, OSError) as away:
+            if not solr_answers():
+                # Each of them would wait for the time-out once more.
+                self.refused += [Refusal(one["id"], str(away)[:1000]) for one in documents]
+                return
             for document in documents:
                 try:
                     connection.add(docs=[document], commit=False)
@@ -76,14 +94,22 @@ class Queue:
 
 
 class _Writing:
-    """A connection of the index: documents are kept, anything else first sends them."""
+    """A connection of the index: documents are kept, anything else first sends them.
+
+    Those of deleted packages are sent at once: a deletion that Solr does not take is rolled back, since
+    no later harvest would find it among what is current.
+    """
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
         self.url = ""
 
-    def add(self, docs: list[dict[str, Any]], **_options: Any) -> None:
-        self._queue.add(docs)
+    def add(self, docs: list[dict[str, Any]], **options: Any) -> None:
+        if any(document.get("state") == "deleted" for document in docs):
+            self._queue.send()
+            _connect().add(docs=docs, **options)
+        else:
+            self._queue.add(docs)
 
     def __getattr__(self, name: str) -> Any:
         self._queue.send()
@@ -117,7 +143,8 @@ def queued(*, enabled: bool = True) -> Iterator[Queue]:
     """Keep the documents of the packages written inside, and send them when the block ends.
 
     Afterwards ``refused`` of the queue tells which packages Solr has not taken. If the block fails,
-    what is kept is sent all the same: their packages are in the database.
+    what is kept is sent all the same, unless the block has discarded it: their packages are in the
+    database.
     """
     queue = Queue()
     if not enabled or not version_is_among(TRIED):
@@ -130,4 +157,5 @@ def queued(*, enabled: bool = True) -> Iterator[Queue]:
         yield queue
     finally:
         search_index.make_connection, search_query.make_connection = before
+        queue.settle()
         queue.send()

@@ -55,7 +55,7 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
         ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
         with without_solr_commits():
             with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
-                failed, rest = _import_each(source, ids)
+                failed, rest = _import_each(source, ids, queue)
             failed |= _refused_by_solr(queue, ids)
             _commit_solr()
         done = set(ids) - failed - set(rest) - {lead_id}
@@ -68,7 +68,7 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     return lead_id not in failed
 
 
-def _import_each(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+def _import_each(source: Any, ids: Sequence[str], queue: Queue) -> tuple[set[str], list[str]]:
     """Import objects in order; returns those that failed, and those left for want of time."""
     until = time.monotonic() + PAGE_TIME
     pending = object_states.load(ids)
@@ -80,6 +80,7 @@ def _import_each(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
         try:
             warnings = writer.write(one)
         except (sa.exc.OperationalError, sa.exc.InterfaceError):
+            queue.discard()
             raise  # the database is away: nothing can be said of the record
         except Exception as error:
             # Whatever a hook of another extension raises is this record's error, and no reason
@@ -87,9 +88,11 @@ def _import_each(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
             if not isinstance(error, _PLAIN_ERRORS):
                 log.exception("Harvest object %s could not be imported", one.id)
             model.Session.rollback()
+            queue.discard()
             object_states.add_error(one.id, _words(error))
             failed.add(one.id)
         else:
+            queue.settle()
             if warnings:
                 set_extras([(one.id, "warnings", json.dumps(warnings, ensure_ascii=False))])
     return failed, []
@@ -121,5 +124,7 @@ def _words(error: Exception) -> str:
         return f"CKAN refuses the dataset: {refused}"
     if isinstance(error, ImportFailed):
         return str(error)
+    if isinstance(error, SearchIndexError):
+        return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
     # A statement of SQL with all its values tells nobody anything; the log has the whole.
     return shorten(f"{type(error).__name__}: {error}", width=500, placeholder=" ...")

@@ -276,6 +276,13 @@ class Writer:
             .where(of_this_job)
             .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
         )
+        # With the objects and not after them: a job that has objects must not be gathered again.
+        job = harvest_model.HarvestJob.__table__
+        model.Session.execute(
+            sa.update(job)
+            .where(job.c.id == self._job_id)
+            .values(gather_finished=utc(datetime.now(timezone.utc)))
+        )
         model.Session.commit()
         return leads
 

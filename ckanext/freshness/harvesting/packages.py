@@ -17,6 +17,9 @@ from .object_states import Pending
 from .record import Laid, Record
 from .source_config import SourceConfig, parse
 
+_PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
+"""Namespace of the ids of packages, each made from the id of the object that created it."""
+
 
 class ImportFailed(Exception):
     """A record that cannot be imported; the text says why, for people."""
@@ -98,7 +101,9 @@ class PackageWriter:
     def _create(self, pending: Pending, package: dict[str, Any]) -> None:
         plain = self._plain_names.get(pending.id) or names.plain_name(package["title"])
         candidates = names.candidates(plain, pending.url, self._names_used)
-        package["id"] = str(uuid.uuid4())
+        # CKAN indexes before it commits: should the database be away between the two, Solr has a
+        # dataset that nobody else knows. The second attempt then makes that very dataset.
+        package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
         for name in candidates:
             package["name"] = name
             self._names_used.add(name)

@@ -11,8 +11,9 @@ from datetime import datetime, timezone
 from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
 from . import holds, importing, objects
 from .locks import locked
 from .memory import DocumentMemory
@@ -22,6 +23,9 @@ from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, Survey, survey
 
 log = logging.getLogger(__name__)
+
+SOURCE_TYPES = ("fdp", "iati_registry")
+"""The source types whose jobs these stages run."""
 
 
 def source_of(source: Any) -> Source:
@@ -40,6 +44,17 @@ def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) ->
     :returns: ids of the objects to publish, or None if the source could not even be asked.
     """
     now = now or datetime.now(timezone.utc)
+    try:
+        return _gather_once(source_type, job, now)
+    except (sa.exc.OperationalError, sa.exc.InterfaceError):
+        # A connection that was broken off is no reason to give a job up. Should the database stay
+        # away, this fails once more, and the job is queued again when it is back.
+        log.exception("The database broke off the gather of a harvest job; it is tried once more")
+        model.Session.rollback()
+        return _gather_once(source_type, job, now)
+
+
+def _gather_once(source_type: SourceType, job: Any, now: datetime) -> list[str] | None:
     job_id, gathered = job.id, job.gather_finished
     model.Session.commit()  # the queue has noted that the gather began, and not said so to anybody
     with locked(f"gather {job_id}"):
@@ -58,6 +73,31 @@ def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) ->
         except ConfigError as error:
             _gather_error(job_id, f"The source's configuration cannot be used: {error}")
             return None
+
+
+def resend_lost_jobs() -> list[str]:
+    """Queue the jobs again that wait for their gather while no queue knows of them; their ids.
+
+    ckanext-harvest does the same for objects. Its consumer gives a message back although the database
+    was away, and a job counts as running before Redis was told. Only where queues are in Redis.
+    """
+    job, source = harvest_model.HarvestJob.__table__, harvest_model.HarvestSource.__table__
+    lost = unqueued_jobs(
+        model.Session.execute(
+            sa.select(job.c.id)
+            .select_from(job.join(source, source.c.id == job.c.source_id))
+            .where(
+                job.c.status == "Running",
+                job.c.gather_finished.is_(None),
+                source.c.active.is_(True),
+                source.c.type.in_(SOURCE_TYPES),
+            )
+        ).scalars()
+    )
+    for job_id in lost:
+        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
+    publish_jobs(lost)
+    return lost
 
 
 def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import IS_2_12, reindex_source
-from ..harvesting import object_states, takeover
+from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
+from ..harvesting import object_states, stages, takeover
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -41,9 +41,15 @@ def package_create(
 def harvest_jobs_run(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> Any:
-    """Also take up records that were left behind when the rest of their page was given up."""
+    """Also take up what was left behind.
+
+    These are records whose page was given up, and jobs that no queue knows: Redis or the database were
+    away when they were to be sent or gathered.
+    """
     tk.check_access("harvest_jobs_run", context, data_dict)
     object_states.wake_orphans()
+    stages.resend_lost_jobs()
+    give_back_done_messages()
     return original(context, data_dict)
 
 

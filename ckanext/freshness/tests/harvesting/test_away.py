@@ -1,0 +1,322 @@
+"""Solr, Redis and PostgreSQL are away for a while: errors, then recovery without repair by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from datetime import datetime, timedelta
+from threading import Thread
+from typing import Any
+from urllib.parse import urlsplit
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.lib.search import SearchIndexError
+from ckan.lib.search.common import make_connection
+from ckan.tests.helpers import call_action, changed_config
+from redis.exceptions import ConnectionError as RedisAway
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.tcp import TcpProxy
+from ckanext.harvest import queue
+from ckanext.harvest.utils import fetch_consumer, gather_consumer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+BATCH_INDEX = "ckanext.freshness.harvest.batch_index"
+EACH_WAY = pytest.mark.parametrize("batch_index", [True, False], ids=["together", "one by one"])
+TITLES = [f"Dataset {number}" for number in range(4)]
+
+
+@pytest.fixture
+def records(fdp: FdpServer) -> list[Record]:
+    catalog = fdp.add_catalog()
+    return [fdp.add_dataset(catalog, title=title) for title in TITLES]
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer, records: list[Record]) -> Harvest:
+    return add_source(fdp.source_url)
+
+
+@contextmanager
+def before(option: str) -> Iterator[tuple[TcpProxy, str]]:
+    """A proxy before a service, and the service's URL through it."""
+    url = urlsplit(tk.config[option])
+    assert url.hostname
+    with TcpProxy(url.hostname, url.port or 5432) as proxy:
+        user = url.netloc.rpartition("@")[0]
+        yield proxy, url._replace(netloc=f"{user}@{proxy.address}".lstrip("@")).geturl()
+
+
+@pytest.fixture
+def solr() -> Iterator[TcpProxy]:
+    with before("solr_url") as (proxy, url), changed_config("solr_url", url):
+        yield proxy
+
+
+def age_messages() -> None:
+    """Let three hours pass for what consumers have taken and not finished."""
+    redis = queue.get_connection()
+    for prefix in (queue.get_gather_routing_key(), queue.get_fetch_routing_key()):
+        for key in redis.keys(prefix + ":*"):
+            redis.set(key, str(datetime.now() - timedelta(hours=3, microseconds=1)))
+
+
+def cron() -> None:
+    model.Session.remove()
+    call_action("harvest_jobs_run")
+
+
+def recover(harvest: Harvest, job_id: str) -> Any:
+    """What happens by itself: time, cron and consumers that their supervisor has started again."""
+    age_messages()
+    cron()
+    harvest.gather()
+    harvest.fetch()
+    return harvest.finish(job_id)
+
+
+def stored_ids() -> dict[str, str]:
+    """Titles of all active datasets in the database, by id."""
+    model.Session.remove()
+    query = model.Session.query(model.Package.id, model.Package.title)
+    return dict(map(tuple, query.filter_by(type="dataset", state="active")))
+
+
+def assert_each_is_there_once(harvest: Harvest, titles: list[str]) -> dict[str, str]:
+    """Once in the database, in Solr, and current; returns the titles by id."""
+    stored = stored_ids()
+    assert sorted(stored.values()) == sorted(titles)
+    found = make_connection().search("+dataset_type:dataset +state:active", rows=1000).docs
+    assert {one["id"]: one["title"] for one in found} == stored
+    assert len(found) == len(stored)
+    assert {package_id for _, package_id in harvest.current()} == set(stored)
+    assert len(harvest.current()) == len(titles)
+    return stored
+
+
+# Solr
+
+
+SOLR = [
+    pytest.param(True, lambda solr: solr.away(), True, id="first, refuses"),
+    pytest.param(True, lambda solr: solr.leave_at(b"Dataset 3"), True, id="first, cut in a page"),
+    pytest.param(True, lambda solr: solr.leave_at(b"<commit"), False, id="first, at the commit"),
+    pytest.param(False, lambda solr: solr.away(), True, id="update, refuses"),
+    pytest.param(False, lambda solr: solr.leave_at(b"Dataset 3"), True, id="update, cut in a page"),
+]
+
+
+@EACH_WAY
+@pytest.mark.parametrize(("first", "leave", "says_so"), SOLR)
+def test_solr_is_away_during_an_import(
+    fdp: FdpServer,
+    records: list[Record],
+    harvest: Harvest,
+    solr: TcpProxy,
+    first: bool,
+    leave: Callable[[TcpProxy], None],
+    says_so: bool,
+    batch_index: bool,
+) -> None:
+    known: dict[str, str] = {}
+    titles = TITLES
+    with changed_config(BATCH_INDEX, batch_index):
+        if not first:
+            harvest.run()
+            known = stored_ids()
+            titles = [f"{title} anew" for title in TITLES]
+            for record, title in zip(records, titles, strict=True):
+                fdp.change(record, title=title)
+        job_id = harvest.start()
+        harvest.gather()
+        leave(solr)
+        harvest.fetch()
+        assert known.keys() <= stored_ids().keys()
+        solr.open()
+        job = harvest.finish(job_id)
+        assert bool(job.errors) == says_so
+        assert all("Solr" in e or "SearchIndexError" in e for e in job.errors)
+        written = stored_ids()
+
+        again = harvest.run()
+    assert again.errors == []
+    found = assert_each_is_there_once(harvest, titles)
+    assert found.keys() >= known.keys() | written.keys()
+
+
+@pytest.mark.parametrize("remove_deleted", [True, False], ids=["removed", "kept in Solr"])
+@EACH_WAY
+def test_solr_is_away_during_a_deletion(
+    fdp: FdpServer,
+    records: list[Record],
+    harvest: Harvest,
+    solr: TcpProxy,
+    batch_index: bool,
+    remove_deleted: bool,
+) -> None:
+    with (
+        changed_config(BATCH_INDEX, batch_index),
+        changed_config("ckan.search.remove_deleted_packages", remove_deleted),
+    ):
+        harvest.run()
+        known = stored_ids()
+        fdp.remove(records[0])
+        job_id = harvest.start()
+        harvest.gather()
+        solr.away()
+        harvest.fetch()
+        solr.open()
+        job = harvest.finish(job_id)
+        (error,) = job.errors
+        assert "Solr" in error or "SearchIndexError" in error
+
+        again = harvest.run()
+    assert again.errors == []
+    assert again.stats["deleted"] == 1
+    found = assert_each_is_there_once(harvest, TITLES[1:])
+    assert found.keys() < known.keys()
+
+
+def test_solr_is_away_at_the_end_of_a_job(harvest: Harvest, solr: TcpProxy) -> None:
+    job_id = harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    solr.away()
+    with pytest.raises(SearchIndexError):
+        cron()
+    solr.open()
+    cron()
+    assert call_action("harvest_job_show", id=job_id)["status"] == "Finished"
+    assert_each_is_there_once(harvest, TITLES)
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["not modified"] == len(TITLES)
+
+
+# Redis
+
+
+@pytest.fixture
+def redis() -> Iterator[TcpProxy]:
+    with before("ckan.redis.url") as (proxy, url), changed_config("ckan.redis.url", url):
+        yield proxy
+
+
+def test_redis_is_away_while_a_consumer_waits(harvest: Harvest, redis: TcpProxy) -> None:
+    redis.leave_at(b"BLPOP")
+    with pytest.raises(RedisAway):
+        gather_consumer()
+    redis.open()
+    assert harvest.run().errors == []
+    assert_each_is_there_once(harvest, TITLES)
+
+
+def test_redis_is_away_when_a_gather_publishes(harvest: Harvest, redis: TcpProxy) -> None:
+    job_id = harvest.start()
+    redis.leave_at(b"harvest_object_id")
+    with pytest.raises(RedisAway):
+        gather_consumer()
+    redis.open()
+    job = recover(harvest, job_id)
+    assert job.errors == []
+    assert job.stats["added"] == len(TITLES)
+    assert_each_is_there_once(harvest, TITLES)
+
+
+def test_redis_is_away_when_a_page_is_done(harvest: Harvest, redis: TcpProxy) -> None:
+    job_id = harvest.start()
+    harvest.gather()
+    redis.leave_at(b"DEL", b"ckanext-harvest")
+    with pytest.raises(RedisAway):
+        fetch_consumer()
+    redis.open()
+    known = stored_ids()
+    assert len(known) == len(TITLES)
+    assert recover(harvest, job_id).stats["errored"] == 0
+    assert assert_each_is_there_once(harvest, TITLES) == known
+
+
+def test_redis_is_away_when_a_job_is_made(harvest: Harvest, redis: TcpProxy) -> None:
+    redis.away()
+    with pytest.raises(RedisAway):
+        harvest.start()
+    redis.open()
+    model.Session.remove()
+    (job,) = model.Session.query(harvest_model.HarvestJob)
+    assert job.status == "Running"
+    cron()
+    cron()
+    assert queue.get_connection().llen(queue.get_gather_routing_key()) == 1
+    assert recover(harvest, job.id).errors == []
+    assert_each_is_there_once(harvest, TITLES)
+
+
+# PostgreSQL
+
+
+@pytest.fixture
+def postgresql() -> Iterator[TcpProxy]:
+    engine = model.Session.get_bind()
+    with before("sqlalchemy.url") as (proxy, url):
+        model.init_model(sa.create_engine(url))
+        yield proxy
+        model.Session.remove()
+        model.Session.get_bind().dispose()
+        model.init_model(engine)
+
+
+@pytest.mark.parametrize("away", [True, False], ids=["away", "cut"])
+def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
+    fdp: FdpServer, harvest: Harvest, postgresql: TcpProxy, away: bool
+) -> None:
+    hold = Hold()
+    fdp.faults[urlsplit(fdp.source_url).path or "/"] = hold
+    job_id = harvest.start()
+
+    def break_off() -> None:
+        fdp.wait_for()
+        (postgresql.away if away else postgresql.cut)()
+        hold.release()
+
+    other = Thread(target=break_off)
+    other.start()
+    with pytest.raises(sa.exc.DBAPIError) if away else nullcontext():
+        harvest.gather()
+    other.join()
+    postgresql.open()
+    job = recover(harvest, job_id)
+    assert job.errors == []
+    assert job.stats["added"] == len(TITLES)
+    assert_each_is_there_once(harvest, TITLES)
+
+
+@pytest.mark.parametrize(
+    ("words", "batch_index"),
+    [
+        pytest.param([b"Dataset 3"], True, id="at a write"),
+        pytest.param([b"Dataset 3", b"COMMIT"], True, id="at the commit, indexed together"),
+        pytest.param([b"Dataset 3", b"COMMIT"], False, id="at the commit, indexed one by one"),
+    ],
+)
+def test_postgresql_is_away_in_an_import(
+    harvest: Harvest, postgresql: TcpProxy, words: list[bytes], batch_index: bool
+) -> None:
+    job_id = harvest.start()
+    harvest.gather()
+    postgresql.leave_at(*words)
+    with changed_config(BATCH_INDEX, batch_index), pytest.raises(sa.exc.DBAPIError):
+        fetch_consumer()
+    postgresql.open()
+    written = stored_ids()
+    assert "Dataset 3" not in written.values()
+    job = recover(harvest, job_id)
+    assert job.errors == []
+    found = assert_each_is_there_once(harvest, TITLES)
+    assert found.keys() >= written.keys()
