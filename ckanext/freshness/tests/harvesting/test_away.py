@@ -13,6 +13,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan.lib.search import SearchIndexError
+from ckan.lib.search import common as search
 from ckan.lib.search.common import make_connection
 from ckan.tests.helpers import call_action, changed_config
 from redis.exceptions import ConnectionError as RedisAway
@@ -57,7 +58,13 @@ def before(option: str) -> Iterator[tuple[TcpProxy, str]]:
 @pytest.fixture
 def solr() -> Iterator[TcpProxy]:
     with before("solr_url") as (proxy, url), changed_config("solr_url", url):
+        settings = getattr(search, "SolrSettings", None)  # CKAN 2.11 reads the option only once
+        direct = settings.get() if settings else ()
+        if settings:
+            settings.init(url, *direct[1:])
         yield proxy
+        if settings:
+            settings.init(*direct)
 
 
 def age_messages() -> None:
