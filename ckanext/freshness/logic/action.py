@@ -118,14 +118,16 @@ def _stale(*, nothing_held: bool) -> str:
 def _hold_dict(hold: Any) -> dict[str, Any]:
     packages = _packages([one["package_id"] for one in hold.held if one["package_id"]])
     nothing = {"name": None, "title": None, "state": None}
+    held = [{**one, **packages.get(one["package_id"], nothing)} for one in hold.held]
+    held.sort(key=lambda one: (one["title"] or "", one["url"]))
     return {
         "source_id": hold.source_id,
         "list_id": holds.list_id(hold),
         "job_id": hold.job_id,
         "held_at": _utc(hold.held_at),
         "reason": hold.reason,
-        "count": len(hold.held),
-        "held": [{**one, **packages.get(one["package_id"], nothing)} for one in hold.held],
+        "count": len(held),
+        "held": held,
         "released_at": _utc(hold.released_at),
         "released_by": hold.released_by,
     }
