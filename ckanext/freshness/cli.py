@@ -67,7 +67,7 @@ def release(source: str, yes: bool) -> None:
         raise click.ClickException(tk._("No deletions of this source are held"))
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
-        click.echo(f"  {record['url']}  {record['title'] or ''}".rstrip())
+        click.echo(f"  {record['url']}  {record['reason']}  {record['title'] or ''}".rstrip())
     if hold["released_at"]:
         click.echo(
             tk._("Released already, by {user} on {moment}").format(
@@ -139,7 +139,7 @@ def preview_lines(made: Preview) -> list[str]:
         held = len(made.brake.held)
         words = tk._("The brake would hold {count} deletions: {reason}")
         lines.append(words.format(count=held, reason=made.brake.reason))
-        lines += [f"  {one.url}" for one in made.brake.held]
+        lines += [f"  {one.known.url}  {one.reason}" for one in made.brake.held]
     return lines
 
 

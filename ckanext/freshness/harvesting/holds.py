@@ -30,6 +30,14 @@ def list_id(hold: Any) -> str:
     return hashlib.sha256(json.dumps([hold.job_id, *guids]).encode()).hexdigest()
 
 
+def held_guids(source_id: str) -> Collection[str]:
+    """The guids whose deletion is held and that nobody has released."""
+    hold = hold_of(source_id)
+    if hold is None or hold.released_at is not None:
+        return frozenset()
+    return frozenset(one["guid"] for one in hold.held)
+
+
 def released_guids(source_id: str) -> Collection[str]:
     """The guids whose deletion an editor has released for the next job."""
     hold = hold_of(source_id)
@@ -47,7 +55,7 @@ def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) ->
 
     :param now: when the job began to read the source.
     """
-    held = {one.guid for one in brake.held} if brake else set()
+    held = {one.known.guid for one in brake.held} if brake else set()
     released_at = released_by = None
     before = hold_of(source_id, for_update=True)
     if before is not None:
@@ -64,7 +72,12 @@ def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) ->
                 held_at=utc(now),
                 reason=brake.reason,
                 held=[
-                    {"guid": one.guid, "url": one.url, "package_id": one.package_id}
+                    {
+                        "guid": one.known.guid,
+                        "url": one.known.url,
+                        "package_id": one.known.package_id,
+                        "reason": one.reason,
+                    }
                     for one in brake.held
                 ],
                 released_at=released_at,

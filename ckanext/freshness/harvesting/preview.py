@@ -84,10 +84,7 @@ class Preview:
             else {
                 "reason": self.brake.reason,
                 "count": len(self.brake.held),
-                "held": [
-                    {"url": one.url, "guid": one.guid, "package_id": one.package_id}
-                    for one in self.brake.held[:limit]
-                ],
+                "held": [_plain(_entry(one)) for one in self.brake.held[:limit]],
             },
         }
 
@@ -95,6 +92,11 @@ class Preview:
 def iso(moment: datetime) -> str:
     """A moment for JSON: UTC, ISO 8601 with ``Z``."""
     return utc(moment).isoformat(timespec="seconds") + "Z"
+
+
+def _entry(verdict: Verdict) -> Entry:
+    known = verdict.known
+    return Entry(known.url, known.guid, verdict.reason, known.package_id)
 
 
 def _plain(entry: Entry) -> dict[str, str | None]:
@@ -139,6 +141,7 @@ def preview(
         _Lists(result, progress),
         now=now,
         released=holds.released_guids(source.id),
+        held=holds.held_guids(source.id),
     )
     model.Session.rollback()
     result.current = found.current
@@ -171,8 +174,7 @@ class _Lists:
         self._count()
 
     def kept(self, verdict: Verdict) -> None:
-        known = verdict.known
-        self._preview.kept.append(Entry(known.url, known.guid, verdict.reason, known.package_id))
+        self._preview.kept.append(_entry(verdict))
 
     def answered(self, known: Known) -> None:
         """Nothing to keep."""

@@ -109,9 +109,10 @@ class Verdict:
 class Brake:
     """Deletions that are held until an editor releases exactly these."""
 
-    held: tuple[Known, ...]
+    held: tuple[Verdict, ...]
     current: int
     reason: str
+    """For people: why the brake holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,7 @@ def deletions(
     max_delete_fraction: float = 0.5,
     min_records: int = 10,
     released: Collection[str] = (),
+    held: Collection[str] = (),
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
@@ -186,6 +188,8 @@ def deletions(
     :param max_delete_fraction: the share of the current records that one job may delete, 0 to 1.
     :param min_records: from how many current records on that share is looked at.
     :param released: guids that an editor has released; the brake does not hold these again.
+    :param held: guids that the brake of an earlier job holds; only a release lets them go, however
+        many records are current by now.
     """
     current = list(known)
     walls = _walls(current, seen, containers)
@@ -200,15 +204,16 @@ def deletions(
         one.listed_in for one in seen.values() if not one.is_catalog
     )
     brake = _brake(
-        [verdict.known for verdict in delete if verdict.known.guid not in released],
+        [verdict for verdict in delete if verdict.known.guid not in released],
         len(current),
         nothing_listed=nothing_listed,
         max_delete_fraction=max_delete_fraction,
         min_records=min_records,
+        held=held,
     )
     if brake:
-        held = {one.guid for one in brake.held}
-        delete = tuple(verdict for verdict in delete if verdict.known.guid not in held)
+        stay = {one.known.guid for one in brake.held}
+        delete = tuple(verdict for verdict in delete if verdict.known.guid not in stay)
     return Deletions(delete, keep, brake)
 
 
@@ -300,15 +305,17 @@ def _walls(
 
 
 def _brake(
-    doomed: list[Known],
+    doomed: list[Verdict],
     current: int,
     *,
     nothing_listed: bool,
     max_delete_fraction: float,
     min_records: int,
+    held: Collection[str],
 ) -> Brake | None:
     if not doomed:
         return None
+    still_held = [one for one in doomed if one.known.guid in held]
     if nothing_listed:
         reason = f"the source lists nothing at all, but {current} records of it are current"
     elif current >= min_records and len(doomed) > max_delete_fraction * current:
@@ -316,6 +323,9 @@ def _brake(
             f"{len(doomed)} of {current} records would be deleted, "
             f"more than max_delete_fraction ({max_delete_fraction:g}) allows"
         )
+    elif still_held:
+        doomed = still_held
+        reason = f"{len(doomed)} of {current} records are held since an earlier job"
     else:
         return None
     return Brake(tuple(doomed), current, reason)

@@ -140,10 +140,12 @@ def survey(
     *,
     now: datetime,
     released: Collection[str] = (),
+    held: Collection[str] = (),
 ) -> Survey:
     """Crawl a source and classify all of it.
 
     :param released: guids whose deletion an editor has released.
+    :param held: guids whose deletion is held, and not released.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
@@ -198,13 +200,14 @@ def survey(
         max_delete_fraction=source.config.max_delete_fraction,
         min_records=source_type.min_records,
         released=released,
+        held=held,
     )
     for verdict in ending.delete:
         gone = verdict.known
         refused.pop(gone.url, None)
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
     for held in ending.brake.held if ending.brake else ():
-        refused.pop(held.url, None)
+        refused.pop(held.known.url, None)
     for url, (guid, error) in refused.items():
         failed(url, guid, error)
     for verdict in ending.keep:

@@ -67,7 +67,7 @@ def freshness_harvest_hold_show(
 
     :param id: id or name of the harvest source
     :returns: nothing if none are held, else ``list_id`` (names exactly this list), ``job_id``,
-        ``held_at``, ``reason``, ``count``, ``held`` (for each record ``guid``, ``url``,
+        ``held_at``, ``reason``, ``count``, ``held`` (for each record ``guid``, ``url``, ``reason``,
         ``package_id`` and its dataset's ``name``, ``title`` and ``state``), ``released_at`` and
         ``released_by`` (empty while nobody has released the list)
     """

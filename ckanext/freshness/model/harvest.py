@@ -31,6 +31,6 @@ class HarvestHold(tk.BaseModel):  # type: ignore[name-defined,misc]
     job_id = Column(UnicodeText, nullable=False, comment="job that would have deleted these")
     held_at = Column(DateTime, nullable=False, comment="UTC")
     reason = Column(UnicodeText, nullable=False, comment="why the brake holds, for people")
-    held = Column(JSONB, nullable=False, comment="list of {guid, url, package_id}")
+    held = Column(JSONB, nullable=False, comment="list of {guid, url, package_id, reason}")
     released_at = Column(DateTime, comment="UTC; empty while nobody has released the list")
     released_by = Column(UnicodeText, comment="name of the user who released it")

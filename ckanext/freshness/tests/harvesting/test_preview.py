@@ -175,7 +175,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
     if said.brake:
         assert any(said.brake.reason in one for one in job.gather_errors)
         hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-        assert {one["guid"] for one in hold["held"]} == {one.guid for one in said.brake.held}
+        assert {one["guid"] for one in hold["held"]} == {one.known.guid for one in said.brake.held}
 
 
 def test_a_first_harvest(fdp: FdpServer) -> None:

@@ -12,7 +12,7 @@ from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.strategy import Brake, Known
+from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
@@ -65,6 +65,7 @@ def test_an_emptied_source_is_held_and_told(fdp: FdpServer, harvest: Harvest) ->
     assert shown["count"] == 4
     assert shown["reason"] in error
     assert shown["released_at"] is None
+    assert {one["reason"] for one in shown["held"]} == {"no longer listed by the source"}
     assert {
         one["url"]: (one["package_id"], one["title"], one["state"]) for one in shown["held"]
     } == {url: (dataset["id"], dataset["title"], "active") for url, dataset in datasets.items()}
@@ -168,7 +169,7 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     hold = holds.hold_of(source_id)
     assert hold is not None
     brake = Brake(
-        tuple(Known(one["url"], one["guid"], package_id=one["package_id"]) for one in hold.held),
+        tuple(Verdict(Known(one["url"], one["guid"]), True, "gone") for one in hold.held),
         4,
         "the source lists nothing at all",
     )

@@ -48,7 +48,7 @@ def upgrade() -> None:
         sa.Column(
             "reason", sa.UnicodeText, nullable=False, comment="why the brake holds, for people"
         ),
-        sa.Column("held", JSONB, nullable=False, comment="list of {guid, url, package_id}"),
+        sa.Column("held", JSONB, nullable=False, comment="list of {guid, url, package_id, reason}"),
         sa.Column(
             "released_at", sa.DateTime, comment="UTC; empty while nobody has released the list"
         ),
