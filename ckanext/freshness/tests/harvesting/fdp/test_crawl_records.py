@@ -163,6 +163,18 @@ def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer
     assert site.job(NOW + DAY).of(Kind.DELETED) == urls(fdp, withdrawn)
 
 
+def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    malformed, withdrawn, _ = [fdp.add_dataset(catalog) for _ in range(3)]
+    site = Site(fdp)
+    site.job()
+    fdp.withdraw(withdrawn)
+    fdp.break_turtle(malformed)
+    assert site.job().of(Kind.DELETED) == set()
+    fdp.break_turtle(malformed, None)
+    assert site.job().of(Kind.DELETED) == urls(fdp, withdrawn)
+
+
 def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:
     """A server that cuts pages short and does not say so must not cost a dataset its resources."""
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=5)

@@ -299,13 +299,15 @@ def test_a_dataset_that_cannot_be_mapped_is_no_reason_to_leave_the_others() -> N
         (f'<{B}/dataset/1/> a dcat:Dataset ; dct:title "1" .', f"{B}/dataset/1/"),
         ('<https://purl.org/1> a dcat:Dataset ; dct:title "1" .', "https://purl.org/1"),
         ("d:2 a dcat:Dataset . d:3 a dcat:Dataset .", None),
+        # Another record, sent by accident.
+        ('d:2 a dcat:Dataset ; dct:title "2" .', None),
         ("c:1 a dcat:Catalog .", None),
     ],
 )
 def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
     url = f"{B}/dataset/1"
     if subject is None:
-        with pytest.raises(DocumentError, match=r"it describes (no|several)"):
+        with pytest.raises(DocumentError, match=r"it describes (no|several|.* instead)"):
             documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
     else:
         outline = documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
@@ -355,11 +357,11 @@ def test_blank_nodes_of_two_documents_are_never_one() -> None:
         return documents.parse(json.dumps(node).encode(), JSON_LD, B)
 
     publisher = "http://purl.org/dc/terms/publisher"
-    own = json_ld("dataset/1", "Dataset", publisher, "Mine")
+    own = json_ld("dataset/1", "Dataset", publisher, "Z, mine")
     parts = [json_ld(x, "Distribution", publisher, f"Of {x}") for x in ("x", "y")]
     merged = documents.record_graph(own, URIRef(f"{B}/dataset/1"), parts)
     record = map_dataset(merged, URIRef(f"{B}/dataset/1"))
-    assert record.fields["publisher"] == [{"name": "Mine"}]
+    assert record.fields["publisher"] == [{"name": "Z, mine"}]
 
 
 @pytest.mark.parametrize("ontology", [OLD_FDP_O, R3D])

@@ -161,6 +161,13 @@ def test_root(world: World, row: Row) -> None:
     world.recover()
 
 
+@table(*REFUSED, *GONE)
+def test_root_of_a_new_source(fdp: FdpServer, row: Row) -> None:
+    """A draft may be nobody's fault; a source that is nothing else is."""
+    fdp.faults["/"] = row.fault()
+    one_error(Site(fdp).job(), fdp.source_url, row)
+
+
 @table(*ROWS, HTML, *REFUSED, *GONE)
 def test_catalog(world: World, row: Row) -> None:
     job = world.play(world.first.path, row)
@@ -348,12 +355,10 @@ def test_server_that_goes_away_in_the_middle(fdp: FdpServer) -> None:
 def test_records_that_fail_here_and_there_do_not_end_a_crawl(fdp: FdpServer) -> None:
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
-    for _ in range(150):
-        fdp.add_dataset(catalog, distributions=0)
-    fine = {fdp.datasets[n].path for n in range(0, 150, 30)}
-    fdp.faults[
-        lambda request: request.target.startswith("/dataset/") and request.target not in fine
-    ] = faults.Status(500)
+    for n in range(150):
+        dataset = fdp.add_dataset(catalog, f"{n:03}", distributions=0)
+        if n % 30:
+            fdp.faults[dataset.path] = faults.Status(503)
     job = Site(fdp).job()
     assert len(job.of(Kind.NEW)) == 5
     assert len(job.record_errors) == 145
