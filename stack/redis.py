@@ -11,8 +11,6 @@ from stack.ports import HOST
 from stack.service import Service
 
 DATABASES = 256
-IDLE_PATIENCE = 86_400
-"""Seconds without an answer after which a client gives up."""
 
 
 class Redis(Service):
@@ -31,9 +29,7 @@ class Redis(Service):
 
     def url(self, port: int, database: int) -> str:
         """The address for redis-py; it holds the password."""
-        # redis-py 8 gives up after 5 s by default. The consumers of ckanext-harvest 1.6.3 wait for a
-        # message as long as it takes, and would die of that.
-        return f"redis://:{self.password}@{HOST}:{port}/{database}?socket_timeout={IDLE_PATIENCE}"
+        return f"redis://:{self.password}@{HOST}:{port}/{database}"
 
     def prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
