@@ -289,5 +289,5 @@ def background_worker_names() -> set[str]:
     return {worker.name for worker in _workers()}
 
 
-def _workers() -> list[rq.Worker]:
-    return rq.Worker.all(connection=connect_to_redis())
+def _workers() -> list[Any]:
+    return list(rq.Worker.all(connection=connect_to_redis()))

@@ -40,6 +40,14 @@ class DocumentMemory:
         model.Session.commit()  # no transaction stays open while the network is waited for
         return None if found is None else json.dumps(found)
 
+    def knows(self, url: str) -> bool:
+        """Whether an earlier crawl has read the document."""
+        found = model.Session.execute(
+            sa.select(sa.exists().where(_table.c.source_id == self._source_id, _table.c.url == url))
+        ).scalar()
+        model.Session.commit()
+        return bool(found)
+
     def remember(self, url: str, digest: str, outline: str) -> None:
         """Keep an outline, JSON text, for the next crawl."""
         if self._read_only:

@@ -26,13 +26,17 @@ def taken(names: Iterable[str | None]) -> set[str]:
     return set(rows.scalars()) | (wanted & _RESERVED)
 
 
-def candidates(plain: str | None, url: str, used: set[str]) -> list[str]:
-    """Names for a new dataset, the best first: the plain one, else one with a mark of its URL.
+def candidates(plain: str | None, url: str, source_id: str, used: set[str]) -> list[str]:
+    """Names for a new dataset, the best first: the plain one, else one with a mark.
 
-    The mark is the same at every attempt, so that two consumers cannot count each other up.
+    The first mark is the URL's, the second also that of its source, since two sources over one
+    server have the same URLs. They are the same at every attempt, so that two consumers cannot
+    count each other up.
     """
-    mark = hashlib.sha256(url.encode()).hexdigest()[:8]
-    if plain is None:
-        return [f"dataset-{mark}"]
-    marked = f"{plain[:91]}-{mark}"
-    return [marked] if plain in used else [plain, marked]
+    stem = "dataset" if plain is None else plain[:91]
+    marked = [f"{stem}-{_mark(url)}", f"{stem}-{_mark(source_id, url)}"]
+    return marked if plain is None or plain in used else [plain, *marked]
+
+
+def _mark(*texts: str) -> str:
+    return hashlib.sha256(" ".join(texts).encode()).hexdigest()[:8]

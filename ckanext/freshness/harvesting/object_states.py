@@ -69,18 +69,23 @@ def load(object_ids: Sequence[str]) -> list[Pending]:
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
-def earlier_packages(source_id: str, guids: Sequence[str]) -> dict[str, str]:
-    """The packages that records of a source had before, by guid: the current one, else the last."""
+def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
+    """The packages that records of a source had before, by URL: the current one, else the last.
+
+    By URL and not by guid: a record may come back in another catalog.
+    """
     rows = model.Session.execute(
-        sa.select(_object.c.guid, _object.c.package_id)
+        sa.select(_extra.c.value, _object.c.package_id)
+        .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
         .where(
-            _object.c.guid.in_(guids),
+            _extra.c.key.in_(("dataset_url", "catalog_url")),
+            _extra.c.value.in_(urls),
             _object.c.harvest_source_id == source_id,
             _object.c.package_id.is_not(None),
         )
         .order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
     )
-    return {guid: package_id for guid, package_id in rows}
+    return {url: package_id for url, package_id in rows}
 
 
 def in_state(object_ids: Sequence[str], state: str) -> list[str]:
@@ -149,7 +154,8 @@ _DEFER = "SET CONSTRAINTS ALL DEFERRED"
 # taken over must not go with the source it came from.
 _TAKE_OVER = """
 UPDATE harvest_object SET current = false, package_id = NULL
-WHERE package_id = :package_id AND harvest_source_id <> :source_id"""
+WHERE package_id = :package_id AND harvest_source_id <> :source_id
+AND harvest_source_id IN (SELECT id FROM harvest_source WHERE NOT active)"""
 _CLEAR = """
 UPDATE harvest_object SET current = false
 WHERE harvest_source_id = :source_id AND current AND id <> :id
@@ -172,19 +178,20 @@ def retire(object_id: str, source_id: str, guid: str, package_id: str | None) ->
     )
 
 
-def is_current_elsewhere(package_id: str, source_id: str) -> bool:
-    """Whether another source has the package too: it is then not this source's to delete."""
-    return bool(
-        model.Session.execute(
-            sa.select(
-                sa.exists().where(
-                    _object.c.package_id == package_id,
-                    _object.c.current.is_(True),
-                    _object.c.harvest_source_id != source_id,
-                )
-            )
-        ).scalar()
+def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool = False) -> bool:
+    """Whether another source has the package too: it is then not this source's to delete.
+
+    :param active_only: sources that were deleted do not count: what they have may be taken over.
+    """
+    has_it = sa.exists().where(
+        _object.c.package_id == package_id,
+        _object.c.current.is_(True),
+        _object.c.harvest_source_id != source_id,
     )
+    if active_only:
+        source = harvest_model.HarvestSource.__table__
+        has_it = has_it.where(source.c.id == _object.c.harvest_source_id, source.c.active.is_(True))
+    return bool(model.Session.execute(sa.select(has_it)).scalar())
 
 
 def add_error(object_id: str, message: str) -> None:

@@ -289,7 +289,9 @@ class Writer:
 
 def discard_attempt(job_id: str) -> None:
     """Remove what a killed or failed gather of the same job left behind."""
-    model.Session.execute(sa.delete(_object).where(_object.c.harvest_job_id == job_id))
+    model.Session.execute(
+        sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
+    )
     errors = harvest_model.HarvestGatherError.__table__
     model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))
     model.Session.commit()

@@ -35,6 +35,7 @@ class PackageWriter:
         """
         package = model.Package.get(source.id)
         self._source_id = source.id
+        self._source_is_active = source.active
         self._owner_org = package.owner_org if package else None
         self._config, _warnings = parse(source.config)
         self._user = harvesting_user()
@@ -43,7 +44,7 @@ class PackageWriter:
         }
         self._records = {one.id: _record(one) for one in pending if not one.is_deletion}
         self._earlier = object_states.earlier_packages(
-            source.id, [one.guid for one in pending if one.package_id is None]
+            source.id, [one.url for one in pending if one.package_id is None]
         )
         self._plain_names = {
             one.id: names.plain_name(_title(self._records[one.id]))
@@ -91,16 +92,20 @@ class PackageWriter:
 
         A record that comes back after it was deleted gets its old dataset, with its id and name.
         """
-        known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.guid))
+        known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url))
         for package_id in known:
             package = model.Package.get(package_id) if package_id else None
-            if package is not None:
+            if package is not None and not self._is_taken(package.id):
                 return package
         return None
 
+    def _is_taken(self, package_id: str) -> bool:
+        """Whether another source has taken the package over since this one was gathered."""
+        return object_states.is_current_elsewhere(package_id, self._source_id, active_only=True)
+
     def _create(self, pending: Pending, package: dict[str, Any]) -> None:
         plain = self._plain_names.get(pending.id) or names.plain_name(package["title"])
-        candidates = names.candidates(plain, pending.url, self._names_used)
+        candidates = names.candidates(plain, pending.url, self._source_id, self._names_used)
         # CKAN indexes before it commits: should the database be away between the two, Solr has a
         # dataset that nobody else knows. The second attempt then makes that very dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
@@ -123,7 +128,8 @@ class PackageWriter:
         )
         keep = (*self._config.keep_fields, *_not_overwritten())
         merged = merge(existing, laid, keep)
-        if package.state == "deleted" and pending.package_id is None:
+        comes_back = pending.package_id is None or "adopted" in pending.extras
+        if package.state == "deleted" and comes_back:
             merged["state"] = "active"
         self._make_current(pending, package.id)
         if same_package(existing, merged):
@@ -136,6 +142,10 @@ class PackageWriter:
 
     def _delete(self, pending: Pending) -> None:
         """Delete the package of a record that is gone; ``current`` is cleared with it."""
+        if not self._source_is_active:
+            raise ImportFailed(
+                "its source was deleted meanwhile: nothing of it is deleted any more"
+            )
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
         object_states.retire(pending.id, self._source_id, pending.guid, package_id)

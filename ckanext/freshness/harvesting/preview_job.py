@@ -159,13 +159,13 @@ def _job(source_id: str) -> Job | None:
 
 def _progress(job: Job, now: datetime) -> Progress:
     status = job.get_status()
-    result = (job.return_value() or {}) if status is JobStatus.FINISHED else {}
+    result = (job.return_value() or {}) if status == JobStatus.FINISHED else {}
     state, error = State.FAILED, result.get("error")
-    if status is JobStatus.FINISHED and not error:
+    if status == JobStatus.FINISHED and not error:
         state = State.DONE
-    elif status is JobStatus.QUEUED:
+    elif status == JobStatus.QUEUED:
         state = State.WAITING
-    elif status is JobStatus.STARTED:
+    elif status == JobStatus.STARTED:
         beat = job.last_heartbeat
         if beat is None or now - _aware(beat) <= _DEAD_AFTER:
             state = State.RUNNING

@@ -111,6 +111,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         report,
         now=now,
         released=holds.released_guids(source.id),
+        held=holds.held_guids(source.id),
     )
     writer.flush()
     for line in found.container_errors:
@@ -119,7 +120,8 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         package = model.Package.get(source.id)
         _gather_error(job_id, words_of_brake(found.brake, package.name if package else source.id))
     objects.set_extras(report.extras)
-    holds.set_hold(source.id, job_id, found.brake, now)
+    if found.answered:
+        holds.set_hold(source.id, job_id, found.brake, now)
     objects.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()

@@ -200,12 +200,12 @@ def deletions(
     ]
     delete = tuple(verdict for verdict in verdicts if verdict.delete)
     keep = tuple(verdict for verdict in verdicts if not verdict.delete)
-    nothing_listed = not containers.unreadable and not any(
-        one.listed_in for one in seen.values() if not one.is_catalog
-    )
+    nothing_listed = not any(one.listed_in for one in seen.values() if not one.is_catalog)
+    agreed = sum(verdict.known.guid in released for verdict in delete)
     brake = _brake(
         [verdict for verdict in delete if verdict.known.guid not in released],
         len(current),
+        agreed=agreed,
         nothing_listed=nothing_listed,
         max_delete_fraction=max_delete_fraction,
         min_records=min_records,
@@ -308,6 +308,7 @@ def _brake(
     doomed: list[Verdict],
     current: int,
     *,
+    agreed: int,
     nothing_listed: bool,
     max_delete_fraction: float,
     min_records: int,
@@ -318,9 +319,10 @@ def _brake(
     still_held = [one for one in doomed if one.known.guid in held]
     if nothing_listed:
         reason = f"the source lists nothing at all, but {current} records of it are current"
-    elif current >= min_records and len(doomed) > max_delete_fraction * current:
+    elif current >= min_records and len(doomed) > max_delete_fraction * (current - agreed):
+        besides = f", besides {agreed} that were released" if agreed else ""
         reason = (
-            f"{len(doomed)} of {current} records would be deleted, "
+            f"{len(doomed)} of {current - agreed} records would be deleted{besides}, "
             f"more than max_delete_fraction ({max_delete_fraction:g}) allows"
         )
     elif still_held:

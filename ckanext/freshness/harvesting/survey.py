@@ -206,8 +206,8 @@ def survey(
         gone = verdict.known
         refused.pop(gone.url, None)
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
-    for held in ending.brake.held if ending.brake else ():
-        refused.pop(held.known.url, None)
+    for verdict in ending.brake.held if ending.brake else ():
+        refused.pop(verdict.known.url, None)
     for url, (guid, error) in refused.items():
         failed(url, guid, error)
     for verdict in ending.keep:

@@ -10,7 +10,9 @@ import sqlalchemy as sa
 
 
 @pytest.fixture
-def clean_db(with_plugins: Any, reset_db: Callable[[], None], migrate_db_for: Callable[[str], None]) -> None:
+def clean_db(
+    with_plugins: Any, reset_db: Callable[[], None], migrate_db_for: Callable[[str], None]
+) -> None:
     """An empty database, with the tables of the plugins."""
     from ckan import model
 

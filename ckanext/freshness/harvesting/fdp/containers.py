@@ -131,7 +131,9 @@ class ContainerCrawl:
             outline = await self._reader.outline(
                 document,
                 "container",
-                lambda graph: documents.outline_of_container(graph, url, is_root=is_root),
+                lambda graph: documents.outline_of_container(
+                    graph, url, is_root=is_root, final_url=document.base
+                ),
             )
             sighting = None
             if mapper and (outline.is_catalog or not is_root):

@@ -68,6 +68,7 @@ class Crawl:
         self._record_crew = Crew(options.concurrency * 4)
         self._listing = Listing(source_url, options.max_records)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink)
+        self._subjects: dict[str, str] = {}
         self._only_in_pages: dict[str, set[str]] = {}
         self._malformed_pages: list[tuple[str, Unreadable]] = []
         self._malformed_in: set[str] = set()
@@ -122,6 +123,7 @@ class Crawl:
                 page = await self._reader.get(url)
                 if is_first and page.is_html:
                     self._distributions.has_pages = False
+                    self._without_pages(url, "answers with a user interface")
                     return
                 is_first = False
                 whole = await self._read_page(catalog, page) and whole
@@ -129,12 +131,22 @@ class Crawl:
             except Unreadable as failure:
                 if not is_first or failure.status not in NO_SUCH_ENDPOINT:
                     self._listing.unreadable(failure.url, failure.words, told=failure.told)
-                elif failure.outcome is not Outcome.FORBIDDEN:
-                    self._distributions.has_pages = False
+                else:
+                    if failure.outcome is not Outcome.FORBIDDEN:
+                        self._distributions.has_pages = False
+                    self._without_pages(failure.url, failure.words)
                 return
         # A server that says nothing of pages may have sent a part of them all.
         if whole and page is not None and page.is_paged:
             self._paged_whole.add(catalog)
+
+    def _without_pages(self, url: str, words: str) -> None:
+        """A first page that is not there: no fault, unless it was there before.
+
+        It may have listed what the catalog's own document does not.
+        """
+        if self._reader.has_read(url):
+            self._listing.unreadable(url, words, told=True)
 
     async def _read_page(self, catalog: str, page: Document) -> bool:
         """Begin to read the datasets of a page; whether the page was well-formed."""
@@ -193,11 +205,16 @@ class Crawl:
         outline = await self._reader.outline(
             document,
             "dataset",
-            lambda graph: documents.outline_of_dataset(graph, url, self._options.mapper),
+            lambda graph: documents.outline_of_dataset(
+                graph, url, self._options.mapper, final_url=document.base
+            ),
         )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
             words = f"it describes {display_url(subject)} instead, which is listed itself"
+            raise Unreadable(url, Outcome.MALFORMED, words)
+        if self._subjects.setdefault(subject, url) != url:
+            words = f"it describes {display_url(subject)}, as another listed URL does"
             raise Unreadable(url, Outcome.MALFORMED, words)
         return document, outline
 

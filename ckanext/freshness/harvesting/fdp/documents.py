@@ -170,16 +170,21 @@ def _refuse_remote_contexts(body: bytes) -> None:
             pending.extend(one.values())
 
 
-def outline_of_container(graph: Graph, url: str, *, is_root: bool) -> Outline:
+def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: str = "") -> Outline:
     """What the document of a root or a catalog lists.
 
+    :param final_url: what answered, where that is another URL.
     :param is_root: it was asked for as the source itself, which may be a root or a catalog.
     :raises DocumentError: it does not describe what was asked for.
     """
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     roots = {node for kind in _ROOT_TYPES for node in graph.subjects(RDF.type, kind)}
     roots |= {node for one in _CATALOG_PREDICATES[:3] for node in graph.subjects(one, None)}
-    subject = _named(roots | catalogs, url) or (is_root and _only(roots)) or _only(catalogs)
+    subject = (
+        _named(roots | catalogs, url)
+        or (is_root and len(roots) == 1 and _alias(roots))
+        or _alias(catalogs, url, final_url)
+    )
     if not subject:
         # A catalog's URL that leads to the root, as links that are gone often do, is no empty catalog.
         expected = "neither a FAIR Data Point nor a dcat:Catalog" if is_root else "no dcat:Catalog"
@@ -218,16 +223,18 @@ def outline_of_page(
     return outline
 
 
-def outline_of_dataset(graph: Graph, url: str, mapper: Mapper) -> Outline:
+def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str = "") -> Outline:
     """What a dataset's own document says of it.
 
+    :param final_url: what answered, where that is another URL.
     :raises DocumentError: it does not describe the dataset that was asked for as ``url``.
     """
     subjects = _datasets(graph)
-    node = _named(subjects, url) or _only(subjects)
+    node = _named(subjects, url) or _alias(subjects, url, final_url)
     if node is None:
-        several = "several datasets, but not the one asked for" if subjects else "no dcat:Dataset"
-        raise DocumentError(f"it describes {several}")
+        several = len(subjects) > 1 and "several datasets, but not the one asked for"
+        other = bool(subjects) and f"{display_url(str(min(subjects)))} instead"
+        raise DocumentError(f"it describes {several or other or 'no dcat:Dataset'}")
     return Outline(members={url: _member(graph, node, mapper)})
 
 
@@ -316,10 +323,24 @@ def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
     return None if named is None else URIRef(named)
 
 
-def _only(candidates: Iterable[Node]) -> URIRef | None:
-    """The one candidate: servers use a persistent URL that may differ from the requested one."""
+def _alias(candidates: Iterable[Node], *asked: str) -> URIRef | None:
+    """The one candidate, if it can be another name of what was asked for.
+
+    Servers use a persistent URL that may differ from the requested one: another base with the same
+    last part, or what a redirect led to. Anything else is another record, sent by accident, and must
+    not be taken for this one.
+
+    :param asked: the URLs that were asked for; none if any name will do.
+    """
     iris = _iris(candidates)
-    return URIRef(iris[0]) if len(iris) == 1 else None
+    if len(iris) != 1:
+        return None
+    ends = {_end(url) for url in asked if url}
+    return URIRef(iris[0]) if not asked or _end(iris[0]) in ends else None
+
+
+def _end(url: str) -> str:
+    return url.rstrip("/").rpartition("/")[2]
 
 
 def _iris(nodes: Iterable[Node]) -> list[str]:

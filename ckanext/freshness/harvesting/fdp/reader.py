@@ -226,6 +226,10 @@ class Reader:
         self._memory.remember(document.url, digest, outline.as_json())
         return outline
 
+    def has_read(self, url: str) -> bool:
+        """Whether an earlier crawl of the source has read a document."""
+        return self._memory.knows(url)
+
     def hash(self, *parts: str | bytes) -> str:
         """SHA-256 in hex of some parts and of the salt."""
         digest = hashlib.sha256(self._salt.encode())

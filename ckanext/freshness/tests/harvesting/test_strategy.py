@@ -200,7 +200,8 @@ BRAKES = [
     (2, 1, 0.5, 1, 0, 1, 0),
     (3, 1, 0.5, 1, 0, 0, 2),
     (12, 1, 0.5, 10, 11, 11, 0),
-    (12, 1, 0.5, 10, 5, 11, 0),
+    # What was released does not stretch the share of the others.
+    (12, 1, 0.5, 10, 5, 5, 6),
     (12, 1, 0.5, 10, 4, 4, 7),
     (12, 11, 0.0, 10, 0, 0, 1),
 ]
@@ -221,7 +222,40 @@ def test_the_brake(current, listed, fraction, minimum, released, gone, held):
     assert len(outcome.delete) == gone
     assert len(outcome.brake.held if outcome.brake else ()) == held
     if outcome.brake:
-        assert str(current) in outcome.brake.reason
+        assert str(current - released) in outcome.brake.reason
+
+
+@pytest.mark.parametrize(
+    ("held", "released", "gone", "still_held"),
+    [(0, 0, 12, 0), (12, 0, 0, 12), (5, 0, 7, 5), (0, 12, 12, 0)],
+)
+def test_what_is_held_stays_held_however_many_records_came(held, released, gone, still_held):
+    old = [known(number) for number in range(12)]
+    new = [known(number) for number in range(100, 112)]
+    outcome = decide(
+        [*old, *new],
+        present(*range(100, 112)),
+        held=[one.guid for one in old[:held]],
+        released=[one.guid for one in old[:released]],
+    )
+    assert len(outcome.delete) == gone
+    assert len(outcome.brake.held if outcome.brake else ()) == still_held
+
+
+def test_what_was_released_does_not_stretch_the_brake():
+    records = [known(number) for number in range(20)]
+    released = [one.guid for one in records[:11]]
+    outcome = decide(records, present(19), released=released)
+    assert len(outcome.delete) == 11
+    assert outcome.brake is not None
+
+
+def test_nothing_listed_holds_beside_an_unreadable_catalog():
+    records = [known(number) for number in range(6)]
+    gone = [seen(number, Outcome.GONE) for number in range(6)]
+    outcome = decide(records, gone, (B,))
+    assert not outcome.delete
+    assert outcome.brake is not None
 
 
 def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed():

@@ -58,6 +58,9 @@ class Memory:
         self.recalled.add(url)
         return outline
 
+    def knows(self, url: str) -> bool:
+        return url in self.rows
+
     def remember(self, url: str, digest: str, outline: str) -> None:
         self.rows[url] = digest, outline
 
