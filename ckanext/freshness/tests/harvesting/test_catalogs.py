@@ -128,7 +128,9 @@ def catalog_schema(
     """A site that has a schema of its own for catalogs."""
     plugins = ckan_config["ckan.plugins"]
     names = plugins if isinstance(plugins, list) else plugins.split()
-    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "scheming_datasets"]))
+    # CKAN 2.11 sends subfields to Solr as they are, which Solr takes for documents within documents.
+    more = ["scheming_datasets", "scheming_nerf_index"]
+    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
     schema = "ckanext.freshness.tests.harvesting:catalog_schema.json"
     monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", schema)
     request.getfixturevalue("clean_site")
