@@ -123,7 +123,7 @@ class Crawl:
                 page = await self._reader.get(url)
                 if is_first and page.is_html:
                     self._distributions.has_pages = False
-                    self._without_pages(url, "answers with a user interface")
+                    self._without_pages(catalog, url, "it answers with a user interface")
                     return
                 is_first = False
                 whole = await self._read_page(catalog, page) and whole
@@ -134,19 +134,22 @@ class Crawl:
                 else:
                     if failure.outcome is not Outcome.FORBIDDEN:
                         self._distributions.has_pages = False
-                    self._without_pages(failure.url, failure.words)
+                    self._without_pages(catalog, url, failure.words)
                 return
         # A server that says nothing of pages may have sent a part of them all.
         if whole and page is not None and page.is_paged:
             self._paged_whole.add(catalog)
 
-    def _without_pages(self, url: str, words: str) -> None:
-        """A first page that is not there: no fault, unless it was there before.
+    def _without_pages(self, catalog: str, first: str, words: str) -> None:
+        """A first page that is not there: no fault, unless it was there and is missed.
 
         It may have listed what the catalog's own document does not.
         """
-        if self._reader.has_read(url):
-            self._listing.unreadable(url, words, told=True)
+        if self._reader.has_read(first) and any(
+            one.catalog_url == catalog and one.url not in self._listing
+            for one in self._known.values()
+        ):
+            self._listing.unreadable(first, words)
 
     async def _read_page(self, catalog: str, page: Document) -> bool:
         """Begin to read the datasets of a page; whether the page was well-formed."""

@@ -84,15 +84,38 @@ def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
     unchanged(site)
 
 
-def test_datasets_that_only_the_pages_have(fdp: FdpServer) -> None:
+@pytest.mark.parametrize("fault", [lambda: faults.Status(404), faults.html])
+def test_datasets_that_only_the_pages_have(
+    fdp: FdpServer, fault: Callable[[], faults.Fault]
+) -> None:
     catalog = fdp.add_catalog()
     dataset = fdp.add_dataset(catalog)
     page = fdp.renderer.page([dataset])
     fdp.unlist(dataset, catalog)
-    fdp.files[f"{catalog.path}/page/dataset"] = Answer.text(page, "text/turtle")
+    where = f"{catalog.path}/page/dataset"
+    fdp.files[where] = Answer.text(page, "text/turtle")
     site = Site(fdp)
     assert site.job().of(Kind.NEW) == urls(fdp, dataset)
     unchanged(site)
+
+    fdp.faults[where] = fault()
+    job = site.job()
+    (error,) = job.container_errors
+    assert error.startswith(f"{fdp.url}{where}?page=0&size=50: it answers ")
+    assert job.of(Kind.DELETED) == set()
+    assert set(site.packages) == urls(fdp, dataset)
+    fdp.faults.clear()
+    unchanged(site)
+
+
+@pytest.mark.parametrize("fault", [lambda: faults.Status(404), faults.html])
+def test_pages_that_are_missed_by_nobody(fdp: FdpServer, fault: Callable[[], faults.Fault]) -> None:
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog)
+    site = Site(fdp)
+    site.job()
+    fdp.faults[f"{catalog.path}/page/dataset"] = fault()
+    assert unchanged(site).containers.unreadable == {}
 
 
 @pytest.mark.parametrize(
