@@ -134,7 +134,7 @@ class Crawl:
                 else:
                     if failure.outcome is not Outcome.FORBIDDEN:
                         self._distributions.has_pages = False
-                    self._without_pages(catalog, url, failure.words)
+                    self._without_pages(catalog, failure.url, failure.words)
                 return
         # A server that says nothing of pages may have sent a part of them all.
         if whole and page is not None and page.is_paged:
