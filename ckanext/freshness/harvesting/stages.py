@@ -120,8 +120,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
         package = model.Package.get(source.id)
         _gather_error(job_id, words_of_brake(found.brake, package.name if package else source.id))
     objects.set_extras(report.extras)
-    if found.answered:
-        holds.set_hold(source.id, job_id, found.brake, now)
+    holds.set_hold(source.id, job_id, found.brake, now)
     objects.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
@@ -199,7 +198,7 @@ def words_of_brake(brake: Brake, name: str) -> str:
     :param name: of the source, as commands take it.
     """
     return (
-        f"Nothing was deleted: {brake.reason}. {len(brake.held)} deletions are held; look at them on "
+        f"{len(brake.held)} deletions are held: {brake.reason}. Look at them on "
         f"the source's page and release them there, or with: ckan freshness release {name}"
     )
 

@@ -214,7 +214,8 @@ def deletions(
     if brake:
         stay = {one.known.guid for one in brake.held}
         delete = tuple(verdict for verdict in delete if verdict.known.guid not in stay)
-    return Deletions(delete, keep, brake)
+    unread = [one for one in keep if one.known.guid in held or one.known.guid in released]
+    return Deletions(delete, keep, _still_held(brake, unread, len(current)))
 
 
 def _verdict(
@@ -331,3 +332,19 @@ def _brake(
     else:
         return None
     return Brake(tuple(doomed), current, reason)
+
+
+def _still_held(brake: Brake | None, unread: list[Verdict], current: int) -> Brake | None:
+    """What was held and is neither back nor gone now, since it could not be read, stays held.
+
+    Released or not: a release is for the next job only, and this one could not use it.
+    """
+    if brake is not None:
+        return Brake((*brake.held, *unread), current, brake.reason)
+    if not unread:
+        return None
+    reason = (
+        f"{len(unread)} of {current} records are held since an earlier job, "
+        "and could not be read this time"
+    )
+    return Brake(tuple(unread), current, reason)

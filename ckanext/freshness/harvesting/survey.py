@@ -207,7 +207,8 @@ def survey(
         refused.pop(gone.url, None)
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
     for verdict in ending.brake.held if ending.brake else ():
-        refused.pop(verdict.known.url, None)
+        if verdict.delete:
+            refused.pop(verdict.known.url, None)
     for url, (guid, error) in refused.items():
         failed(url, guid, error)
     for verdict in ending.keep:

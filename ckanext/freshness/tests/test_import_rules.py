@@ -23,6 +23,7 @@ ROOMS: dict[str, set[str]] = {
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
     # into the limits of web.
     "ckan_adapter": {"model"},
+    "solr_queue": {"ckan_adapter"},
     "settings": {"web", "harvesting", "ckan_adapter"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""

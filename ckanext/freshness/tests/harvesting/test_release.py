@@ -14,6 +14,7 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -57,7 +58,7 @@ def test_an_emptied_source_is_held_and_told(fdp: FdpServer, harvest: Harvest) ->
     (error,) = job.gather_errors
     name = harvest.source["name"]
     assert "4 records of it are current" in error
-    assert "4 deletions are held" in error
+    assert error.startswith("4 deletions are held: ")
     assert f"ckan freshness release {name}" in error
 
     shown = held(harvest)
@@ -138,14 +139,39 @@ def test_a_stale_form_releases_nothing(fdp: FdpServer, harvest: Harvest) -> None
 
 
 def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harvest) -> None:
+    records = fdp.datasets
     empty(fdp)
     harvest.run()
     shown = held(harvest)["list_id"]
-    fdp.add_dataset(fdp.catalogs[0])
-    fdp_datasets = harvest.run()
-    assert fdp_datasets.stats["added"] == 1
+    for record in records:
+        fdp.add_dataset(fdp.catalogs[0], path=record.path)
+    assert harvest.run().stats["errored"] == 0
+    assert held(harvest) is None
     with pytest.raises(tk.ValidationError, match="no deletions of this source are held any more"):
         release(harvest, shown)
+
+
+@pytest.mark.parametrize("away", ["source", "catalog"])
+@pytest.mark.parametrize("released", [False, True])
+def test_what_is_held_outlives_jobs_that_cannot_read_it(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, released: bool, away: str
+) -> None:
+    """A release is used up by such a job all the same: it is for the next job only."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    empty(fdp)
+    harvest.run()
+    fdp.add_dataset(fdp.add_catalog())
+    if released:
+        release(harvest, held(harvest)["list_id"])
+    fdp.faults["/" if away == "source" else fdp.catalogs[0].path] = Status(503)
+    job = harvest.run()
+    assert job.stats["deleted"] == 0
+    assert held(harvest)["count"] == 4
+    assert held(harvest)["released_at"] is None
+    fdp.faults.clear()
+    job = harvest.run()
+    assert job.stats["deleted"] == 0
+    assert held(harvest)["count"] == 4
 
 
 def test_who_released_first_stays(fdp: FdpServer, harvest: Harvest) -> None:

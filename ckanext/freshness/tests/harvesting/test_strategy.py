@@ -242,6 +242,16 @@ def test_what_is_held_stays_held_however_many_records_came(held, released, gone,
     assert len(outcome.brake.held if outcome.brake else ()) == still_held
 
 
+@pytest.mark.parametrize("as_what", ["held", "released"])
+def test_what_is_held_and_cannot_be_read_stays_held(as_what):
+    records = [known(number) for number in range(4)]
+    guids = {as_what: [one.guid for one in records[:3]]}
+    outcome = decide(records, present(3), (A,), **guids)
+    assert not outcome.delete
+    assert outcome.brake is not None
+    assert {one.known.guid for one in outcome.brake.held} == set(guids[as_what])
+
+
 def test_what_was_released_does_not_stretch_the_brake():
     records = [known(number) for number in range(20)]
     released = [one.guid for one in records[:11]]
