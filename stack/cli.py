@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stack import ports
 from stack.commands import Interrupted, end_on_signals, foreground
-from stack.environment import ensure_ckan, ensure_tools
+from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.errors import StackError
 from stack.instances import TEST_SLOTS, Instance, Kind, ensure_data, environment, write_ini
 from stack.layout import DEFAULT_SERIES, RELEASES, Layout
@@ -41,12 +41,11 @@ class Context:
     series: str
     ledger: Ledger
     services: Services
-    tools_bin: Path
     ckan_bin: Path
 
     def run(self, instance: Instance, command: Sequence[str | Path]) -> int:
         """Run a command in the instance's environment, in the foreground."""
-        bins = [self.ckan_bin, self.tools_bin, self.services.postgres.bin]
+        bins = [self.ckan_bin, self.services.postgres.bin, self.services.redis.bin]
         return foreground(command, environment=environment(instance, bins), ledger=self.ledger)
 
 
@@ -100,7 +99,7 @@ def prepared(layout: Layout, series: str) -> Iterator[Context]:
     services = Services(layout, tools_bin)
     try:
         services.acquire()
-        yield Context(layout, series, ledger, services, tools_bin, ckan_bin)
+        yield Context(layout, series, ledger, services, ckan_bin)
     finally:
         services.release()
 
@@ -242,8 +241,7 @@ def services_status(layout: Layout, options: argparse.Namespace) -> int:
 
 def existing_services(layout: Layout) -> Services | None:
     """The services if the tools are there; nothing is installed for a question."""
-    tools_bin = layout.tools / "bin"
-    return Services(layout, tools_bin) if (tools_bin / "redis-server").exists() else None
+    return Services(layout, layout.tools / "bin") if tools_are_made(layout) else None
 
 
 def clean(layout: Layout, options: argparse.Namespace) -> int:

