@@ -86,9 +86,8 @@ def root_away(fdp: FdpServer) -> None:
 
 
 def one_record_away(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
     failing, removed = fdp.datasets[:2]
-    fdp.faults[failing.path] = Status(500)
+    fdp.faults[f"{failing.path}/page/distribution"] = Status(500)
     fdp.remove(removed)
 
 
