@@ -74,12 +74,18 @@ def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
 
     By URL and not by guid: a record may come back in another catalog.
     """
+    other = _extra.alias()
+    of_a_dataset = sa.exists().where(
+        other.c.harvest_object_id == _object.c.id, other.c.key == "dataset_url"
+    )
+    # A dataset's object names its catalog too, which is then not the object's own URL.
+    own = sa.case((of_a_dataset, "dataset_url"), else_="catalog_url")
     rows = model.Session.execute(
         sa.select(_extra.c.value, _object.c.package_id)
         .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
         .where(
-            _extra.c.key.in_(("dataset_url", "catalog_url")),
             _extra.c.value.in_(urls),
+            _extra.c.key == own,
             _object.c.harvest_source_id == source_id,
             _object.c.package_id.is_not(None),
         )

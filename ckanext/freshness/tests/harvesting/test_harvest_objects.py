@@ -42,6 +42,8 @@ def test_guids_have_the_form_that_is_agreed_upon(fdp: FdpServer) -> None:
 
 
 def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> None:
+    # A malformed record makes its whole page malformed; that is another test's subject.
+    fdp.layout.pages = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
     kept, edited, moving, leaving, broken = (
         fdp.add_dataset(first, title=title)
@@ -59,8 +61,6 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
         assert one.content
     assert current(harvest) == sorted((one.guid, one.package_id) for one in before.values())
 
-    # A malformed record makes its whole page malformed; that is another test's subject.
-    fdp.layout.pages = False
     fdp.change(edited, description="Edited again")
     fdp.move(moving, second)
     fdp.remove(leaving)
