@@ -174,26 +174,26 @@ def test_other_sites_cannot_send_the_forms(
     """With CKAN's own protection left out for plugins, as in 2.11, and switched off by an earlier
     visit without a session, as in 2.12."""
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
-    app = make_app()
-    app.get(path(held, page), status=403)
-    app.post(path(held, page))
+    browser = make_app().test_client()  # with cookies, and the same one for all
+    browser.get(path(held, page), status=403)
+    browser.post(path(held, page))
     password = "a long password"
     user = factories.Sysadmin(password=password)
-    login = BeautifulSoup(app.get("/user/login").body, "html.parser")
+    login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
     token = login.select("form [name=_csrf_token]")[0]["value"]
     fields = {"login": user["name"], "password": password, "_csrf_token": token}
-    app.post("/user/login", params=fields)
+    browser.post("/user/login", data=fields)
 
     list_id = hold(held)["list_id"]
-    app.post(path(held, page), params={"list_id": list_id}, status=400)
+    browser.post(path(held, page), data={"list_id": list_id}, status=400)
     assert hold(held)["released_at"] is None
     assert preview_job.progress(held.source["id"], now()).state is State.NONE
 
-    form = BeautifulSoup(app.get(path(held, page)).body, "html.parser")
+    form = BeautifulSoup(browser.get(path(held, page)).body, "html.parser")
     sent = {
         one["name"]: one["value"] for one in form.select("#content form input, .primary form input")
     }
-    app.post(path(held, page), params=sent, status=200)
+    browser.post(path(held, page), data=sent, status=200)
     if page == "held":
         assert hold(held)["released_at"]
     else:
