@@ -149,7 +149,8 @@ class Crawl:
             one.catalog_url == catalog and one.url not in self._listing
             for one in self._known.values()
         ):
-            self._listing.unreadable(first, words)
+            # What it is missed by is asked for itself, and may just be gone.
+            self._listing.unreadable(first, words, told=True)
 
     async def _read_page(self, catalog: str, page: Document) -> bool:
         """Begin to read the datasets of a page; whether the page was well-formed."""

@@ -101,8 +101,7 @@ def test_datasets_that_only_the_pages_have(
 
     fdp.faults[where] = fault()
     job = site.job()
-    (error,) = job.container_errors
-    assert error.startswith(f"{fdp.url}{where}?page=0&size=50: it answers ")
+    assert job.container_errors == []
     assert job.of(Kind.DELETED) == set()
     assert set(site.packages) == urls(fdp, dataset)
     fdp.faults.clear()
