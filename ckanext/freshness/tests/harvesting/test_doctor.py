@@ -11,6 +11,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
+from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import (
@@ -26,14 +27,17 @@ from ckanext.freshness.harvesting.objects import utc
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
-NOW = datetime.now(timezone.utc)
 CONSUMERS = [f"ckan harvester {stage}-consumer" for stage in ("gather", "fetch")]
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
 
+def now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
 def told(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
-    return list(check(NOW + after))
+    return list(check(now() + after))
 
 
 def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
@@ -49,12 +53,12 @@ def harvest() -> Harvest:
 @pytest.fixture
 def wait_on() -> Iterator[Callable[..., None]]:
     """Consumers with nothing to do: connections that wait for a message of a stage's queue."""
-    waiting: list[tuple[str, int, threading.Thread]] = []
+    waiting: list[tuple[str, str, threading.Thread]] = []
 
     def begin(*stages: str) -> None:
         for stage in stages:
             own, key = connection(), f"{harvest_routing_keys()[stage]}.test"
-            client = own.client_id()
+            client = str(own.client_id())
             thread = threading.Thread(target=own.blpop, args=(key,))
             thread.start()
             waiting.append((key, client, thread))
@@ -135,7 +139,7 @@ def put(stage: str, id: str) -> None:
 
 def take(stage: str, id: str, age: timedelta) -> None:
     """What a consumer that was killed leaves behind."""
-    taken_at = (NOW - age).astimezone().replace(tzinfo=None)
+    taken_at = (now() - age).astimezone().replace(tzinfo=None)
     connection().set(f"{harvest_routing_keys()[stage]}:{id}", f"{taken_at:%Y-%m-%d %H:%M:%S.%f}")
 
 
@@ -204,7 +208,7 @@ def test_records_that_are_not_imported(
 def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) -> None:
     """Somebody else's record has just been imported: those that wait have their turn later."""
     waiting, killed = gathered(fdp, "WAITING"), gathered(fdp, "IMPORT")
-    later = NOW + timedelta(minutes=10)
+    later = now() + timedelta(minutes=10)
     (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
     change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
     (one,) = problems(harvests.imports, timedelta(minutes=11))
@@ -219,7 +223,7 @@ def gathered(fdp: FdpServer, state: str) -> str:
     job = harvest.start()
     harvest.gather()
     model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job).update(
-        {"state": state, "gathered": utc(NOW)}
+        {"state": state, "gathered": utc(now())}
     )
     model.Session.commit()
     return job
@@ -242,7 +246,7 @@ def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
         harvest_model.HarvestSource,
         harvest.source["id"],
         frequency="DAILY",
-        next_run=utc(NOW),
+        next_run=utc(now()),
     )
     assert problems(harvests.cron, timedelta(minutes=10)) == []
     (one,) = problems(harvests.cron, timedelta(minutes=30))
@@ -350,8 +354,11 @@ def test_background_jobs_that_nobody_does() -> None:
 
 def test_solr_away(monkeypatch: pytest.MonkeyPatch) -> None:
     assert services.away()[1] == []
-    monkeypatch.setitem(tk.config, "solr_url", "http://127.0.0.1:1/solr/ckan")
-    found = list(examine(NOW))
+    away = "http://127.0.0.1:1/solr/ckan"
+    monkeypatch.setitem(tk.config, "solr_url", away)
+    if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once
+        monkeypatch.setattr(common.SolrSettings, "solr_url", away)
+    found = list(examine(now()))
     assert "Solr does not answer" in [one.what for one in found]
 
 
@@ -359,7 +366,7 @@ def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """One finding for it, and none of those that would only follow from it."""
     monkeypatch.setitem(tk.config, "ckan.harvest.mq.hostname", "127.0.0.1")
     monkeypatch.setitem(tk.config, "ckan.harvest.mq.port", 1)
-    found = list(examine(NOW))
+    found = list(examine(now()))
     wrong = [one.what for one in found if one.severity is Severity.PROBLEM]
     assert wrong == ["The Redis of the harvest queues does not answer"]
     assert "Not looked at: consumers" in [one.what for one in found]

@@ -178,7 +178,8 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
-    with engine().begin() as connection:
+    with engine().connect() as connection:
+        transaction = connection.begin()
         # A dataset of that name, not yet committed: whoever wants the name has to wait.
         second = harvest_order(job_id)[1]
         connection.execute(
@@ -190,7 +191,7 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
         process = consumer("fetch")
         until(waits_for_a_lock)
         kill(process)
-        connection.rollback()
+        transaction.rollback()
     assert len(harvest.current()) == 1
     assert f"ckan harvester job-abort {job_id}" in stuck(harvests.imports, job_id)
     send_again("fetch")
