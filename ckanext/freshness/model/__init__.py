@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from .freshness import DatasetFreshness, FreshnessEvidence, FreshnessTransition, ResourceMemory
 from .harvest import HarvestDocument, HarvestHold
 
-__all__ = ["HarvestDocument", "HarvestHold"]
+__all__ = [
+    "DatasetFreshness",
+    "FreshnessEvidence",
+    "FreshnessTransition",
+    "HarvestDocument",
+    "HarvestHold",
+    "ResourceMemory",
+]
