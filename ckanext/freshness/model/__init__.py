@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from .freshness import DatasetFreshness, FreshnessEvidence, FreshnessTransition, ResourceMemory
+from .freshness import (
+    DatasetFreshness,
+    FreshnessEvidence,
+    FreshnessTransition,
+    ResourceMemory,
+    Unindexed,
+)
 from .harvest import HarvestDocument, HarvestHold
 
 __all__ = [
@@ -12,4 +18,5 @@ __all__ = [
     "HarvestDocument",
     "HarvestHold",
     "ResourceMemory",
+    "Unindexed",
 ]

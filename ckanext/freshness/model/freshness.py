@@ -91,3 +91,20 @@ class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
         UnicodeText, nullable=False, comment="edit, time, check or recompute: who wrote it"
     )
     run_id = Column(UnicodeText, comment="the run that wrote it; empty outside runs")
+
+
+class Unindexed(tk.BaseModel):  # type: ignore[name-defined,misc]
+    """A dataset whose document in Solr is older than its extras.
+
+    Written with the extras and removed when Solr has the document, so that a run that was killed in
+    between is made good by the next one.
+    """
+
+    __tablename__ = "freshness_unindexed"
+
+    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    since = Column(
+        DateTime,
+        nullable=False,
+        comment="when its extras were written, by a run that had not sent its document yet",
+    )
