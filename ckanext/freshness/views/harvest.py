@@ -1,30 +1,23 @@
-"""Pages."""
+"""The pages of a harvest source: previews, and deletions that are held."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
-from flask import Blueprint, current_app
+from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from .csrf import protect
+
 harvest = Blueprint("freshness_harvest", __name__)
-
-
-def blueprints() -> list[Blueprint]:
-    """The blueprints whose pages have something to show on this site."""
-    return [harvest] if p.plugin_loaded("harvest") else []
+harvest.before_request(protect)
 
 
 @harvest.before_request
 def _prepare() -> None:
     # ckanext-harvest's templates look here for the type of their pages.
     tk.g.dataset_type = "harvest"
-    # CKAN 2.11 leaves the blueprints of plugins out of its CSRF protection, and CKAN 2.12 forgoes it
-    # for any view that somebody has once visited without a session.
-    if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
-        current_app.extensions["csrf"].protect()
 
 
 @harvest.route("/harvest/<source>/preview", methods=["GET"])
