@@ -71,6 +71,9 @@ class ResourceMemory(tk.BaseModel):  # type: ignore[name-defined,misc]
     package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
     url = Column(UnicodeText, nullable=False, comment="its URL")
     hash = Column(UnicodeText, comment="its hash as its dataset has it; empty if none")
+    hash_writer = Column(
+        UnicodeText, comment="who wrote that hash: a user's name; empty if nobody knows"
+    )
     first_seen = Column(DateTime, nullable=False, comment="when it was first seen")
 
 

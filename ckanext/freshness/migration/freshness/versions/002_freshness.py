@@ -100,6 +100,11 @@ def upgrade() -> None:
         sa.Column("package_id", sa.UnicodeText, nullable=False, index=True, comment="its dataset"),
         sa.Column("url", sa.UnicodeText, nullable=False, comment="its URL"),
         sa.Column("hash", sa.UnicodeText, comment="its hash as its dataset has it; empty if none"),
+        sa.Column(
+            "hash_writer",
+            sa.UnicodeText,
+            comment="who wrote that hash: a user's name; empty if nobody knows",
+        ),
         sa.Column("first_seen", sa.DateTime, nullable=False, comment="when it was first seen"),
         comment="what a resource was like when it was last looked at, so that a change is noticed",
     )
