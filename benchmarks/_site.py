@@ -87,15 +87,15 @@ class Site:
     def survey(self, url: str, config: dict[str, Any]) -> None:
         """Crawl in this process without writing anything."""
         from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
+        from ckanext.freshness.harvesting.identity import Current
         from ckanext.freshness.harvesting.memory import DocumentMemory
         from ckanext.freshness.harvesting.source_config import parse
         from ckanext.freshness.harvesting.survey import Source
 
-        known: dict[str, Any] = {}
         settings, _warnings = parse(json.dumps(config))
         source = Source("bench", url, "fdp", "bench", settings)
         memory = DocumentMemory("bench", read_only=True)
-        FAIR_DATA_POINT.crawl(source, known, memory, lambda sighting, containers: None)
+        FAIR_DATA_POINT.crawl(source, Current([]), memory, lambda sighting, containers: None)
 
     def packages(self) -> list[dict[str, Any]]:
         """The dicts of all datasets, as package_create takes them."""

@@ -25,6 +25,8 @@ class Sighting:
     """None if it could not be read, or if everything it was read from hashes as last time."""
     fingerprint: str | None = None
     """Hash of everything that the record was read from: as last time means that it is unchanged."""
+    subject: str | None = None
+    """The record's URL in its own document, where that is another one than it is listed under."""
     error: str | None = None
     """For people, with the URL: why it could not be read. None for a draft that was never ours."""
 

@@ -17,6 +17,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from .spelling import loose_spelling
+
 WITHDRAWN_AFTER = timedelta(hours=24)
 """How long apart two jobs must see 401/403 before a listed record counts as withdrawn."""
 
@@ -91,6 +93,18 @@ class Containers:
     """Every catalog of this source that was listed, readable or not."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Container URL to the reason why it could not be read whole."""
+    listed: set[str] = field(default_factory=set)
+    """Every dataset and catalog that a container lists."""
+
+    def unreadable_as(self, url: str | None) -> str | None:
+        """The container that could not be read whole and is meant by a URL, however that is spelled."""
+        if url is None or url in self.unreadable or not self.unreadable:
+            return url if url in self.unreadable else None
+        if len(self._spelled) != len(self.unreadable):
+            self._spelled = {loose_spelling(one): one for one in self.unreadable}
+        return self._spelled.get(loose_spelling(url))
+
+    _spelled: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +180,8 @@ def must_ask(known: Known, listed: Collection[str], containers: Containers) -> b
         and known.recognised
         and known.url not in listed
         and containers.root not in containers.unreadable
-        and known.catalog_url not in containers.unreadable
-        and known.url not in containers.unreadable
+        and containers.unreadable_as(known.catalog_url) is None
+        and containers.unreadable_as(known.url) is None
     )
 
 
@@ -236,9 +250,9 @@ def _verdict(
         return Verdict(known, False, reason)
     shield = next(
         (
-            url
+            found
             for url in (containers.root, known.catalog_url, known.url)
-            if url in containers.unreadable
+            if (found := containers.unreadable_as(url)) is not None
         ),
         None,
     )

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from . import objects
+from .identity import Current
 from .memory import DocumentMemory
 from .sightings import Sighting, Sink
 from .source_config import SourceConfig
@@ -71,12 +72,10 @@ class SourceType(Protocol):
     def adopts(self) -> tuple[str, ...]:
         """Types of deleted sources whose packages a source of this type takes over."""
 
-    def crawl(
-        self, source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
-    ) -> Crawled:
+    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
         """Crawl a source, handing each record to the sink as it comes.
 
-        :param known: the current records of the source by URL.
+        :param known: the current records of the source.
         :raises ConfigError: the source's configuration cannot be used.
         """
 
@@ -150,12 +149,14 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    known = objects.current_records(source.id)
-    orphans: dict[str, Known] | None = None
+    known = Current(objects.current_records(source.id).values())
+    orphans: Current | None = None
     result = Survey(current=len(known))
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
+    continued: dict[str, str] = {}
+    """By the URL of a current record, the URL that goes on with it."""
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
@@ -168,12 +169,17 @@ def survey(
     def sink(sighting: Sighting, containers: Containers) -> None:
         nonlocal orphans
         one = sighting.seen
-        seen[one.url] = one
-        before = known.get(one.url)
+        before = known.of(one.url, containers.listed)
+        if before is None and sighting.subject is not None:
+            before = known.of(sighting.subject, containers.listed)
+        if before is not None and continued.setdefault(before.url, one.url) != one.url:
+            before = None
+        url = one.url if before is None else before.url
+        seen[url] = one
         if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(one.url, min(one.listed_in))
             if before is not None and one.outcome in (Outcome.GONE, Outcome.FORBIDDEN):
-                refused[one.url] = guid, sighting.error
+                refused[url] = guid, sighting.error
             else:
                 failed(one.url, guid, sighting.error)
         if not one.listed_in or one.outcome is not Outcome.PRESENT:
@@ -184,8 +190,8 @@ def survey(
         adopted = None
         if kind is Kind.NEW:
             if orphans is None:
-                orphans = objects.orphans(source_type.adopts, source.id)
-            adopted = orphans.get(one.url)
+                orphans = Current(objects.orphans(source_type.adopts, source.id).values())
+            adopted = orphans.of(one.url, containers.listed)
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
@@ -193,7 +199,7 @@ def survey(
 
     crawled = source_type.crawl(source, known, memory, sink)
     ending = deletions(
-        known.values(),
+        known,
         seen,
         crawled.containers,
         now=now,

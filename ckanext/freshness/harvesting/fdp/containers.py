@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from rdflib import URIRef
 
 from ...web.urls import display_url
+from ..identity import Current
 from ..sightings import Sighting, Sink
-from ..strategy import Known, Outcome, Seen
+from ..strategy import Outcome, Seen
 from . import documents
 from .crew import Crew
 from .documents import Mapper, Outline
@@ -52,12 +53,12 @@ class ContainerCrawl:
         reader: Reader,
         listing: Listing,
         options: CrawlOptions,
-        known: Mapping[str, Known],
+        known: Current,
         sink: Sink,
     ) -> None:
         """
         :param listing: takes what is found.
-        :param known: the current records of the source by URL.
+        :param known: the current records of the source.
         :param sink: is called with catalogs, where they are records too.
         """
         self._reader = reader
@@ -98,12 +99,13 @@ class ContainerCrawl:
                 else:
                     below |= children
                 for one in outline.refused:
-                    self._listing.errors.append(
-                        f"{display_url(url)}: it lists {one}, which cannot be asked for"
-                    )
+                    self._refused(one, url)
+                for one in outline.refused_catalogs:
+                    self._listing.unreadable(one, self._refused(one, url), told=True)
             level = sorted(below)
             asked |= below
             self._containers.catalogs.update(level)
+            self._containers.listed.update(level)
             if not level:
                 break
         for url in level:
@@ -112,6 +114,18 @@ class ContainerCrawl:
         self._listing.leave_out([self._containers.root, *readable])
         self._tell_of_drafts()
         return with_pages
+
+    def _refused(self, listed: str, container: str) -> str:
+        """Tell that a container lists what nobody can ask for: it may be there, and cannot be read."""
+        words = f"it lists {display_url(listed)}, which cannot be asked for"
+        self._listing.errors.append(f"{display_url(container)}: {words}")
+        if self._known.at(listed) is not None:
+            seen = Seen(listed, Outcome.FAILED, listed_in=(container,))
+            self._sink(
+                Sighting(seen, error=f"{display_url(listed)}: cannot be asked for"),
+                self._containers,
+            )
+        return words
 
     async def _read_level(self, urls: Iterable[str]) -> dict[str, _Container]:
         found: dict[str, _Container] = {}
@@ -159,6 +173,7 @@ class ContainerCrawl:
                 each.append((url, found[url]))
             elif other.rstrip("/") == url.rstrip("/"):
                 self._containers.catalogs.discard(url)
+                self._containers.listed.discard(url)
             else:
                 self._listing.unreadable(url, f"it describes {display_url(other)} instead")
         return sorted(each, key=lambda item: item[0])
@@ -166,7 +181,7 @@ class ContainerCrawl:
     async def _catalog_record(
         self, url: str, document: Document, outline: Outline, mapper: Mapper
     ) -> Sighting:
-        known = self._known.get(url)
+        known = self._known.at(url)
         fingerprint = self._reader.hash(document.digest)
         record = None
         if known is not None and known.fingerprint == fingerprint:
@@ -187,10 +202,11 @@ class ContainerCrawl:
 
     def _tell_of_drafts(self) -> None:
         """Catalogs that are drafts, and always were, are no fault of anybody."""
-        ours = {url for one in self._known.values() for url in (one.url, one.catalog_url)}
+        ours = {url for one in self._known for url in (one.url, one.catalog_url)}
         lost_one = any(
-            one.catalog_url not in self._containers.catalogs and one.url not in self._listing
-            for one in self._known.values()
+            one.catalog_url not in self._containers.catalogs
+            and self._listing.listed_as(one.url) is None
+            for one in self._known
         )
         for url, failure in self._drafts.items():
             # One that vanished with all that it lists may have been below this one.

@@ -7,15 +7,14 @@ deleted is the strategy's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from rdflib import URIRef
 
 from ...web.client import Client
 from ...web.urls import display_url
+from ..identity import Current
 from ..memory import DocumentMemory
 from ..sightings import Sighting, Sink
-from ..strategy import Containers, Known, Outcome, Seen, must_ask
+from ..strategy import Containers, Outcome, Seen, must_ask
 from . import documents
 from .containers import ContainerCrawl, CrawlOptions
 from .crew import Crew
@@ -44,12 +43,12 @@ class Crawl:
         client: Client,
         source_url: str,
         options: CrawlOptions,
-        known: Mapping[str, Known],
+        known: Current,
         memory: DocumentMemory,
         sink: Sink,
     ) -> None:
         """
-        :param known: the current records of the source by URL.
+        :param known: the current records of the source.
         :param sink: is called with every record as soon as it is read, in no particular order.
         """
         self._options = options
@@ -96,8 +95,8 @@ class Crawl:
                     await self._record_crew.start(self._read_record(url))
             await self._record_crew.join()
             self._tell_of_malformed_pages()
-            listed = {*self._listing.urls(), *self.containers.catalogs}
-            for record in list(self._known.values()):
+            listed = self._listed_records()
+            for record in self._known:
                 if must_ask(record, listed, self.containers):
                     await self._record_crew.start(self._ask_for(record.url))
             await self._record_crew.join()
@@ -146,8 +145,8 @@ class Crawl:
         It may have listed what the catalog's own document does not.
         """
         if self._reader.has_read(first) and any(
-            one.catalog_url == catalog and one.url not in self._listing
-            for one in self._known.values()
+            one.catalog_url == catalog and self._listing.listed_as(one.url) is None
+            for one in self._known
         ):
             # What it is missed by is asked for itself, and may just be gone.
             self._listing.unreadable(first, words, told=True)
@@ -195,7 +194,8 @@ class Crawl:
             if failure.outcome is Outcome.MALFORMED and failure.url == url:
                 self._malformed_in.update(listed_in)
             # What was never ours may be a draft, or gone, without being anybody's fault.
-            expected = url not in self._known and failure.outcome in _MAY_BE_MEANT
+            ours = self._known.of(url, self.containers.listed)
+            expected = ours is None and failure.outcome in _MAY_BE_MEANT
             seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)
@@ -230,7 +230,7 @@ class Crawl:
         fingerprint = self._reader.hash(
             member.digest, *member.part_of, *listed_in, *(part.digest for part in parts)
         )
-        known = self._known.get(url)
+        known = self._known.at(url)
         record = None
         if known is not None and known.fingerprint == fingerprint:
             content_hash = known.content_hash
@@ -256,7 +256,14 @@ class Crawl:
             part_of=next((one for one in part_of if one in self.containers.catalogs), None),
             content_hash=content_hash,
         )
-        return Sighting(seen, record, fingerprint)
+        elsewhere = member.subject if member.subject != url else None
+        return Sighting(seen, record, fingerprint, subject=elsewhere)
+
+    def _listed_records(self) -> set[str]:
+        """The URLs of all that is listed, and of the current records that go on under another one."""
+        listed = {*self._listing.urls(), *self.containers.catalogs}
+        means = (self._known.of(url, listed) for url in (*listed, *self._subjects))
+        return listed | {known.url for known in means if known is not None}
 
     async def _ask_for(self, url: str) -> None:
         """Learn whether a record that nothing lists is gone for itself."""

@@ -92,7 +92,9 @@ class Outline:
     by_containers: bool = False
     """Its datasets are named by the container in its document alone, which pages do not have."""
     refused: list[str] = field(default_factory=list)
-    """What it lists and nobody can ask for, fit to be shown."""
+    """Datasets that it lists and nobody can ask for, without control characters."""
+    refused_catalogs: list[str] = field(default_factory=list)
+    """Catalogs of that kind."""
     members: dict[str, Member] = field(default_factory=dict)
     malformed: dict[str, str] = field(default_factory=dict)
     """Datasets in a page that cannot be mapped, and why."""
@@ -197,7 +199,8 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
         catalogs=list(filter(_can_be_asked_for, below)),
         datasets=list(filter(_can_be_asked_for, datasets)),
         by_containers=bool(datasets) and (subject, DCAT.dataset, None) not in graph,
-        refused=[display_url(one) for one in (*below, *datasets) if not _can_be_asked_for(one)],
+        refused=_refused(datasets),
+        refused_catalogs=_refused(below),
     )
 
 
@@ -351,6 +354,14 @@ def _iris(nodes: Iterable[Node]) -> list[str]:
 
 def _can_be_asked_for(url: str) -> bool:
     return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= _MOST_BYTES
+
+
+def _refused(urls: Iterable[str]) -> list[str]:
+    return [
+        _NEVER_IN_URLS.sub(lambda one: f"%{ord(one[0]):02X}", url)
+        for url in urls
+        if not _can_be_asked_for(url)
+    ]
 
 
 def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 
-from ...web.errors import FetchError
-from ...web.urls import display_url, parse_url
+from ...web.urls import display_url
+from ..spelling import spelling
 from ..strategy import Containers
-
-_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
 
 
 class Listing:
@@ -42,8 +39,9 @@ class Listing:
                 words = f"the source lists more than max_records ({self._limit}) datasets"
                 self.unreadable(container, words)
                 return
-            self._spellings.setdefault(_spelling(dataset), dataset)
+            self._spellings.setdefault(spelling(dataset), dataset)
         self._found[dataset] = tuple(sorted({*before, container}))
+        self.containers.listed.add(dataset)
 
     def unreadable(self, container: str, reason: str, *, told: bool = False) -> None:
         """Note that a container, or a page of it, could not be read whole.
@@ -59,9 +57,7 @@ class Listing:
         """Take URLs out that are no datasets."""
         for url in urls:
             self._found.pop(url, None)
-        self._spellings = {
-            spelling: url for spelling, url in self._spellings.items() if url in self._found
-        }
+        self._spellings = {kept: url for kept, url in self._spellings.items() if url in self._found}
 
     def containers_of(self, dataset: str) -> tuple[str, ...]:
         """The containers that list a dataset, sorted."""
@@ -69,7 +65,7 @@ class Listing:
 
     def listed_as(self, url: str) -> str | None:
         """The listed URL that is this one, or differs from it by percent-encoding or a last slash."""
-        return url if url in self._found else self._spellings.get(_spelling(url))
+        return url if url in self._found else self._spellings.get(spelling(url))
 
     def claim(self, dataset: str) -> bool:
         """Whether a dataset is still to be read; it counts as read from now on."""
@@ -87,11 +83,3 @@ class Listing:
     def urls(self) -> list[str]:
         """All listed datasets."""
         return list(self._found)
-
-
-def _spelling(url: str) -> str:
-    try:
-        url = parse_url(url).url
-    except FetchError:
-        return url
-    return _ESCAPE.sub(lambda escape: escape[0].upper(), url).rstrip("/")

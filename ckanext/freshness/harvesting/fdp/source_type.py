@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import ckan.plugins.toolkit as tk
@@ -14,10 +13,10 @@ from ... import settings
 from ...ckan_adapter import model
 from ...web.client import Client, run
 from ...web.hosts import Hosts
+from ..identity import Current
 from ..memory import DocumentMemory
 from ..sightings import Sink
 from ..source_config import ConfigError, SourceConfig, parse, read_headers
-from ..strategy import Known
 from ..survey import Crawled, Source
 from . import profiles
 from .crawl import Crawl, CrawlOptions
@@ -54,18 +53,14 @@ class FairDataPoint:
                 raise ConfigError(f'"default_groups": there is no group called {group}')
         return text
 
-    def crawl(
-        self, source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
-    ) -> Crawled:
+    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
         return run(_crawl(source, known, memory, sink))
 
 
 FAIR_DATA_POINT = FairDataPoint()
 
 
-async def _crawl(
-    source: Source, known: Mapping[str, Known], memory: DocumentMemory, sink: Sink
-) -> Crawled:
+async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
     config = source.config
     try:
         policy = settings.harvest_policy(config)

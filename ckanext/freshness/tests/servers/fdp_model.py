@@ -134,6 +134,14 @@ class FdpModel:
         """All records of a kind, in the order they were made."""
         return (record for record in list(self._by_path.values()) if record.kind is kind)
 
+    def respell(self, record: Record, path: str) -> None:
+        """Give a record another path; its old one is gone."""
+        self._records = {
+            **{key: one for key, one in self._records.items() if one is not record},
+            key_of(path): record,
+        }
+        record.path = path
+
     def find(self, target: str) -> Record | None:
         """The record at a request target, however it is percent-encoded; a query it does not have
         itself is ignored."""

@@ -13,6 +13,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.identity import Current
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import (
     Brake,
@@ -151,7 +152,7 @@ class Site:
                 client,
                 self.url,
                 options,
-                self.known,
+                Current(self.known.values()),
                 self.memory,  # type: ignore[arg-type]
                 lambda sighting, _: sightings.append(sighting),
             )

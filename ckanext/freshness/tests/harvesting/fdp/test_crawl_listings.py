@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import Kind, Known
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     catalogs_too,
@@ -225,6 +225,23 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     assert job.record_errors == {
         "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are visited"
     }
+
+
+@pytest.mark.parametrize("level", [Level.DATASET, Level.CATALOG])
+def test_what_nobody_can_ask_for_is_listed_all_the_same(fdp: FdpServer, level: Level) -> None:
+    """Another harvester may have made a dataset of it: that is there, and cannot be read."""
+    catalog = fdp.add_catalog()
+    fdp.add_dataset(catalog)
+    site = Site(fdp)
+    site.job()
+    url = f"{fdp.url}/{'x' * 1300}"
+    ours = f"{fdp.url}/{'x' * 1300}" if level is Level.DATASET else f"{fdp.url}/dataset/below"
+    container = fdp.url_of(catalog) if level is Level.DATASET else url
+    site.known[ours] = Known(ours, f"catalog={container};dataset={ours}", container)
+    site.packages[ours] = next(iter(site.packages.values()))
+    fdp.list_also(url, catalog if level is Level.DATASET else fdp.root, level)
+    assert site.job().of(Kind.DELETED) == set()
+    assert ours in site.known
 
 
 # Pages without an end

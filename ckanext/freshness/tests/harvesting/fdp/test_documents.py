@@ -316,7 +316,15 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
 
 def test_outlines_are_kept_as_json() -> None:
     outline = Outline(
-        "s", True, ["c"], ["d"], True, ["r"], {"m": Member("n", "h", ["p"], ["q"])}, {"x": "y"}
+        "s",
+        True,
+        ["c"],
+        ["d"],
+        True,
+        ["r"],
+        ["k"],
+        {"m": Member("n", "h", ["p"], ["q"])},
+        {"x": "y"},
     )
     assert Outline.from_json(outline.as_json()) == outline
     assert Outline.shape().split()[:3] == ["subject", "is_catalog", "catalogs"]

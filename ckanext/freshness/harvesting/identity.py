@@ -1,0 +1,43 @@
+"""Which current record a listed URL is: the same URL, or one that is only spelled in another way.
+
+A record's identity is its URL. Servers respell their URLs all the same: a last slash comes or goes,
+escapes change their case, http becomes https. Such a record is the one it was, and keeps its package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from .spelling import loose_spelling
+from .strategy import Known
+
+
+class Current:
+    """The current records of a source."""
+
+    def __init__(self, records: Iterable[Known]) -> None:
+        self._by_url = {record.url: record for record in records}
+        self._by_spelling: dict[str, Known] | None = None
+
+    def __iter__(self) -> Iterator[Known]:
+        return iter(self._by_url.values())
+
+    def __len__(self) -> int:
+        return len(self._by_url)
+
+    def at(self, url: str) -> Known | None:
+        """The record of exactly this URL."""
+        return self._by_url.get(url)
+
+    def of(self, url: str, listed: Container[str]) -> Known | None:
+        """The record that a URL means: of exactly this URL, or else of another spelling of it.
+
+        :param listed: all listed URLs. A record that is listed under its own URL is no other's.
+        """
+        exact = self._by_url.get(url)
+        if exact is not None or not self._by_url:
+            return exact
+        if self._by_spelling is None:
+            self._by_spelling = {loose_spelling(one.url): one for one in self}
+        found = self._by_spelling.get(loose_spelling(url))
+        return None if found is None or found.url in listed else found
