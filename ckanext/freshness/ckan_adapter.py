@@ -25,7 +25,7 @@ from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_title_to_name
 from ckan.lib.plugins import DefaultDatasetForm
 from ckan.lib.redis import connect_to_redis
-from ckan.lib.search import SearchIndexError
+from ckan.lib.search import SearchIndexError, SearchQueryError
 from ckan.lib.search import index as search_index
 from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import query as search_query
@@ -44,6 +44,7 @@ __all__ = [
     "IS_2_12",
     "DefaultDatasetForm",
     "SearchIndexError",
+    "SearchQueryError",
     "background_worker_names",
     "background_workers",
     "connect_to_redis",
@@ -56,6 +57,7 @@ __all__ = [
     "has_newest_migration",
     "job_from_id",
     "let_consumers_wait",
+    "let_odd_dates_be_indexed",
     "model",
     "munge_title_to_name",
     "normalized_source_url",
@@ -183,6 +185,29 @@ def let_consumers_wait() -> None:
 
     patient.waits = True  # type: ignore[attr-defined]
     queue.get_connection_redis = patient
+
+
+def let_odd_dates_be_indexed() -> None:
+    """Let datasets be saved whatever stands in an extra called ``*_date``.
+
+    CKAN leaves out of the index what is no date. But dates with an impossible zone
+    (``2026-01-01T00:00:00+25:00``) and endless digits end in another error than the one that CKAN
+    expects of a text that is no date, and with it the whole edit.
+    """
+    read = search_index.parse
+    if hasattr(read, "careful"):
+        return
+
+    def careful(value: Any) -> Any:
+        try:
+            moment = read(value)
+            moment.isoformat()
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+            raise search_index.DateParserError(str(error)) from error
+        return moment
+
+    careful.careful = True  # type: ignore[attr-defined]
+    search_index.parse = careful
 
 
 def publish_objects(object_ids: Sequence[str]) -> None:

@@ -1,0 +1,144 @@
+"""What Solr knows of a dataset's freshness, and what is made of searches and of results.
+
+The stored status is as old as the last write; status and results shown are computed from the dates of
+the boundaries, so that they are right at any minute. ``now`` is an argument.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from .. import settings
+from ..aging.dates import parse_date
+from ..aging.status import Boundaries, Status, status_at
+from ..ckan_adapter import SearchQueryError
+from .projection import KEYS
+from .solr_query import (
+    DELINQUENT_FIELD,
+    DUE_FIELD,
+    FIELD,
+    OVERDUE_FIELD,
+    UNDETERMINED_FIELD,
+    StatusQueryError,
+    rewrite,
+)
+
+STATUSES = {status.value for status in Status}
+
+_DATES = {
+    DUE_FIELD: "freshness_due",
+    OVERDUE_FIELD: "freshness_overdue",
+    DELINQUENT_FIELD: "freshness_delinquent",
+}
+"""Fields of Solr, and the extras that they hold."""
+
+_MAX_TERM = 32766
+"""Bytes of UTF-8 that Solr takes as one term: of a longer one it refuses the whole document."""
+
+
+def document(fields: dict[str, Any]) -> dict[str, Any]:
+    """A dataset's document, with what is known of its freshness as fields of their own.
+
+    None of our extras is in the full text, where ``overdue`` would find each overdue dataset. Whatever
+    extras a dataset has, Solr takes the document: a field called ``*_date`` is a moment in UTC, or is
+    left out; of an extra too long for a term only the words are found.
+
+    :param fields: as CKAN would send them; changed in place.
+    """
+    ours = {}
+    for key in KEYS:
+        plain = fields.pop(key, None)
+        ours[key] = fields.pop(f"extras_{key}", plain)
+    for field, extra in _DATES.items():
+        fields[field] = ours[extra]
+    if ours["freshness"] in STATUSES:
+        fields[FIELD] = ours["freshness"]
+        if ours["freshness_undetermined"]:
+            fields[UNDETERMINED_FIELD] = ours["freshness_undetermined"]
+    for key in [key for key in fields if key.endswith("_date")]:
+        fields[key] = _solr_date(fields[key])
+        if fields[key] is None:
+            del fields[key]
+    for key in [key for key, value in fields.items() if fields.get(f"extras_{key}") == value]:
+        if len(str(fields[key]).encode("utf-8", "replace")) > _MAX_TERM:
+            del fields[key]
+    return fields
+
+
+def _solr_date(value: Any) -> str | None:
+    when = parse_date(value)
+    return None if when is None else f"{when.replace(tzinfo=None).isoformat()}Z"
+
+
+def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, Any]:
+    """The facets of a page with ours behind them, if the page lists packages that are judged.
+
+    :param titles: by field, in the order of the page; changed in place.
+    :param package_type: None on the pages of organizations and groups, which list all types.
+    """
+    if package_type is None or package_type in settings.aging().dataset_types:
+        titles[FIELD] = tk._("Freshness")
+    return titles
+
+
+def with_dates_for_statuses(parameters: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Parameters of a search in which each clause about the status is about dates.
+
+    In ``q``, where people write sentences, what cannot be rewritten is left as it is.
+
+    :param parameters: as ``package_search`` hands them to its plugins; changed in place.
+    :raises SearchQueryError: a filter names the field in a way that cannot be answered.
+    """
+    try:
+        if isinstance(fq := parameters.get("fq"), str):
+            parameters["fq"] = rewrite(fq, now)
+        if isinstance(fq_list := parameters.get("fq_list"), list):
+            parameters["fq_list"] = [
+                rewrite(one, now) if isinstance(one, str) else one for one in fq_list
+            ]
+    except StatusQueryError as error:
+        raise SearchQueryError(str(error)) from error
+    q = parameters.get("q")
+    if isinstance(q, str) and ":" in q and parameters.get("defType") != "edismax":
+        with contextlib.suppress(StatusQueryError):
+            parameters["q"] = rewrite(q, now)
+    return parameters
+
+
+def show_current(dataset: dict[str, Any], now: datetime) -> None:
+    """Replace a dataset's stored status by the one it has now, where it stands; nothing is added.
+
+    A field of a schema by that name counts as well as an extra.
+    """
+    places = dict(_places(dataset))
+    boundaries = [
+        parse_date(places[key][0][places[key][1]]) if key in places else None
+        for key in _DATES.values()
+    ]
+    due, overdue, delinquent = boundaries
+    if "freshness" not in places or due is None or overdue is None or delinquent is None:
+        return
+    holder, key = places["freshness"]
+    if holder[key] in STATUSES:
+        holder[key] = status_at(Boundaries(due, overdue, delinquent), _exact(now)).value
+
+
+def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
+    """Where our values stand, by our names: a dict and the key in it."""
+    for key in KEYS:
+        if isinstance(dataset.get(key), str):
+            yield key, (dataset, key)
+    extras = dataset.get("extras")
+    for extra in extras if isinstance(extras, list) else ():
+        if extra.get("key") in KEYS:
+            yield extra["key"], (extra, "value")
+
+
+def _exact(now: datetime) -> datetime:
+    """To the second, as searches are, so that they and what is shown agree."""
+    return now.astimezone(timezone.utc).replace(microsecond=0)
