@@ -1,17 +1,15 @@
 """The configuration of a harvest source: a JSON object that everybody can read through the API.
 
 Every key is a row in :data:`KEYS`. Secrets never stand in it: values of ``headers`` only name an
-environment variable or a file (:func:`read_headers`).
+environment variable or a file (:mod:`ckanext.freshness.harvesting.header_secrets`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 FOREIGN_KEYS = frozenset(
@@ -35,6 +33,13 @@ FOREIGN_KEYS = frozenset(
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 _HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+_SET_BY_THE_CLIENT = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-length", "expect", "host"),
+        *("keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
+        *("proxy-authorization", "proxy-connection", "range", "if-none-match", "if-modified-since"),
+    }
+)
 _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 
 
@@ -130,6 +135,8 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
             raise ValueError(words)
         if not all(isinstance(one, str) and one.strip() for one in origin.values()):
             raise ValueError(words)
+        if name.lower() in _SET_BY_THE_CLIENT:
+            raise ValueError(f"{words}; {name} is set by the harvester itself")
     return value
 
 
@@ -166,6 +173,8 @@ def parse(text: str | None) -> tuple[SourceConfig, list[str]]:
         plain = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"The configuration is not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise ConfigError("The configuration is nested too deeply to be read") from error
     if not isinstance(plain, dict):
         raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
     values: dict[str, Any] = {}
@@ -181,34 +190,3 @@ def parse(text: str | None) -> tuple[SourceConfig, list[str]]:
             except ValueError as error:
                 raise ConfigError(f'"{key}" must be {error}') from error
     return SourceConfig(**values), warnings
-
-
-def read_headers(
-    headers: Mapping[str, Mapping[str, str]] | None, environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """The values of the configured headers, read at the moment of use.
-
-    :raises ConfigError: a variable or a file that is not there; the text names it, never its value.
-    """
-    values = {}
-    for name, origin in (headers or {}).items():
-        if "env" in origin:
-            if origin["env"] not in environment:
-                raise ConfigError(
-                    f'"headers": {name} takes its value from the environment variable '
-                    f"{origin['env']}, which is not set for this process"
-                )
-            value = environment[origin["env"]]
-        else:
-            try:
-                value = Path(origin["file"]).read_text(encoding="utf-8")
-            except (OSError, UnicodeDecodeError) as error:
-                raise ConfigError(
-                    f'"headers": {name} takes its value from the file {origin["file"]}, '
-                    f"which cannot be read ({type(error).__name__})"
-                ) from error
-        value = value.strip()
-        if not value or any(ord(character) < 32 or ord(character) > 255 for character in value):
-            raise ConfigError(f'"headers": the value of {name} is empty or no legal header value')
-        values[name] = value
-    return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
 from flask import has_request_context
@@ -13,10 +14,11 @@ from ... import settings
 from ...ckan_adapter import model
 from ...web.client import Client, run
 from ...web.hosts import Hosts
+from ..header_secrets import OPTION, check_allowed, read_headers
 from ..identity import Current
 from ..memory import DocumentMemory
 from ..sightings import Sink
-from ..source_config import ConfigError, SourceConfig, parse, read_headers
+from ..source_config import ConfigError, SourceConfig, parse
 from ..survey import Crawled, Source
 from . import profiles
 from .crawl import Crawl, CrawlOptions
@@ -45,6 +47,8 @@ class FairDataPoint:
         config, warnings = parse(text)
         for warning in warnings:
             _tell(warning)
+        if _somebody_else_asks():
+            check_allowed(config.headers, tk.config.get(OPTION))
         if config.profiles:
             _check_profiles(config)
         for group in config.default_groups:
@@ -75,7 +79,9 @@ async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: S
         max_records=config.max_records or tk.config.get("ckanext.freshness.harvest.max_records"),
         max_depth=tk.config.get("ckanext.freshness.harvest.max_depth"),
         allowed_hosts=frozenset(config.allowed_hosts),
-        headers=read_headers(config.headers),
+        headers=read_headers(
+            config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
+        ),
         concurrency=policy.connections,
     )
     async with Client(web, hosts) as client:
@@ -83,6 +89,11 @@ async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: S
         containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
     return Crawled(containers, crawl.errors, requests)
+
+
+def _somebody_else_asks() -> bool:
+    """Whether a person who is no sysadmin saves a source; commands are the machine's own."""
+    return has_request_context() and not getattr(tk.current_user, "sysadmin", False)
 
 
 def _tell(warning: str) -> None:

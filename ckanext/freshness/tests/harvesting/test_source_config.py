@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckanext.freshness.harvesting.header_secrets import check_allowed, read_headers
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
     KEYS,
     ConfigError,
     SourceConfig,
     parse,
-    read_headers,
 )
 
 TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
@@ -88,6 +88,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("headers", {"Authorization": {"env": ""}}, "never the value itself"),
     ("headers", {"Bad Name": {"env": "A"}}, "an object of header names"),
     ("headers", [], "an object of header names"),
+    ("headers", {"Host": {"env": "A"}}, "Host is set by the harvester itself"),
+    ("headers", {"content-length": {"file": "a"}}, "set by the harvester itself"),
 ]
 
 
@@ -178,11 +180,11 @@ def test_headers_are_read_when_they_are_used(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text("from a file\n")
     headers = {"Authorization": {"env": "FDP_TOKEN"}, "X-Key": {"file": str(file)}}
-    assert read_headers(headers, {"FDP_TOKEN": "Bearer s3cret"}) == {
+    assert read_headers(headers, "x", (), {"FDP_TOKEN": "Bearer s3cret"}) == {
         "Authorization": "Bearer s3cret",
         "X-Key": "from a file",
     }
-    assert read_headers(None, {}) == read_headers({}, {}) == {}
+    assert read_headers(None, "x") == read_headers({}, "x") == {}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,58 @@ def test_headers_that_cannot_be_read(tmp_path: Path, origin: str, content: Any, 
     elif content is not None:
         environment[name] = content
     with pytest.raises(ConfigError) as raised:
-        read_headers({"Authorization": {origin: name}}, environment)
+        read_headers({"Authorization": {origin: name}}, "x", (), environment)
     assert str(raised.value).startswith('"headers": ')
     assert words in str(raised.value)
     assert "s3cret" not in str(raised.value)
+
+
+LISTED = ("env:OPEN", "env:BOUND@fdp.example.org", "file:/run/secrets/a@fdp.example.org")
+
+
+@pytest.mark.parametrize(
+    ("origin", "ok"),
+    [
+        ({"env": "OPEN"}, True),
+        ({"env": "BOUND"}, True),
+        ({"file": "/run/secrets/a"}, True),
+        ({"env": "CKAN_SQLALCHEMY_URL"}, False),
+        ({"env": "open"}, False),
+        ({"file": "OPEN"}, False),
+        ({"file": "/run/secrets/../secrets/a"}, False),
+        ({"file": "/etc/ckan/ckan.ini"}, False),
+    ],
+)
+def test_what_others_than_sysadmins_may_name(origin: dict[str, str], ok: bool) -> None:
+    if ok:
+        check_allowed({"X-Key": origin}, LISTED)
+        return
+    with pytest.raises(ConfigError, match=r"X-Key may not take its value .* only a sysadmin"):
+        check_allowed({"X-Key": origin}, LISTED)
+
+
+@pytest.mark.parametrize(
+    ("name", "host", "sent"),
+    [
+        ("OPEN", "other.example.org", True),
+        ("BOUND", "fdp.example.org", True),
+        ("BOUND", "FDP.example.org", True),
+        ("BOUND", "other.example.org", False),
+        ("BOUND", "fdp.example.org.evil.example", False),
+        ("UNLISTED", "other.example.org", True),
+    ],
+)
+def test_secrets_for_one_host_go_to_no_other(name: str, host: str, sent: bool) -> None:
+    headers = {"X-Key": {"env": name}}
+    environment = {"OPEN": "s3cret", "BOUND": "s3cret", "UNLISTED": "s3cret"}
+    if sent:
+        assert read_headers(headers, host, LISTED, environment) == {"X-Key": "s3cret"}
+        return
+    with pytest.raises(ConfigError, match=f"not for {host}") as raised:
+        read_headers(headers, host, LISTED, environment)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_configuration_nested_too_deeply() -> None:
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse("[" * 100_000)

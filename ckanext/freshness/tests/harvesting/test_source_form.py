@@ -145,6 +145,33 @@ def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> No
     assert words in message
 
 
+def test_an_editor_names_only_secrets_that_the_site_lists(
+    browser: Browser, editor: dict[str, Any], fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who edits a source chooses the URL that they are sent to as well."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.header_secrets", ["env:FDP_TOKEN"])
+
+    def save(name: str) -> BeautifulSoup:
+        _, page = browser.submit(
+            "/harvest/new",
+            "#source-new",
+            url=fdp.source_url,
+            title="With a token",
+            name="with-a-token",
+            source_type="fdp",
+            frequency="MANUAL",
+            owner_org=editor["organization"],
+            config=json.dumps({"headers": {"Authorization": {"env": name}}}),
+        )
+        return page
+
+    refused = "Authorization may not take its value from env:CKAN_SQLALCHEMY_URL"
+    assert refused in save("CKAN_SQLALCHEMY_URL").text
+    assert call_action("harvest_source_list") == []
+    assert "may not take its value" not in save("FDP_TOKEN").text
+    assert "FDP_TOKEN" in call_action("harvest_source_show", id="with-a-token")["config"]
+
+
 def test_secrets_are_used_and_never_shown(
     app: Any, fdp: FdpServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
