@@ -10,7 +10,7 @@ import inspect
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from ckan import model
 from ckan.lib import search
 from ckan.lib.jobs import add_queue_name_prefix, get_all_queues, job_from_id
 from ckan.lib.munge import munge_title_to_name
-from ckan.lib.plugins import DefaultDatasetForm
+from ckan.lib.plugins import DefaultDatasetForm, DefaultTranslation, lookup_package_plugin
 from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
 from ckan.lib.search import index as search_index
@@ -42,12 +42,16 @@ IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 
 __all__ = [
     "IS_2_12",
+    "ORGANIZATION_EXTRA",
+    "PACKAGE_EXTRAS",
     "DefaultDatasetForm",
+    "DefaultTranslation",
     "SearchIndexError",
     "SearchQueryError",
     "background_worker_names",
     "background_workers",
     "connect_to_redis",
+    "declared_fields",
     "get_harvester",
     "give_back_done_messages",
     "harvest_model",
@@ -62,6 +66,8 @@ __all__ = [
     "munge_title_to_name",
     "normalized_source_url",
     "package_extra",
+    "package_extras",
+    "packages_with_extras",
     "publish_jobs",
     "publish_objects",
     "rebuild",
@@ -75,6 +81,8 @@ __all__ = [
     "version_is_among",
     "waiting_background_jobs",
     "without_solr_commits",
+    "write_extras",
+    "write_extras_in_session",
 ]
 
 
@@ -165,6 +173,119 @@ def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
             extra.c.package_id.in_(package_ids), extra.c.key == key, extra.c.state == "active"
         )
     return {package_id: value for package_id, value in model.Session.execute(query)}
+
+
+PACKAGE_EXTRAS = (
+    "p.extras"
+    if IS_2_12
+    else "(SELECT jsonb_object_agg(key, value) FROM package_extra"
+    " WHERE package_id = p.id AND state = 'active' AND key IS NOT NULL)"
+)
+"""SQL: all extras of the package ``p``, as an object of JSON; null if it has none."""
+
+ORGANIZATION_EXTRA = (
+    '(SELECT extras ->> :key FROM "group" WHERE id = p.owner_org)'
+    if IS_2_12
+    else "(SELECT max(value) FROM group_extra"
+    " WHERE group_id = p.owner_org AND key = :key AND state = 'active')"
+)
+"""SQL: the extra ``:key`` of the organization of the package ``p``."""
+
+
+def package_extras(package: Any) -> dict[str, str]:
+    """All extras of a package, as the session has them."""
+    return dict(package.extras or {})
+
+
+def write_extras_in_session(
+    package: Any, stored: Mapping[str, str], wanted: Mapping[str, str], keys: Sequence[str]
+) -> None:
+    """Give a package, which an action is writing right now, its extras under some keys.
+
+    Nothing is committed, and the action's own write to Solr has them.
+
+    :param stored: all extras of the package as the database has them in this transaction.
+    :param wanted: the extras under `keys`; those left out go.
+    """
+    if IS_2_12:
+        kept = {key: value for key, value in stored.items() if key not in keys}
+        package.extras = {**kept, **wanted}
+        # The session may have the same values from before another transaction changed them.
+        sa.orm.attributes.flag_modified(package, "extras")
+        return
+    # Without this, rows that the action has just written under these keys are lost silently.
+    model.Session.expire(package, ["_extras"])
+    for key in keys:
+        if key in wanted:
+            package.extras[key] = wanted[key]
+        elif key in package.extras:
+            del package.extras[key]
+
+
+def write_extras(values: Mapping[str, Mapping[str, str]], keys: Sequence[str]) -> None:
+    """Give packages their extras under some keys by SQL: no hooks, no index, no commit.
+
+    :param values: the extras by package id; those of `keys` that are left out go.
+    """
+    rows = json.dumps([{"id": one, "extras": dict(extras)} for one, extras in values.items()])
+    for statement in _WRITE_EXTRAS:
+        model.Session.execute(sa.text(statement), {"rows": rows, "keys": list(keys)})
+
+
+_ROWS = "jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (id text, extras jsonb)"
+_WRITE_EXTRAS = (
+    (
+        f"""
+        UPDATE package p SET extras = (coalesce(p.extras, '{{}}') - CAST(:keys AS text[])) || r.extras
+        FROM {_ROWS}
+        WHERE p.id = r.id
+        """,
+    )
+    if IS_2_12
+    else (
+        f"""
+        DELETE FROM package_extra e USING {_ROWS}
+        WHERE e.package_id = r.id AND e.key = ANY(:keys)
+        AND (e.state IS DISTINCT FROM 'active' OR r.extras ->> e.key IS DISTINCT FROM e.value)
+        """,
+        f"""
+        INSERT INTO package_extra (id, package_id, key, value, state)
+        SELECT md5(r.id || x.key)::uuid::text, r.id, x.key, x.value, 'active'
+        FROM {_ROWS} CROSS JOIN jsonb_each_text(r.extras) x
+        WHERE x.key = ANY(:keys) AND EXISTS (SELECT 1 FROM package p WHERE p.id = r.id)
+        AND NOT EXISTS (
+            SELECT 1 FROM package_extra e WHERE e.package_id = r.id AND e.key = x.key
+        )
+        """,
+    )
+)
+
+
+def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str]]:
+    """Ids and types of the packages that have an extra under one of some keys, in order of ids."""
+    has_one = (
+        "p.extras ?| CAST(:keys AS text[])"
+        if IS_2_12
+        else "EXISTS (SELECT 1 FROM package_extra e WHERE e.package_id = p.id AND e.key = ANY(:keys))"
+    )
+    rows = model.Session.execute(
+        sa.text(f"SELECT p.id, p.type FROM package p WHERE {has_one} ORDER BY p.id"),
+        {"keys": list(keys)},
+    )
+    return [(package_id, package_type) for package_id, package_type in rows]
+
+
+def declared_fields(package_type: str) -> frozenset[str]:
+    """The fields that a site's schema declares for packages of a type: its plugin's, and scheming's."""
+    fields = set(lookup_package_plugin(package_type).update_package_schema())
+    if p.plugin_loaded("scheming_datasets"):
+        try:
+            show = tk.get_action("scheming_dataset_schema_show")
+            schema = show({"ignore_auth": True}, {"type": package_type})
+        except tk.ObjectNotFound:
+            return frozenset(fields)
+        fields |= {field["field_name"] for field in schema["dataset_fields"]}
+    return frozenset(fields)
 
 
 def let_consumers_wait() -> None:

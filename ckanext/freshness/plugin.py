@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -9,11 +10,16 @@ import ckan.plugins.toolkit as tk
 
 from ckanext.harvest.interfaces import IHarvester
 
-from . import views
-from .ckan_adapter import DefaultDatasetForm, let_consumers_wait
+from . import settings, views
+from .ckan_adapter import (
+    DefaultDatasetForm,
+    DefaultTranslation,
+    let_consumers_wait,
+    let_odd_dates_be_indexed,
+)
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .logic import action, catalog_type, harvest_actions
+from .logic import action, catalog_type, dataset_actions, harvest_actions, search
 
 
 @tk.blanket.auth_functions
@@ -21,23 +27,64 @@ from .logic import action, catalog_type, harvest_actions
 @tk.blanket.cli
 @tk.blanket.config_declarations
 @tk.blanket.helpers
-class FreshnessPlugin(p.SingletonPlugin):
+class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     """What all source types share; owns the tables and the options."""
 
     p.implements(p.IActions)
     p.implements(p.IConfigurable)
     p.implements(p.IConfigurer)
+    p.implements(p.IFacets, inherit=True)
+    p.implements(p.IPackageController, inherit=True)
+    p.implements(p.ITranslation)
 
     def update_config(self, config: Any) -> None:
         tk.add_template_directory(config, "templates")
+        tk.add_resource("assets", "freshness")
 
     def configure(self, config: Any) -> None:
+        # An option that cannot be used stops the start, and not everybody's edits.
+        settings.aging()
+        let_odd_dates_be_indexed()
         if p.plugin_loaded("harvest"):
             let_consumers_wait()
 
     def get_actions(self) -> dict[str, Any]:
         own = {name: getattr(action, name) for name in action.__all__}
-        return own | (harvest_actions.chained() if p.plugin_loaded("harvest") else {})
+        harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}
+        return own | dataset_actions.chained() | harvest
+
+    def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        dataset_actions.after_write(context, pkg_dict)
+
+    def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        dataset_actions.after_write(context, pkg_dict)
+
+    def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
+        return search.with_facet(facets_dict, package_type)
+
+    def group_facets(self, facets_dict: Any, group_type: str, package_type: str | None) -> Any:
+        return search.with_facet(facets_dict, package_type)
+
+    def organization_facets(
+        self, facets_dict: Any, organization_type: str, package_type: str | None
+    ) -> Any:
+        return search.with_facet(facets_dict, package_type)
+
+    def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
+        return search.document(pkg_dict)
+
+    def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
+        return search.with_dates_for_statuses(search_params, datetime.now(timezone.utc))
+
+    def after_dataset_search(
+        self, search_results: dict[str, Any], search_params: dict[str, Any]
+    ) -> dict[str, Any]:
+        for dataset in search_results["results"]:
+            search.show_current(dataset, datetime.now(timezone.utc))
+        return search_results
+
+    def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
+        search.show_current(pkg_dict, datetime.now(timezone.utc))
 
 
 class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):

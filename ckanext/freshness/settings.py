@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from .aging import frequency
+from .aging.thresholds import Thresholds, ThresholdsError
 from .harvesting.source_config import SourceConfig
 from .web.client import Limits, Settings
 from .web.guard import Guard
@@ -19,6 +22,51 @@ _HARVEST = "ckanext.freshness.harvest."
 
 class OptionError(ValueError):
     """An option that cannot be used; the text names it and says what it must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aging:
+    """How the site judges freshness."""
+
+    thresholds: Thresholds
+    frequency_keys: tuple[str, ...]
+    """Where a dataset says how often it changes; the first that it has."""
+    default_frequency: str | None
+    """The frequency of datasets for which nobody says one."""
+    dataset_types: frozenset[str]
+    """The types of packages that are judged at all."""
+    count_metadata_edits: bool
+    """Whether an edit of the metadata is a modification, as in HDX's older rule."""
+
+
+def aging() -> Aging:
+    """How the site judges freshness.
+
+    :raises OptionError: an option that cannot be used; the text names it.
+    """
+    option = tk.config.get
+    grace = int(
+        _number("ckanext.freshness.grace_days", option("ckanext.freshness.grace_days"), lowest=0)
+    )
+    try:
+        thresholds = Thresholds.parse(option("ckanext.freshness.thresholds") or "", grace)
+    except ThresholdsError as error:
+        raise OptionError(f"ckanext.freshness.thresholds: {error}") from error
+    default = option("ckanext.freshness.default_frequency") or None
+    understood = frequency.parse(default)
+    if default and isinstance(understood, frequency.NotUnderstood):
+        raise OptionError(f"ckanext.freshness.default_frequency: {understood.words}")
+    keys = tuple(option("ckanext.freshness.frequency_keys"))
+    if not keys:
+        raise OptionError("ckanext.freshness.frequency_keys must name one key at least")
+    return Aging(
+        thresholds=thresholds,
+        frequency_keys=keys,
+        default_frequency=default,
+        # The types that harvest sources and catalogs have are never data.
+        dataset_types=frozenset(option("ckanext.freshness.dataset_types")) - {"harvest"},
+        count_metadata_edits=bool(option("ckanext.freshness.count_metadata_edits")),
+    )
 
 
 def harvest_limits(source: SourceConfig) -> Limits:

@@ -15,26 +15,20 @@ def chained() -> dict[str, Callable[..., Any]]:
     """The wrapped actions by name; only for sites where ckanext-harvest's plugin is enabled."""
     actions: dict[str, Callable[..., Any]] = {
         "harvest_jobs_run": harvest_jobs_run,
-        "package_create": package_create,
     }
     if IS_2_12:
         actions["harvest_source_reindex"] = harvest_source_reindex
     return actions
 
 
-@tk.chained_action
-def package_create(
-    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
-) -> Any:
+def make_room(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
     """Let a harvest source that was deleted be made again, under its old URL and name.
 
-    ckanext-harvest's validator counts deleted sources as well. Its form and its action
-    ``harvest_source_create`` both come here.
+    To be called before ``package_create`` of a harvest source. ckanext-harvest's validator counts
+    deleted sources as well. Its form and its action ``harvest_source_create`` both come here.
     """
-    if data_dict.get("type") == "harvest":
-        tk.check_access("package_create", context, data_dict)
-        takeover.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
-    return original(context, data_dict)
+    tk.check_access("package_create", context, data_dict)
+    takeover.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
 
 
 @tk.chained_action

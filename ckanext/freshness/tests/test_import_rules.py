@@ -21,15 +21,16 @@ ROOMS: dict[str, set[str]] = {
     "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
     "reporting": {"aging", "model", "ckan_adapter", "settings"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
-    # into the limits of web.
+    # into the limits of web and the tables of aging.
     "ckan_adapter": {"model"},
     "solr_queue": {"ckan_adapter"},
-    "settings": {"web", "harvesting", "ckan_adapter"},
+    "settings": {"web", "harvesting", "aging", "ckan_adapter"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""
 
 SHELL = {
     *("__init__", "plugin", "cli", "views", "helpers", "logic", "doctor", "migration", "tests"),
+    "interfaces",
 }
 
 WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")

@@ -1,0 +1,64 @@
+"""Actions of CKAN's core that this extension wraps, and what it does in their hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+
+from .. import settings
+from ..ckan_adapter import model, package_extras
+from . import extras, harvest_actions, projection
+from .assessing import Cause, assess_packages
+
+
+def chained() -> dict[str, Callable[..., Any]]:
+    """The wrapped actions by name."""
+    return {"package_create": package_create, "package_update": package_update}
+
+
+@tk.chained_action
+def package_create(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> Any:
+    """Create a package without what the caller says under the names of this extension's extras."""
+    if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
+        harvest_actions.make_room(context, data_dict)
+    if _is_judged(data_dict.get("type") or "dataset"):
+        data_dict = extras.protected(data_dict, None)
+    return original(context, data_dict)
+
+
+@tk.chained_action
+def package_update(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> Any:
+    """Update a package with this extension's extras as they are, whatever the caller says of them.
+
+    A dataset that was never looked at is looked at first: what changes is noticed by comparing.
+    """
+    reference = data_dict.get("id") or data_dict.get("name")
+    package = model.Package.get(reference) if isinstance(reference, str) else None
+    if package is None or not _is_judged(package.type):
+        return original(context, data_dict)
+    if package_extras(package).keys().isdisjoint(projection.KEYS):
+        assess_packages([package.id], _now(), cause=Cause.EDIT)
+    return original(context, {**extras.protected(data_dict, package), "id": package.id})
+
+
+def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any]) -> None:
+    """A package was created or updated: judge it, in the same transaction."""
+    if _is_judged(data_dict.get("type") or "dataset"):
+        # An action on behalf of nobody, as in a migration, has no user.
+        extras.write_in_hook(data_dict["id"], _now(), writer=context.get("user") or None)
+
+
+def _is_judged(package_type: Any) -> bool:
+    return package_type in settings.aging().dataset_types
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

@@ -1,0 +1,89 @@
+"""A dataset's freshness in its extras: written in the transaction of the change, and by nobody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
+from ..model import DatasetFreshness
+from . import projection, snapshot
+from .assessing import Cause, outcomes, own_keys
+
+
+def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None:
+    """Judge a package that an action has just written, and put the outcome into its extras.
+
+    In the action's transaction and before it indexes, so that there is one write to Solr, and neither
+    ``metadata_modified`` nor an activity of its own.
+    """
+    # What other plugins' hooks have changed in the session is to be seen too.
+    model.Session.flush()
+    for outcome in outcomes([package_id], now, cause=Cause.EDIT, writer=writer):
+        if outcome.changes_extras:
+            package = model.Session.get(model.Package, package_id)
+            write_extras_in_session(package, outcome.stored, outcome.wanted, outcome.keys)
+
+
+def write_by_sql(package_ids: Sequence[str]) -> None:
+    """Put what is remembered of packages into their extras, outside of any action.
+
+    Neither hooks, nor activities, nor ``metadata_modified``; the caller commits and then indexes.
+    """
+    snapshot.lock(package_ids)
+    own = DatasetFreshness.__table__
+    package = model.Package.__table__
+    rows = model.Session.execute(
+        sa.select(package.c.type, own)
+        .select_from(own.join(package, package.c.id == own.c.package_id))
+        .where(own.c.package_id.in_(package_ids))
+        .order_by(own.c.package_id)
+    ).all()
+    for package_type in {row.type for row in rows}:
+        keys = own_keys(package_type)
+        values = {
+            row.package_id: {
+                key: value for key, value in projection.extras(row).items() if key in keys
+            }
+            for row in rows
+            if row.type == package_type
+        }
+        write_extras(values, keys)
+
+
+def protected(data_dict: Mapping[str, Any], package: Any) -> dict[str, Any]:
+    """What an action is to write of a package: with the values of ours that it has, not the caller's.
+
+    Callers who leave them out, as forms and harvesters do, would take them out and put them in again at
+    each write, and CKAN 2.12 would see a change where nothing changed.
+
+    :param package: the package as it is; None if it is new.
+    """
+    package_type = package.type if package is not None else data_dict.get("type") or "dataset"
+    keys = own_keys(package_type)
+    result = {key: value for key, value in data_dict.items() if key not in keys}
+    stored = package_extras(package) if package is not None else {}
+    ours = {key: stored[key] for key in keys if key in stored}
+    extras = data_dict.get("extras")
+    if extras is None and ours:
+        extras = []
+    if isinstance(extras, list):
+        result["extras"] = _merged(extras, ours, keys)
+    return result
+
+
+def _merged(extras: list[Any], ours: Mapping[str, str], keys: Sequence[str]) -> list[Any]:
+    """A caller's extras with ours in their places: in the order of keys, as CKAN shows them."""
+    result = [one for one in extras if not (isinstance(one, dict) and one.get("key") in keys)]
+    for key in sorted(ours):
+        place = next((at for at, one in enumerate(result) if _key(one) > key), len(result))
+        result.insert(place, {"key": key, "value": ours[key]})
+    return result
+
+
+def _key(extra: Any) -> str:
+    key = extra.get("key") if isinstance(extra, dict) else None
+    return key if isinstance(key, str) else ""

@@ -1,0 +1,112 @@
+"""What a dataset, as it stands, says of when its data changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from ..aging.dates import parse_date, script_date
+from ..aging.evidence import Dated, Evidence, observe
+from .snapshot import Dataset, Resource
+
+REVIEW_KEY = "review_date"
+SCRIPT_KEY = "updated_by_script"
+STATED_KEY = "dataset_date"
+
+_OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
+"""What happens at the moment of a harvest, too, and then says nothing of the data."""
+_ALGORITHM = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
+
+
+def is_harvested(dataset: Dataset) -> bool:
+    """Whether a dataset comes from a source: now, or once, since its creation here tells nothing then."""
+    return dataset.is_harvested or any(
+        piece.evidence is Evidence.HARVEST for piece in dataset.pieces
+    )
+
+
+def counting(pieces: Iterable[Dated], dataset: Dataset, *, metadata_edits: bool) -> list[Dated]:
+    """The pieces of evidence that count for a dataset, whatever was remembered once."""
+    leave_out = set(_OF_PEOPLE) if is_harvested(dataset) else set()
+    if not metadata_edits:
+        leave_out.add(Evidence.METADATA)
+    return [piece for piece in pieces if piece.evidence not in leave_out]
+
+
+def observed(dataset: Dataset, now: datetime, writer: str | None) -> Iterator[Dated]:
+    """Every piece of evidence that a dataset gives now, those that do not count included.
+
+    :param now: when it is looked at, to the second.
+    :param writer: the user who has just written it; None if nobody knows.
+    """
+    claims: list[tuple[datetime | None, Evidence]] = [
+        (parse_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
+        (script_date(dataset.extras.get(SCRIPT_KEY)), Evidence.SCRIPT),
+        (dataset.metadata_modified, Evidence.METADATA),
+    ]
+    yield from _pieces(claims, now, None)
+    for resource in dataset.resources:
+        yield from _pieces(_of_resource(resource, now, writer, dataset), now, resource.id)
+    if is_harvested(dataset):
+        yield from _of_source(dataset, now)
+
+
+def _pieces(
+    claims: Iterable[tuple[datetime | None, Evidence]], now: datetime, resource: str | None
+) -> Iterator[Dated]:
+    for claim, evidence in claims:
+        if claim is not None:
+            yield observe(claim.replace(microsecond=0), evidence, now, resource)
+
+
+def _of_resource(
+    resource: Resource, now: datetime, writer: str | None, dataset: Dataset
+) -> Iterator[tuple[datetime | None, Evidence]]:
+    # A harvester that copies the date of the source's own catalogue hands on what the source says.
+    ours = resource.url_type == "upload" or not dataset.is_harvested
+    kind = Evidence.UPLOAD if ours else Evidence.HARVEST
+    yield resource.last_modified, kind
+    yield parse_date(resource.extras.get("revision_last_updated")), kind
+    yield resource.created, Evidence.CREATED
+    # CKAN dates uploads itself, and gives them the URL of their file's name.
+    if resource.is_known and resource.url_type != "upload" and resource.url != resource.known_url:
+        yield now, Evidence.URL
+    if not dataset.is_harvested and _has_new_hash(resource, writer):
+        yield now, Evidence.HASH
+
+
+def _of_source(dataset: Dataset, now: datetime) -> Iterator[Dated]:
+    """The dates of a source: when its data were modified; where it never says so, when issued."""
+    for keys in (("modified", "dcat_modified"), ("issued", "dcat_issued")):
+        owners = [(None, dataset.extras), *((one.id, one.extras) for one in dataset.resources)]
+        found = [
+            piece
+            for resource, extras in owners
+            for key in keys
+            for piece in _pieces([(parse_date(extras.get(key)), Evidence.HARVEST)], now, resource)
+        ]
+        if found:
+            yield from found
+            return
+
+
+def _has_new_hash(resource: Resource, writer: str | None) -> bool:
+    """Whether the same writer gave another hash of the same algorithm.
+
+    Another writer may hash something else, such as the file of which the first one hashed the archive.
+    """
+    old, new = resource.known_hash or "", resource.hash
+    return (
+        writer is not None
+        and resource.hash_writer == writer
+        and old != new
+        and "" not in (old, new)
+        and _form(old) == _form(new)
+    )
+
+
+def _form(hash_: str) -> tuple[str, int]:
+    """What tells one algorithm's hashes from another's: the name before a colon, and the length."""
+    match = _ALGORITHM.match(hash_)
+    return (match[1].lower() if match else "", len(hash_))

@@ -1,0 +1,170 @@
+"""Datasets as the database has them, with what is remembered of them: many with few statements.
+
+By SQL and not by CKAN's model: sessions keep packages from before a commit, and 22,160 of them would
+be 22,160 objects. All moments are in UTC, with their zone, to the second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins as p
+import sqlalchemy as sa
+
+from ..aging.evidence import Dated, Evidence
+from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
+from .frequencies import DEFAULT_KEY, Speaker, of_source
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """An active resource, and what it was like when it was last looked at."""
+
+    id: str
+    url: str
+    url_type: str | None
+    hash: str
+    created: datetime | None
+    last_modified: datetime | None
+    extras: Mapping[str, Any]
+    is_known: bool
+    """Whether it was ever looked at; the rest is empty if not."""
+    known_url: str | None
+    known_hash: str | None
+    hash_writer: str | None
+
+
+@dataclass(slots=True)
+class Dataset:
+    """A dataset, and what is remembered of it."""
+
+    id: str
+    type: str
+    metadata_modified: datetime | None
+    extras: Mapping[str, str]
+    is_harvested: bool
+    """Whether a harvest object belongs to it."""
+    defaults: Mapping[Speaker, Any]
+    """The frequencies that its source and its organization assume."""
+    row: Any | None
+    """Its row of ``freshness_dataset``; None if it was never assessed."""
+    resources: list[Resource] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
+    """Resources that are remembered and are no more."""
+    pieces: list[Dated] = field(default_factory=list)
+    """The evidence that is remembered."""
+
+
+def lock(package_ids: Iterable[str]) -> None:
+    """Let nobody else write these packages until this transaction ends.
+
+    Everybody takes the packages' rows first, in the order of their ids, and this extension's rows
+    after: so that two writers at once wait for each other, and never each for the other.
+    """
+    model.Session.execute(sa.text(_LOCK), {"ids": list(package_ids)}).all()
+
+
+def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Dataset]:
+    """The packages of some types, in the order of their ids; others and missing ones are left out."""
+    session = model.Session
+    ids = {"ids": list(package_ids)}
+    statement = _PACKAGES.format(harvest=_HARVEST if p.plugin_loaded("harvest") else _NO_HARVEST)
+    rows = session.execute(
+        sa.text(statement), {**ids, "types": list(package_types), "key": DEFAULT_KEY}
+    ).all()
+    found = {row.id: _dataset(row) for row in rows}
+    if not found:
+        return []
+    ids = {"ids": list(found)}
+    for row in session.execute(sa.text(_RESOURCES), ids):
+        dataset = found[row.owner]
+        if row.id is None:
+            dataset.gone.append(row.known_id)
+        else:
+            dataset.resources.append(_resource(row))
+    for row in session.execute(sa.text(_EVIDENCE), ids):
+        if row.evidence in _KINDS:
+            found[row.package_id].pieces.append(
+                Dated(
+                    row.happened_at.replace(tzinfo=timezone.utc),
+                    Evidence(row.evidence),
+                    row.resource_id or None,
+                    moment(row.claimed_at),
+                )
+            )
+    return list(found.values())
+
+
+def moment(value: datetime | None) -> datetime | None:
+    """A moment of the database, which are in UTC without zone, to the second."""
+    return None if value is None else value.replace(microsecond=0, tzinfo=timezone.utc)
+
+
+def _dataset(row: Any) -> Dataset:
+    return Dataset(
+        id=row.id,
+        type=row.type,
+        metadata_modified=moment(row.metadata_modified),
+        extras=row.extras or {},
+        is_harvested=row.harvest_object_id is not None,
+        defaults={
+            Speaker.SOURCE: of_source(row.source_config),
+            Speaker.ORGANIZATION: row.organization_frequency,
+        },
+        row=None if row.package_id is None else row,
+    )
+
+
+def _resource(row: Any) -> Resource:
+    extras = json.loads(row.extras) if row.extras else {}
+    return Resource(
+        id=row.id,
+        url=row.url.strip(),
+        url_type=row.url_type,
+        hash=(row.hash or "").strip(),
+        created=moment(row.created),
+        last_modified=moment(row.last_modified),
+        extras=extras if isinstance(extras, dict) else {},
+        is_known=row.known_id is not None,
+        known_url=row.known_url,
+        known_hash=row.known_hash,
+        hash_writer=row.hash_writer,
+    )
+
+
+_KINDS = frozenset(kind.value for kind in Evidence)
+
+# Not FOR UPDATE: resources that are inserted meanwhile only need the package's key.
+_LOCK = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
+
+_PACKAGES = f"""
+SELECT p.id, p.type, p.metadata_modified, {PACKAGE_EXTRAS} AS extras,
+    h.id AS harvest_object_id, h.config AS source_config,
+    {ORGANIZATION_EXTRA} AS organization_frequency, d.*
+FROM package p
+LEFT JOIN freshness_dataset d ON d.package_id = p.id
+LEFT JOIN LATERAL ({{harvest}}) h ON true
+WHERE p.id = ANY(:ids) AND p.type = ANY(:types)
+ORDER BY p.id"""
+_HARVEST = """
+SELECT o.id, s.config FROM harvest_object o
+LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = p.id
+ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
+_NO_HARVEST = "SELECT NULL AS id, NULL AS config"
+
+_RESOURCES = """
+SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.url, r.url_type, r.hash, r.created,
+    r.last_modified, r.extras, m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash,
+    m.hash_writer
+FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
+FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
+ORDER BY r.position"""
+
+_EVIDENCE = """
+SELECT package_id, resource_id, evidence, happened_at, claimed_at
+FROM freshness_evidence WHERE package_id = ANY(:ids)"""
