@@ -354,11 +354,15 @@ def _still_held(brake: Brake | None, unread: list[Verdict], current: int) -> Bra
     Released or not: a release is for the next job only, and this one could not use it.
     """
     if brake is not None:
-        return Brake((*brake.held, *unread), current, brake.reason)
+        return Brake(_sorted(*brake.held, *unread), current, brake.reason)
     if not unread:
         return None
     reason = (
         f"{len(unread)} of {current} records are held since an earlier job, "
         "and could not be read this time"
     )
-    return Brake(tuple(unread), current, reason)
+    return Brake(_sorted(*unread), current, reason)
+
+
+def _sorted(*held: Verdict) -> tuple[Verdict, ...]:
+    return tuple(sorted(held, key=lambda one: one.known.url))

@@ -13,9 +13,10 @@ A connection that breaks before anything was answered is tried again once at onc
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ssl
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -309,11 +310,13 @@ class Client:
 
 def run(main: Coroutine[Any, Any, T]) -> T:
     """``asyncio.run``, on uvloop where that is installed."""
-    try:
+    runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
+    with contextlib.suppress(ImportError):
         import uvloop
-    except ImportError:
-        return asyncio.run(main)
-    return uvloop.run(main)
+
+        runner = uvloop.run
+    # Outside of the block: what fails in here has nothing to do with uvloop.
+    return runner(main)
 
 
 # Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and

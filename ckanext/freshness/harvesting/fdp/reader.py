@@ -273,6 +273,10 @@ class Reader:
         words, told = error.words + _tried(error.attempts), False
         if error.reason is Reason.HOST_NOT_ALLOWED:
             words += ' ("allowed_hosts" in the source\'s configuration names more)'
+        elif error.reason is Reason.INSIDE_ADDRESS:
+            words += (
+                " (the site's option ckanext.freshness.allowed_networks names those that may be)"
+            )
         elif error.reason is Reason.HOST_DEFERRED:
             self._deferred[parse_url(error.target or url).host] += 1
             told = True
