@@ -19,6 +19,7 @@ setup(
     install_requires=requirements(),
     message_extractors={
         "ckanext": [
+            ("**/tests/**", "ignore", None),
             ("**.py", "python", None),
             ("**.js", "javascript", None),
             ("**/templates/**.html", "ckan", None),

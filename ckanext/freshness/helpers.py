@@ -2,15 +2,141 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .ckan_adapter import get_harvester
+from . import settings
+from .aging.evidence import Evidence
+from .aging.status import Status
+from .ckan_adapter import declared_fields, get_harvester
 from .harvesting.objects import is_web_url
+from .logic import frequency_form, words
+from .logic.projection import KEYS
 
-__all__ = ["freshness_harvest_hold", "freshness_harvests", "freshness_link", "freshness_moment"]
+__all__ = [
+    "freshness_cause_label",
+    "freshness_custom_fields",
+    "freshness_evidence_label",
+    "freshness_facet_items",
+    "freshness_facet_label",
+    "freshness_frequency_field",
+    "freshness_frequency_label",
+    "freshness_given_by_label",
+    "freshness_harvest_hold",
+    "freshness_harvests",
+    "freshness_has_frequency_field",
+    "freshness_is_followed",
+    "freshness_link",
+    "freshness_moment",
+    "freshness_status",
+    "freshness_status_label",
+    "freshness_status_meaning",
+    "freshness_undetermined_label",
+    "sorted_extras",
+]
+
+_STATUSES = [status.value for status in Status]
+
+
+def freshness_status(package: dict[str, Any]) -> str | None:
+    """The status that a dataset says it has: fresh, due, overdue, delinquent or unavailable.
+
+    :returns: None for one that has none, or nothing that is a status.
+    """
+    found = package.get("freshness")
+    for extra in package.get("extras") or []:
+        if extra.get("key") == "freshness":
+            found = extra.get("value")
+    return found if found in _STATUSES else None
+
+
+def freshness_status_label(status: str) -> str:
+    """The word that users see for a status, with the exact one next to it."""
+    return words.status_label(Status(status))
+
+
+def freshness_status_meaning(status: str) -> str:
+    """A status in a sentence."""
+    return words.status_meaning(Status(status))
+
+
+def freshness_evidence_label(evidence: str) -> str:
+    """Why a date is believed, in words."""
+    return words.evidence_label(Evidence(evidence))
+
+
+def freshness_frequency_label(days: int) -> str:
+    """An update frequency in words."""
+    return words.frequency_label(days)
+
+
+def freshness_given_by_label(whom: str) -> str:
+    """Who is assumed to speak for a frequency that the dataset does not give: source, organization, site."""
+    return words.given_by_label(whom)
+
+
+def freshness_undetermined_label(reason: str) -> str:
+    """Why nothing can be learned of a dataset's changes, in words."""
+    return words.undetermined_label(reason)
+
+
+def freshness_cause_label(cause: str) -> str:
+    """What a status changed by, in words."""
+    return words.cause_label(cause)
+
+
+def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:
+    """The values of the facet of the status, in the order in which data age."""
+    items = tk.h.get_facet_items_dict("freshness", search_facets or {}, limit=0)
+    known = [item for item in items if item["name"] in _STATUSES]
+    return sorted(known, key=lambda item: _STATUSES.index(item["name"]))
+
+
+def freshness_facet_label(item: dict[str, Any]) -> str:
+    """The words of a value of that facet, the same as those of the badge."""
+    return freshness_status_label(item["name"])
+
+
+def freshness_is_followed(package_type: str | None) -> bool:
+    """Whether the freshness of packages of a type is judged."""
+    return (package_type or "dataset") in settings.aging().dataset_types
+
+
+def freshness_has_frequency_field(package_type: str | None) -> bool:
+    """Whether a type of packages has a field of its schema for the update frequency."""
+    keys = settings.aging().frequency_keys
+    return not declared_fields(package_type or "dataset").isdisjoint(keys)
+
+
+def freshness_frequency_field(data: dict[str, Any]) -> dict[str, Any]:
+    """What the select for the update frequency shows in the form of a dataset."""
+    return asdict(frequency_form.select(data, settings.aging().frequency_keys))
+
+
+def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The extras that a dataset's form shows as custom fields: without ours, and what the select shows."""
+    package_type = data.get("type")
+    hidden = []
+    if freshness_is_followed(package_type) and not freshness_has_frequency_field(package_type):
+        key, _ = frequency_form.present(data, settings.aging().frequency_keys)
+        hidden.append(key)
+    return frequency_form.custom_fields(data, hidden)
+
+
+@tk.chained_helper
+def sorted_extras(
+    next_helper: Callable[..., list[tuple[str, Any]]],
+    package_extras: list[dict[str, Any]],
+    *args: Any,
+    **kwargs: Any,
+) -> list[tuple[str, Any]]:
+    """CKAN's list of extras for "Additional info", without ours, which have a page of their own."""
+    shown = [extra for extra in package_extras if extra.get("key") not in KEYS]
+    return next_helper(shown, *args, **kwargs)
 
 
 def freshness_harvests(source_type: str | None) -> bool:

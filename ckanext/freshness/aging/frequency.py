@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .english import EnglishWords
+from .messages import N_
 from .vocabularies import (
     AS_NEEDED,
     LIVE,
@@ -55,42 +56,42 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
 """Asked in this order; the first that knows a text decides."""
 
 WORDS: Mapping[int, str] = {
-    AS_NEEDED: "As needed",
-    NEVER: "Never",
-    LIVE: "Live",
-    1: "Every day",
-    2: "Every two days",
-    7: "Every week",
-    14: "Every two weeks",
-    30: "Every month",
-    60: "Every two months",
-    90: "Every three months",
-    120: "Every four months",
-    180: "Every six months",
-    300: "Every ten months",
-    365: "Every year",
-    730: "Every two years",
+    AS_NEEDED: N_("As needed"),
+    NEVER: N_("Never"),
+    LIVE: N_("Live"),
+    1: N_("Every day"),
+    2: N_("Every two days"),
+    7: N_("Every week"),
+    14: N_("Every two weeks"),
+    30: N_("Every month"),
+    60: N_("Every two months"),
+    90: N_("Every three months"),
+    120: N_("Every four months"),
+    180: N_("Every six months"),
+    300: N_("Every ten months"),
+    365: N_("Every year"),
+    730: N_("Every two years"),
 }
 """HDX's words for its numbers of days: the message ids of their translations."""
 
-EVERY_N_DAYS = "Every {days} days"
+EVERY_N_DAYS = N_("Every {days} days")
 """The message id for any other number of days."""
 
 CHOICES: tuple[int, ...] = (*(days for days in WORDS if days > 0), LIVE, AS_NEEDED, NEVER)
 """The days to offer in a select list, in its order; ``label`` has the words."""
 
 EXPLANATIONS: Mapping[Reason, str] = {
-    Reason.NOT_GIVEN: "No update frequency is given.",
-    Reason.UNSPECIFIED: (
+    Reason.NOT_GIVEN: N_("No update frequency is given."),
+    Reason.UNSPECIFIED: N_(
         "The update frequency '{text}' does not say how often the data change. "
         "Choose one that does, for example 'Every month', 'As needed' or 'Never'."
     ),
-    Reason.NOT_UNDERSTOOD: (
+    Reason.NOT_UNDERSTOOD: N_(
         "The update frequency '{text}' is not understood. Write a number of days, a code of "
         "the EU frequency table, an ISO 8601 interval such as R/P1M, or words such as "
         "'Every month'."
     ),
-    Reason.OUT_OF_RANGE: (
+    Reason.OUT_OF_RANGE: N_(
         "The update frequency '{text}' is out of range. Write a period from 1 to {max_days} "
         "days, or 0 for live, -1 for never, -2 for as needed."
     ),

@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model, package_extras
-from . import extras, harvest_actions, projection
+from . import extras, frequency_form, harvest_actions, projection
 from .assessing import Cause, assess_packages
 
 
@@ -28,6 +28,7 @@ def package_create(
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
         harvest_actions.make_room(context, data_dict)
     if _is_judged(data_dict.get("type") or "dataset"):
+        frequency_form.take(data_dict, settings.aging().frequency_keys)
         data_dict = extras.protected(data_dict, None)
     return original(context, data_dict)
 
@@ -44,6 +45,7 @@ def package_update(
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is None or not _is_judged(package.type):
         return original(context, data_dict)
+    frequency_form.take(data_dict, settings.aging().frequency_keys)
     if package_extras(package).keys().isdisjoint(projection.KEYS):
         assess_packages([package.id], _now(), cause=Cause.EDIT)
     return original(context, {**extras.protected(data_dict, package), "id": package.id})

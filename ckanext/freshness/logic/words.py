@@ -1,0 +1,114 @@
+"""What people read of freshness, in their language.
+
+Users see two words, *fresh* and *needs update*, with the exact status next to them, as on HDX.
+"""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+
+from ..aging import frequency
+from ..aging.evidence import Evidence
+from ..aging.messages import N_
+from ..aging.status import Status
+
+_STATUS = {
+    Status.FRESH: N_("Fresh"),
+    Status.DUE: N_("Needs update (due)"),
+    Status.OVERDUE: N_("Needs update (overdue)"),
+    Status.DELINQUENT: N_("Needs update (delinquent)"),
+    Status.UNAVAILABLE: N_("Unavailable"),
+}
+
+_MEANING = {
+    Status.FRESH: N_("The data are as up to date as their update frequency promises."),
+    Status.DUE: N_("By their update frequency the data should have been updated by now."),
+    Status.OVERDUE: N_("The update has not come, although it should have come a while ago."),
+    Status.DELINQUENT: N_(
+        "The update has not come for so long that somebody should ask the provider for it."
+    ),
+    Status.UNAVAILABLE: N_("It cannot be said how fresh the data are."),
+}
+
+_EVIDENCE = {
+    Evidence.UPLOAD: N_("A file was uploaded"),
+    Evidence.URL: N_("The resource got another URL"),
+    Evidence.CREATED: N_("The resource was added"),
+    Evidence.HARVEST: N_("The source it was harvested from says so"),
+    Evidence.HTTP_HEADER: N_("The server that holds the data says so"),
+    Evidence.HASH: N_("The content differed from that of the check before"),
+    Evidence.REVIEW: N_("Somebody confirmed that the data are up to date"),
+    Evidence.SCRIPT: N_("The script that updates the data says so"),
+    Evidence.METADATA: N_("The metadata were edited"),
+}
+
+_UNDETERMINED = {
+    "api": N_(
+        "The link answers differently each time, as interfaces do, so that a change in its content "
+        "proves nothing."
+    ),
+    "adhoc": N_("Its host makes the data when asked for them, so that they have no date."),
+    "blocked": N_("Its host does not let this site look at the data."),
+}
+
+_GIVEN_BY = {
+    "source": N_("assumed for all datasets of the harvest source"),
+    "organization": N_("assumed for all datasets of the organization"),
+    "site": N_("assumed for all datasets of this site"),
+}
+
+_CAUSES = {
+    "edit": N_("The dataset was changed"),
+    "time": N_("Time passed"),
+    "check": N_("The links were checked"),
+    "recompute": N_("All statuses were computed anew"),
+}
+
+
+def status_label(status: Status) -> str:
+    """The word that users see, with the exact status next to it."""
+    return tk._(_STATUS[status])
+
+
+def status_meaning(status: Status) -> str:
+    """A status in a sentence."""
+    return tk._(_MEANING[status])
+
+
+def evidence_label(evidence: Evidence) -> str:
+    """Why a date is believed."""
+    return tk._(_EVIDENCE[evidence])
+
+
+def undetermined_label(reason: str) -> str:
+    """Why nothing can be learned of a dataset; the reason itself where it is none of ours."""
+    return _translated(_UNDETERMINED, reason)
+
+
+def given_by_label(whom: str) -> str:
+    """Who is assumed to speak for a frequency that the dataset itself does not give."""
+    return _translated(_GIVEN_BY, whom)
+
+
+def cause_label(cause: str) -> str:
+    """What a status changed by."""
+    return _translated(_CAUSES, cause)
+
+
+def frequency_label(days: int) -> str:
+    """An update frequency in words.
+
+    :raises ValueError: for a number of days that is no frequency.
+    """
+    return frequency.label(days, tk._)
+
+
+def explanation(not_understood: frequency.NotUnderstood) -> str:
+    """Why there is no frequency, and what to do."""
+    return tk._(frequency.EXPLANATIONS[not_understood.reason]).format(
+        text=not_understood.text, max_days=frequency.MAX_DAYS
+    )
+
+
+def _translated(table: dict[str, str], key: str) -> str:
+    return tk._(table[key]) if key in table else key

@@ -1,0 +1,35 @@
+"""Fixtures of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+
+Read = Callable[..., BeautifulSoup]
+
+
+@pytest.fixture
+def clean_site(clean_db: Any, clean_index: Any) -> None:
+    """An empty site."""
+
+
+@pytest.fixture
+def sysadmin(clean_site: None) -> dict[str, Any]:
+    """Somebody who may do all, with an API token."""
+    return factories.SysadminWithToken()
+
+
+@pytest.fixture
+def read(app: Any) -> Read:
+    """Asks for a page, as nobody or as a user with a token."""
+
+    def read(path: str, user: dict[str, Any] | None = None, status: int = 200) -> BeautifulSoup:
+        headers = {"Authorization": user["token"]} if user else {}
+        answer = app.get(path, headers=headers, status=status)
+        return BeautifulSoup(answer.body, "html.parser")
+
+    return read

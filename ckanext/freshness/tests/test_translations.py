@@ -1,0 +1,99 @@
+"""The catalogues of translations: up to date, complete, and compiled."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from babel.messages.catalog import Catalog, Message
+from babel.messages.mofile import read_mo
+from babel.messages.pofile import read_po
+
+from ckanext.freshness.aging import frequency
+
+ROOT = Path(__file__).parents[3]
+I18N = ROOT / "ckanext" / "freshness" / "i18n"
+TEMPLATE = I18N / "ckanext-freshness.pot"
+LOCALES = sorted(path.name for path in I18N.iterdir() if path.is_dir())
+
+Texts = dict[Any, Any]
+
+
+def catalogue(path: Path) -> Catalog:
+    with path.open("rb") as file:
+        return read_po(file)
+
+
+def messages(catalog: Catalog) -> list[Message]:
+    """All but the header."""
+    return [message for message in catalog if message.id]
+
+
+def file_of(locale: str, suffix: str) -> Path:
+    return I18N / locale / "LC_MESSAGES" / f"ckanext-freshness.{suffix}"
+
+
+def texts(catalog: Catalog) -> Texts:
+    return {plain(message.id): plain(message.string) for message in messages(catalog)}
+
+
+def plain(text: Any) -> Any:
+    """A plural is a list in some files and a tuple in others."""
+    return text if isinstance(text, str) else tuple(text)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="about a git checkout")
+def test_the_template_has_all_texts_of_now(tmp_path: Path) -> None:
+    made = tmp_path / "made.pot"
+    command = [sys.executable, "setup.py", "-q", "extract_messages", f"--output-file={made}"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert done.returncode == 0, done.stdout
+    assert texts(catalogue(TEMPLATE)).keys() == texts(catalogue(made)).keys(), (
+        "run: python setup.py extract_messages update_catalog compile_catalog"
+    )
+
+
+def test_the_tables_of_words_are_in_the_template() -> None:
+    tables = {
+        *frequency.WORDS.values(),
+        frequency.EVERY_N_DAYS,
+        *frequency.EXPLANATIONS.values(),
+    }
+    assert not tables - texts(catalogue(TEMPLATE)).keys()
+
+
+def test_there_is_a_translation() -> None:
+    assert "de" in LOCALES
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_translation_is_complete(locale: str) -> None:
+    wanted = texts(catalogue(TEMPLATE))
+    translated = catalogue(file_of(locale, "po"))
+    assert texts(translated).keys() == wanted.keys()
+    for message in messages(translated):
+        string = plain(message.string)
+        strings = (string,) if isinstance(string, str) else string
+        assert all(strings), f"{locale} lacks: {message.id}"
+        assert not message.fuzzy, message.id
+        assert not list(message.check(translated)), message.id
+        for one in strings:
+            assert braces(one) == braces(message.id), message.id
+
+
+def braces(text: Any) -> set[str]:
+    """The names in braces, which Babel's own check leaves out."""
+    return set(re.findall(r"\{(\w*)\}", text if isinstance(text, str) else text[0]))
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_translation_is_compiled(locale: str) -> None:
+    with file_of(locale, "mo").open("rb") as file:
+        compiled = read_mo(file)
+    assert texts(compiled) == texts(catalogue(file_of(locale, "po")))
