@@ -1,0 +1,206 @@
+"""What an answer means for what we know of a resource: the rules of one visit, by policy ``hdx``.
+
+Pure: neither network nor database nor clock. After each step of a visit a function here says what comes
+next:
+
+1. :func:`question`: what to ask, conditional where we hold validators.
+2. :func:`after_headers`: the answer's headers are there: the end, or the body is to be hashed.
+3. :func:`after_hash`: the body's hash is there: the end, or a second download is to confirm a new hash.
+4. :func:`after_confirmation`: the second hash is there.
+
+**Nothing is remembered as seen before it is confirmed**: until then neither the new hash nor the new
+validators are kept, so that the next run meets the change again and none is lost.
+
+The rules are those of HDX's data freshness process, with what it lacks: conditional requests, and no
+belief in dates that a server makes up on the fly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+MADE_ON_THE_FLY = timedelta(minutes=1)
+"""A Last-Modified as close as this to the answer's own Date says only that it was asked for now."""
+
+EARLIER_HASHES = 20
+"""How many earlier hashes of a resource are kept, the newest first."""
+
+_CANNOT_TELL = frozenset({401, 403, 407, 429, 451})
+
+
+class Outcome(Enum):
+    """What a check found."""
+
+    NOT_MODIFIED = "not modified"
+    """304: the server says that it is as we have it."""
+    HEADER = "http header"
+    """A newer Last-Modified, which makes the resource fresh."""
+    SAME_HASH = "same hash"
+    FIRST_HASH = "first hash"
+    """Nothing was stored to compare with: no change of date."""
+    REPEAT_HASH = "repeat hash"
+    """A hash that was seen in an earlier run: no change of date."""
+    CHANGED = "hash"
+    """Another hash, confirmed by a second download."""
+    API = "api"
+    """Each download differs: whether the data changed cannot be determined."""
+    UNCONFIRMED = "unconfirmed"
+    """Another hash, and the second download failed: the next run asks again."""
+    ERROR = "error"
+    CANNOT_TELL = "cannot tell"
+    """401, 403, 429 or a wall against robots: it may be there for people."""
+
+
+class Next(Enum):
+    """What a visit does next."""
+
+    END = "end"
+    HASH = "hash"
+    CONFIRM = "confirm"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of the bytes behind a resource's URL; of another URL nothing is."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    """Last-Modified as the server wrote it, to be sent back."""
+    hash: str | None = None
+    """Of the bytes that came with the validators; names its detector, as in ``sha256:...``."""
+    earlier: tuple[str, ...] = ()
+    """Hashes seen before that one, the newest first."""
+    outdated: bool = False
+    """The hash is older than the validators: a newer Last-Modified ended a visit before the bytes were
+    read. The next hash is compared with nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """What the headers of an answer say; dates are aware, None where absent or not understood."""
+
+    status: int
+    etag: str | None = None
+    last_modified_text: str | None = None
+    last_modified: datetime | None = None
+    date: datetime | None = None
+    """When the server says it answered."""
+    wall: bool = False
+    """A page against robots answers, whatever its status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What follows from what is known so far."""
+
+    next: Next
+    memory: Memory
+    """To be kept if the visit ends here."""
+    outcome: Outcome | None = None
+    """Set where the visit ends."""
+    modified: datetime | None = None
+    """A newer Last-Modified: evidence ``http header``, however the visit goes on. Each step is given
+    that of the step before."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the bytes changed: evidence ``hash``, as of now."""
+        return self.outcome is Outcome.CHANGED
+
+
+def question(memory: Memory, *, hash_anyway: bool) -> tuple[str | None, str | None]:
+    """The ETag and the Last-Modified to ask with; without either the request is unconditional.
+
+    :param hash_anyway: the bytes are wanted whatever the server believes: the rotation's visits exist to
+        find out what servers do not tell.
+    """
+    if hash_anyway or memory.hash is None:
+        return None, None
+    return memory.etag, memory.last_modified
+
+
+def after_headers(
+    memory: Memory,
+    headers: Headers,
+    *,
+    known: datetime | None,
+    fresh: Callable[[datetime], bool],
+    hash_anyway: bool,
+    now: datetime,
+) -> Step:
+    """What an answer's headers mean.
+
+    :param known: the resource's last modification as it is known, if it is.
+    :param fresh: whether a resource modified then would be fresh now.
+    :param hash_anyway: the body is hashed, whatever the headers say.
+    """
+    if headers.wall or headers.status in _CANNOT_TELL:
+        return Step(Next.END, memory, Outcome.CANNOT_TELL)
+    if headers.status == 304:
+        return Step(Next.END, memory, Outcome.NOT_MODIFIED)
+    if not 200 <= headers.status < 300:
+        return Step(Next.END, memory, Outcome.ERROR)
+    modified = believed(headers, now)
+    if modified is not None and known is not None and modified <= known:
+        modified = None
+    if modified is None or hash_anyway or memory.hash is None or not fresh(modified):
+        return Step(Next.HASH, memory, modified=modified)
+    unread = replace(
+        memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
+    )
+    return Step(Next.END, unread, Outcome.HEADER, modified)
+
+
+def believed(headers: Headers, now: datetime) -> datetime | None:
+    """The Last-Modified of an answer, if it says anything of the data."""
+    modified = headers.last_modified
+    if modified is None or modified > now:
+        return None
+    if headers.date is not None and abs(headers.date - modified) <= MADE_ON_THE_FLY:
+        return None
+    return modified
+
+
+def after_hash(memory: Memory, headers: Headers, digest: str, modified: datetime | None) -> Step:
+    """What the hash of a body means, compared with what is remembered."""
+    if memory.hash is None or memory.outdated or _detector(memory.hash) != _detector(digest):
+        outcome = Outcome.FIRST_HASH
+    elif digest == memory.hash:
+        outcome = Outcome.SAME_HASH
+    elif digest in memory.earlier:
+        outcome = Outcome.REPEAT_HASH
+    else:
+        return Step(Next.CONFIRM, memory, modified=modified)
+    return Step(Next.END, _seen(memory, headers, digest), outcome, modified)
+
+
+def after_confirmation(
+    memory: Memory, headers: Headers, first: str, second: str | None, modified: datetime | None
+) -> Step:
+    """What a second download means.
+
+    :param headers: those of the second download, so that validators and bytes belong together.
+    :param second: its hash; None if it failed.
+    """
+    if second is None:
+        return Step(Next.END, memory, Outcome.UNCONFIRMED, modified)
+    if second == first:
+        return Step(Next.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
+    if second == memory.hash:
+        # As before after all: several servers behind one name, or a moment's fault.
+        return Step(Next.END, memory, Outcome.SAME_HASH, modified)
+    return Step(Next.END, memory, Outcome.API, modified)
+
+
+def _seen(memory: Memory, headers: Headers, digest: str) -> Memory:
+    """What is remembered once a body is known."""
+    before = (memory.hash, *memory.earlier) if memory.hash else memory.earlier
+    earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
+    return Memory(headers.etag, headers.last_modified_text, digest, earlier)
+
+
+def _detector(digest: str) -> str:
+    return digest.partition(":")[0]
