@@ -19,7 +19,7 @@ from .ckan_adapter import (
 )
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .logic import action, catalog_type, dataset_actions, harvest_actions, search
+from .logic import action, catalog_type, dataset_actions, harvest_actions, search, words
 
 
 @tk.blanket.auth_functions
@@ -81,6 +81,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     ) -> dict[str, Any]:
         for dataset in search_results["results"]:
             search.show_current(dataset, datetime.now(timezone.utc))
+        words.name_facet_values(search_results["search_facets"])
         return search_results
 
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:

@@ -5,6 +5,8 @@ Users see two words, *fresh* and *needs update*, with the exact status next to t
 
 from __future__ import annotations
 
+from typing import Any
+
 import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
@@ -64,10 +66,19 @@ _CAUSES = {
     "recompute": N_("All statuses were computed anew"),
 }
 
+_VALUES = {status.value for status in Status}
+
 
 def status_label(status: Status) -> str:
     """The word that users see, with the exact status next to it."""
     return tk._(_STATUS[status])
+
+
+def name_facet_values(search_facets: dict[str, Any]) -> None:
+    """Give the values of the facet of the status their words, for whoever shows them; changed in place."""
+    for item in search_facets.get("freshness", {}).get("items", []):
+        if item["name"] in _VALUES:
+            item["display_name"] = status_label(Status(item["name"]))
 
 
 def status_meaning(status: Status) -> str:

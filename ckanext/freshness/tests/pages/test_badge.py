@@ -24,13 +24,14 @@ def badges(page: BeautifulSoup) -> list[str]:
 
 def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
     """Labels and counts, in order."""
-    return [
-        (
-            item.select_one(".item-label").get_text(strip=True),  # type: ignore[union-attr]
-            item.select_one(".item-count").get_text(strip=True),  # type: ignore[union-attr]
-        )
-        for item in page.select("a[href*='freshness=']:has(.item-label)")
-    ]
+    (section,) = (
+        one
+        for one in page.select("section:has(> .module-heading)")
+        if one.select(".module-heading")[0].get_text(strip=True) == "Freshness"
+    )
+    labels = [one.get_text(strip=True) for one in section.select(".item-label")]
+    counts = [one.get_text(strip=True) for one in section.select(".item-count")]
+    return list(zip(labels, counts, strict=True))
 
 
 def test_lists_and_pages_say_the_status(read: Read) -> None:
