@@ -76,11 +76,18 @@ def protected(data_dict: Mapping[str, Any], package: Any) -> dict[str, Any]:
 
 
 def _merged(extras: list[Any], ours: Mapping[str, str], keys: Sequence[str]) -> list[Any]:
-    """A caller's extras with ours in their places: in the order of keys, as CKAN shows them."""
-    result = [one for one in extras if not (isinstance(one, dict) and one.get("key") in keys)]
-    for key in sorted(ours):
+    """A caller's extras with our values in their places: CKAN takes another order for a change."""
+    result = []
+    missing = dict(ours)
+    for one in extras:
+        key = _key(one)
+        if key not in keys:
+            result.append(one)
+        elif key in missing:
+            result.append({"key": key, "value": missing.pop(key)})
+    for key, value in missing.items():
         place = next((at for at, one in enumerate(result) if _key(one) > key), len(result))
-        result.insert(place, {"key": key, "value": ours[key]})
+        result.insert(place, {"key": key, "value": value})
     return result
 
 
