@@ -24,7 +24,7 @@ def sysadmin(clean_site: None) -> dict[str, Any]:
 
 
 @pytest.fixture
-def read(app: Any) -> Read:
+def read(app: Any, clean_site: None) -> Read:
     """Asks for a page, as nobody or as a user with a token."""
 
     def read(path: str, user: dict[str, Any] | None = None, status: int = 200) -> BeautifulSoup:

@@ -13,8 +13,6 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 
-pytestmark = pytest.mark.usefixtures("clean_site")
-
 HTMX = {"HX-Request": "true"}
 
 
@@ -71,6 +69,7 @@ def test_a_facet_without_values(read: Read) -> None:
     assert "There are no Freshness that match this search" in page.get_text()
 
 
+@pytest.mark.usefixtures("clean_site")
 def test_badges_come_with_what_htmx_swaps(app: Any) -> None:
     """The style sheet is in the page already, be there badges in it or not."""
     assert "badge" in "".join(styles(app.get("/dataset/").body))

@@ -1,0 +1,192 @@
+"""The select for the update frequency in dataset forms, and what saving them does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.aging.frequency import CHOICES
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.logic import frequency_form
+from ckanext.freshness.tests.pages.datasets import make_dataset
+
+KEYS = ("data_update_frequency", "frequency")
+NAME = "freshness_update_frequency"
+
+
+class Form:
+    """A form as a browser sends it: every field as it is shown, but for what is filled in."""
+
+    def __init__(self, app: Any, path: str, user: dict[str, Any]) -> None:
+        self._app = app
+        self._path = path
+        self._headers = {"Authorization": user["token"]}
+        self.load(app.get(path, headers=self._headers).body)
+
+    def load(self, body: str) -> None:
+        page = BeautifulSoup(body, "html.parser")
+        (self.form,) = page.select("form#dataset-edit")
+        self.fields = {}
+        for one in self.form.select("input[name], textarea[name], select[name]"):
+            chosen = one.select("option[selected]") or one.select("option")
+            value = chosen[0]["value"] if one.name == "select" and chosen else one.get("value", "")
+            if one.get("type") != "checkbox":
+                self.fields[str(one["name"])] = value
+        for one in self.form.select("textarea"):
+            self.fields[str(one["name"])] = one.get_text().lstrip("\n")
+
+    @property
+    def options(self) -> dict[str, str]:
+        options = self.form.select(f"select[name={NAME}] option")
+        return {str(one["value"]): one.get_text(strip=True) for one in options}
+
+    @property
+    def custom(self) -> dict[str, str]:
+        """The custom fields that it shows."""
+        return {
+            self.fields[name]: self.fields[name.replace("__key", "__value")]
+            for name in self.fields
+            if name.endswith("__key") and self.fields[name]
+        }
+
+    def send(self, **fields: str) -> None:
+        data = {**self.fields, "save": "", **fields}
+        answer = self._app.post(self._path, data=data, headers=self._headers)
+        if "dataset-edit" in answer.body:
+            self.load(answer.body)
+
+
+@pytest.fixture
+def edit(app: Any, sysadmin: dict[str, Any]) -> Any:
+    return lambda name: Form(app, f"/dataset/edit/{name}", sysadmin)
+
+
+def extras(name: str) -> dict[str, str]:
+    """Those that are not ours."""
+    shown = call_action("package_show", id=name)["extras"]
+    return {one["key"]: one["value"] for one in shown if not one["key"].startswith("freshness")}
+
+
+def status(name: str) -> str:
+    shown = call_action("package_show", id=name)["extras"]
+    return {one["key"]: one["value"] for one in shown}["freshness"]
+
+
+def test_a_new_dataset_gets_a_frequency(app: Any, sysadmin: dict[str, Any]) -> None:
+    form = Form(app, "/dataset/new", sysadmin)
+    assert list(form.options) == ["", *map(str, CHOICES)]
+    assert (form.options["7"], form.options["-2"]) == ("Every week", "As needed")
+    form.send(
+        **{
+            "name": "data",
+            "title": "Data",
+            NAME: "7",
+            "extras__0__key": "a",
+            "extras__0__value": "b",
+        }
+    )
+    assert extras("data") == {"a": "b", "data_update_frequency": "7"}
+
+
+def test_an_edit_changes_nothing_else(edit: Any) -> None:
+    make_dataset(Status.DUE, "data", extras=[{"key": "color", "value": "red"}])
+    form = edit("data")
+    assert form.fields[NAME] == "7"
+    assert form.custom == {"color": "red"}
+    form.send(title="Another title")
+    assert call_action("package_show", id="data")["title"] == "Another title"
+    assert extras("data") == {"color": "red", "data_update_frequency": "7"}
+    assert status("data") == "due"
+    edit("data").send(**{NAME: "365"})
+    assert extras("data") == {"color": "red", "data_update_frequency": "365"}
+    assert status("data") == "fresh"
+    edit("data").send(**{NAME: ""})
+    assert extras("data") == {"color": "red"}
+    assert status("data") == "unavailable"
+
+
+UNUSUAL = {
+    "R/P1M": "R/P1M (Every month)",
+    "  monthly ": "monthly (Every month)",
+    "every now and then": "every now and then",
+    '"<b>': '"<b>',
+    "45": "45 (Every 45 days)",
+}
+"""Frequencies that are not among the choices, and how they are shown."""
+
+
+def test_what_is_not_among_the_choices_stays(edit: Any) -> None:
+    for number, (written, words) in enumerate(UNUSUAL.items()):
+        name = f"data-{number}"
+        factories.Dataset(name=name, extras=[{"key": "frequency", "value": written}])
+        form = edit(name)
+        assert form.fields[NAME] == written.strip()
+        assert form.options[written.strip()] == words
+        form.send()
+        assert extras(name) == {"frequency": written.strip()}
+    edit("data-0").send(**{NAME: "30"})
+    assert extras("data-0") == {"frequency": "30"}
+
+
+def test_a_form_that_is_not_valid_comes_back_with_what_was_chosen(edit: Any) -> None:
+    make_dataset(Status.DUE, "data")
+    form = edit("data")
+    form.send(**{NAME: "365", "name": "Not A Name", "extras__0__key": "a", "extras__0__value": "b"})
+    assert form.fields[NAME] == "365"
+    assert form.custom == {"a": "b"}
+    form.send(name="data")
+    assert extras("data") == {"a": "b", "data_update_frequency": "365"}
+
+
+def test_the_key_is_not_doubled(edit: Any) -> None:
+    """Somebody writes by hand what the select says as well."""
+    factories.Dataset(name="data")
+    by_hand = {"extras__0__key": "data_update_frequency", "extras__0__value": "30"}
+    edit("data").send(**by_hand)
+    assert extras("data") == {"data_update_frequency": "30"}
+    edit("data").send(**by_hand, **{NAME: "7"})
+    assert extras("data") == {"data_update_frequency": "7"}
+
+
+def test_types_that_are_not_judged_have_no_select(
+    edit: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.dataset_types", ["geodata"])
+    make_dataset(Status.DUE, "data")
+    form = edit("data")
+    assert form.options == {}
+    assert form.custom == {"data_update_frequency": "7"}
+
+
+@pytest.mark.parametrize(
+    ("data", "saved"),
+    [
+        ({}, {}),
+        ({"extras": []}, {"extras": []}),
+        ({NAME: ""}, {}),
+        ({NAME: None}, {}),
+        ({NAME: " 7 "}, {"extras": [{"key": "data_update_frequency", "value": "7"}]}),
+        ({NAME: "7", f"{NAME}_key": "frequency"}, {"extras": [{"key": "frequency", "value": "7"}]}),
+        (
+            {NAME: "7", f"{NAME}_key": "name"},
+            {"extras": [{"key": "data_update_frequency", "value": "7"}]},
+        ),
+        (
+            {NAME: "7", "extras": [{"key": "a", "value": "b"}, {}]},
+            {
+                "extras": [
+                    {"key": "a", "value": "b"},
+                    {},
+                    {"key": "data_update_frequency", "value": "7"},
+                ]
+            },
+        ),
+    ],
+)
+def test_what_a_form_sends(data: dict[str, Any], saved: dict[str, Any]) -> None:
+    frequency_form.take(data, KEYS)
+    assert data == saved
