@@ -19,7 +19,15 @@ from .ckan_adapter import (
 )
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .logic import action, catalog_type, dataset_actions, harvest_actions, search, words
+from .logic import (
+    action,
+    catalog_type,
+    dataset_actions,
+    freshness_actions,
+    harvest_actions,
+    search,
+    words,
+)
 
 
 @tk.blanket.auth_functions
@@ -49,7 +57,11 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             let_consumers_wait()
 
     def get_actions(self) -> dict[str, Any]:
-        own = {name: getattr(action, name) for name in action.__all__}
+        own = {
+            name: getattr(module, name)
+            for module in (action, freshness_actions)
+            for name in module.__all__
+        }
         harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}
         return own | dataset_actions.chained() | harvest
 

@@ -144,6 +144,19 @@ def outcomes(
     return done
 
 
+def standing(
+    dataset: Dataset, now: datetime, options: settings.Aging, vocabularies: Sequence[Any]
+) -> tuple[Any, Judgement]:
+    """How a dataset stands, for those who only look: its row, and what it follows from.
+
+    The row of one that was never assessed is as it would be written now. All others are shown as they
+    were written, since lists and searches go by that too; only time has gone on since.
+    """
+    seen = observing.observed(dataset, now.replace(microsecond=0), None)
+    judgement = judge(dataset, now, options, vocabularies, seen)
+    return dataset.row or _row(dataset, judgement, now), judgement
+
+
 def judge(
     dataset: Dataset,
     now: datetime,

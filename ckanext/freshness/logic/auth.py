@@ -7,11 +7,24 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 __all__ = [
+    "freshness_confirm",
     "freshness_harvest_hold_show",
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_show",
 ]
+
+
+@tk.auth_allow_anonymous_access
+def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Whoever may see a dataset may see how fresh it is."""
+    return _as_for("package_show", context, data_dict)
+
+
+def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Whoever may change a dataset may confirm that its data are up to date."""
+    return _as_for("package_update", context, data_dict)
 
 
 def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -43,6 +56,15 @@ def _may_update_source(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     asked = {key: value for key, value in context.items() if key != "package"}
     try:
         tk.check_access("harvest_source_update", asked, {"id": tk.get_or_bust(data_dict, "id")})
+    except tk.NotAuthorized as error:
+        return {"success": False, "msg": str(error)}
+    return {"success": True}
+
+
+def _as_for(action: str, context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    asked = {key: value for key, value in context.items() if key != "package"}
+    try:
+        tk.check_access(action, asked, {"id": tk.get_or_bust(data_dict, "id")})
     except tk.NotAuthorized as error:
         return {"success": False, "msg": str(error)}
     return {"success": True}

@@ -25,6 +25,7 @@ class Resource:
     """An active resource, and what it was like when it was last looked at."""
 
     id: str
+    name: str
     url: str
     url_type: str | None
     hash: str
@@ -123,6 +124,7 @@ def _resource(row: Any) -> Resource:
     extras = json.loads(row.extras) if row.extras else {}
     return Resource(
         id=row.id,
+        name=row.name or "",
         url=row.url.strip(),
         url_type=row.url_type,
         hash=(row.hash or "").strip(),
@@ -158,7 +160,7 @@ ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
 _NO_HARVEST = "SELECT NULL AS id, NULL AS config"
 
 _RESOURCES = """
-SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.url, r.url_type, r.hash, r.created,
+SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.hash, r.created,
     r.last_modified, r.extras, m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash,
     m.hash_writer
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r

@@ -7,24 +7,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from ckan.tests import factories, helpers
 
-pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
-
-
-@pytest.fixture
-def editor() -> str:
-    return factories.Sysadmin()["name"]
-
-
-@pytest.fixture
-def act(editor: str) -> Callable[..., Any]:
-    """An action as an editor's."""
-
-    def call(action: str, **data: Any) -> Any:
-        return helpers.call_action(action, {"user": editor}, **data)
-
-    return call
+pytestmark = pytest.mark.usefixtures("kept_db")
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:

@@ -1,0 +1,263 @@
+"""The actions that say how fresh a dataset is, and that let people confirm it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging import frequency
+from ..aging.dates import parse_date
+from ..aging.evidence import Dated
+from ..aging.status import Boundaries, Status, status_at
+from ..ckan_adapter import declared_fields, model
+from ..model import FreshnessTransition
+from . import assessing, frequencies, observing, snapshot
+from .frequencies import Said
+from .projection import utc_text
+
+__all__ = ["freshness_confirm", "freshness_show"]
+
+_TRANSITIONS = 20
+_SHOWN = 80
+_NEEDS_UPDATE = {Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value}
+
+
+@tk.side_effect_free
+def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """How fresh a dataset is now, why, and when that will change by itself.
+
+    All moments are in UTC, ISO 8601 with ``Z``.
+
+    :param id: id or name of the dataset
+    :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
+        ``unavailable``), ``status_since`` and ``needs_update``; ``last_modified`` and its ``evidence``;
+        ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``,
+        ``site``), ``raw`` (what the dataset has), ``understood``, ``reason`` (why not);
+        ``boundaries`` (``due``, ``overdue``, ``delinquent``) and ``next_change`` (``at``, ``to``) or
+        nothing; ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``,
+        ``resource_name``, ``evidence``, ``date``, ``claimed``: the date in the future that it was cut
+        from); ``deciding_resource`` (``id``, ``name``) or nothing; ``stated_date`` (``value``,
+        ``since``, ``stands_still``) or nothing; ``problems``: sentences; ``transitions``: the newest 20
+        (``from``, ``to``, ``at``, ``evidence``, ``cause``); ``may_confirm``
+    :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
+    """
+    tk.check_access("freshness_show", context, data_dict)
+    package = model.Package.get(tk.get_or_bust(data_dict, "id"))
+    if package is None:
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    options = settings.aging()
+    datasets = snapshot.take([package.id], options.dataset_types)
+    if not datasets:
+        words = tk._("The freshness of packages of the type {type} is not judged")
+        raise tk.ObjectNotFound(words.format(type=package.type))
+    return _shown(context, package, datasets[0], options, _now())
+
+
+def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Say that the data of a dataset are up to date as of now: set its ``review_date``.
+
+    It is an edit of the dataset like any other, with its activity.
+
+    :param id: id or name of the dataset
+    :returns: what ``freshness_show`` returns
+    :raises ValidationError: CKAN does not take the dataset as it is, whatever is confirmed
+    """
+    tk.check_access("freshness_confirm", context, data_dict)
+    # Without a zone, as CKAN's own dates are: in UTC.
+    now = _now().replace(microsecond=0, tzinfo=None).isoformat()
+    write_field(context, tk.get_or_bust(data_dict, "id"), observing.REVIEW_KEY, now)
+    return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
+
+
+def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:
+    """Set one field of a package, or the extra of that name where the site's schema has no such field.
+
+    :raises tk.ValidationError: CKAN does not take the package with it.
+    """
+    # Locked from here on, so that nobody's edit of other extras in between is lost.
+    shown = tk.get_action("package_show")(
+        {**_same_user(context), "for_update": True}, {"id": package_id}
+    )
+    if key in declared_fields(shown["type"]):
+        patch: dict[str, Any] = {key: value}
+    else:
+        extras = [one for one in shown.get("extras", []) if one["key"] != key]
+        patch = {"extras": [*extras, {"key": key, "value": value}]}
+    tk.get_action("package_patch")(_same_user(context), {"id": shown["id"], **patch})
+
+
+def _same_user(context: dict[str, Any]) -> dict[str, Any]:
+    """A context of its own: actions leave in theirs what is not the next one's."""
+    keys = ("user", "auth_user_obj", "ignore_auth", "session", "model")
+    return {key: context[key] for key in keys if key in context}
+
+
+def _shown(
+    context: dict[str, Any],
+    package: Any,
+    dataset: snapshot.Dataset,
+    options: settings.Aging,
+    now: datetime,
+) -> dict[str, Any]:
+    row, judgement = assessing.standing(dataset, now, options, frequencies.vocabularies())
+    bounds = _boundaries(row)
+    status = row.status if bounds is None else status_at(bounds, now).value
+    transitions = _transitions(dataset.id)
+    names = {one.id: one.name or one.url for one in dataset.resources}
+    best = judgement.newest
+    decides = best.resource if best is not None else None
+    return {
+        "id": package.id,
+        "name": package.name,
+        "title": package.title or package.name,
+        "status": status,
+        "status_since": _since(status, bounds, transitions),
+        "needs_update": status in _NEEDS_UPDATE,
+        "last_modified": utc_text(row.last_modified),
+        "evidence": row.evidence,
+        "frequency": _frequency(judgement.said),
+        "boundaries": None
+        if bounds is None
+        else {name: _text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
+        "next_change": _next_change(bounds, now),
+        "undetermined": row.undetermined,
+        "pieces": [_piece(one, names) for one in sorted(judgement.pieces, key=_newest_first)],
+        "deciding_resource": None if decides is None else {"id": decides, "name": names[decides]},
+        "stated_date": _stated(row),
+        "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
+        "transitions": transitions,
+        "may_confirm": _may_confirm(context, package.id),
+    }
+
+
+def _boundaries(row: Any) -> Boundaries | None:
+    if row.due is None:
+        return None
+    moments = (snapshot.moment(at) for at in (row.due, row.overdue, row.delinquent))
+    due, overdue, delinquent = (at for at in moments if at is not None)
+    return Boundaries(due, overdue, delinquent)
+
+
+def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | None:
+    if bounds is None:
+        return None
+    coming = [at for at in (bounds.due, bounds.overdue, bounds.delinquent) if at > now]
+    if not coming:
+        return None
+    return {"at": _text(coming[0]), "to": status_at(bounds, coming[0]).value}
+
+
+def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, Any]]) -> str | None:
+    if bounds is not None and status in _NEEDS_UPDATE:
+        return _text(getattr(bounds, status))
+    newest = transitions[0] if transitions else None
+    return newest["at"] if newest is not None and newest["to"] == status else None
+
+
+def _frequency(said: Said) -> dict[str, Any]:
+    understood = isinstance(said.reading, frequency.Frequency)
+    return {
+        "days": said.days,
+        "label": None if said.days is None else frequency.label(said.days, tk._),
+        "from": said.speaker.value if said.speaker else None,
+        "raw": None if said.raw is None else said.raw[:_SHOWN],
+        "understood": understood,
+        "reason": None
+        if isinstance(said.reading, frequency.Frequency)
+        else _explained(said.reading),
+    }
+
+
+def _explained(reading: frequency.NotUnderstood) -> str:
+    words = tk._(frequency.EXPLANATIONS[reading.reason])
+    return words.format(text=reading.text, max_days=frequency.MAX_DAYS)
+
+
+def _piece(piece: Dated, names: dict[str, str]) -> dict[str, Any]:
+    return {
+        "resource_id": piece.resource,
+        "resource_name": names.get(piece.resource or ""),
+        "evidence": piece.evidence.value,
+        "date": _text(piece.when),
+        "claimed": _text(piece.claimed),
+    }
+
+
+def _newest_first(piece: Dated) -> tuple[float, str, str]:
+    return (-piece.when.timestamp(), piece.evidence.value, piece.resource or "")
+
+
+def _stated(row: Any) -> dict[str, Any] | None:
+    if row.stated_date is None:
+        return None
+    forgotten = False
+    if row.last_modified is not None and row.frequency_days and row.frequency_days > 0:
+        # As a difference: a date of the year 9999 has no later one.
+        age = row.last_modified - row.stated_since
+        forgotten = age > timedelta(days=row.frequency_days)
+    return {
+        "value": row.stated_date,
+        "since": utc_text(row.stated_since),
+        "stands_still": forgotten,
+    }
+
+
+def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any:
+    """What somebody should put right, in sentences."""
+    if isinstance(said.reading, frequency.NotUnderstood):
+        yield _explained(said.reading)
+    reviewed = (dataset.extras.get(observing.REVIEW_KEY) or "").strip()
+    if reviewed and parse_date(reviewed) is None:
+        words = tk._(
+            "The {key} '{text}' is no date. Write it as 2026-01-31 or 2026-01-31T10:20:30Z."
+        )
+        yield words.format(key=observing.REVIEW_KEY, text=reviewed[:_SHOWN])
+    for piece in pieces:
+        if piece.claimed is not None:
+            words = tk._(
+                "The date {claimed} ({evidence}) lay in the future when it was first seen, on {date}, "
+                "which counts instead. Correct it."
+            )
+            yield words.format(
+                claimed=_text(piece.claimed), evidence=piece.evidence.value, date=_text(piece.when)
+            )
+
+
+def _transitions(package_id: str) -> list[dict[str, Any]]:
+    own = FreshnessTransition.__table__
+    rows = model.Session.execute(
+        sa.select(own)
+        .where(own.c.package_id == package_id)
+        .order_by(own.c.changed_at.desc(), own.c.id.desc())
+        .limit(_TRANSITIONS)
+    )
+    return [
+        {
+            "from": row.from_status,
+            "to": row.to_status,
+            "at": utc_text(row.changed_at),
+            "evidence": row.evidence,
+            "cause": row.cause,
+        }
+        for row in rows
+    ]
+
+
+def _may_confirm(context: dict[str, Any], package_id: str) -> bool:
+    try:
+        tk.check_access("freshness_confirm", _same_user(context), {"id": package_id})
+    except tk.NotAuthorized:
+        return False
+    return True
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else utc_text(moment.replace(tzinfo=None))
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
