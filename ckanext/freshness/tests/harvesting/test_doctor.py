@@ -62,9 +62,9 @@ def wait_on() -> Iterator[Callable[..., None]]:
             thread = threading.Thread(target=own.blpop, args=(key,))
             thread.start()
             waiting.append((key, client, thread))
-        clients = [client for _, client, _ in waiting]
-        while clients and {one["cmd"] for one in connection().client_list(client_id=clients)} != {
-            "blpop"
+        clients = {client for _, client, _ in waiting}
+        while not clients <= {
+            one["id"] for one in connection().client_list() if one["cmd"] == "blpop"
         }:
             continue
 
@@ -357,7 +357,7 @@ def test_solr_away(monkeypatch: pytest.MonkeyPatch) -> None:
     away = "http://127.0.0.1:1/solr/ckan"
     monkeypatch.setitem(tk.config, "solr_url", away)
     if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once
-        monkeypatch.setattr(common.SolrSettings, "solr_url", away)
+        monkeypatch.setattr(common.SolrSettings, "_url", away)
     found = list(examine(now()))
     assert "Solr does not answer" in [one.what for one in found]
 
