@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack import ports
+from stack import browser, ports
 from stack.commands import Interrupted, end_on_signals, foreground
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.errors import StackError
@@ -43,10 +43,11 @@ class Context:
     services: Services
     ckan_bin: Path
 
-    def run(self, instance: Instance, command: Sequence[str | Path]) -> int:
-        """Run a command in the instance's environment, in the foreground."""
+    def run(self, instance: Instance, command: Sequence[str | Path], **variables: str) -> int:
+        """Run a command in the instance's environment, with some more variables, in the foreground."""
         bins = [self.ckan_bin, self.services.postgres.bin, self.services.redis.bin]
-        return foreground(command, environment=environment(instance, bins), ledger=self.ledger)
+        with_ours = environment(instance, bins) | variables
+        return foreground(command, environment=with_ours, ledger=self.ledger)
 
 
 def main(root: Path, arguments: Sequence[str]) -> int:
@@ -160,7 +161,11 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
             f"--rootdir={layout.root}",
         ]
         coverage = ["--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered"]
-        return context.run(instance, [*pytest, *coverage, *options.arguments])
+        variables = {}
+        if browser.are_asked_for(options.arguments, layout.root):
+            chosen = os.environ.get(browser.VARIABLE)
+            variables = browser.ensure_browser(layout, context.ckan_bin, chosen)
+        return context.run(instance, [*pytest, *coverage, *options.arguments], **variables)
 
 
 @contextmanager

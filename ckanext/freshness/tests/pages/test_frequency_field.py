@@ -30,12 +30,12 @@ class Form:
     def load(self, body: str) -> None:
         page = BeautifulSoup(body, "html.parser")
         (self.form,) = page.select("form#dataset-edit")
-        self.fields = {}
+        self.fields: dict[str, str] = {}
         for one in self.form.select("input[name], textarea[name], select[name]"):
             chosen = one.select("option[selected]") or one.select("option")
             value = chosen[0]["value"] if one.name == "select" and chosen else one.get("value", "")
             if one.get("type") != "checkbox":
-                self.fields[str(one["name"])] = value
+                self.fields[str(one["name"])] = str(value or "")
         for one in self.form.select("textarea"):
             self.fields[str(one["name"])] = one.get_text().lstrip("\n")
 

@@ -1,0 +1,70 @@
+"""A headless Chromium, and a site that it can visit."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from werkzeug.serving import make_server
+
+playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+# Not for the whole session: while Playwright's loop is there, no other test may start one of asyncio.
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """The browser: the one that ``./dev test`` has found, else one of this machine."""
+    program = os.environ.get("FRESHNESS_TEST_BROWSER") or next(
+        filter(None, map(shutil.which, PROGRAMS)), None
+    )
+    if program is None:
+        pytest.skip("no Chromium on this machine: install one, or set FRESHNESS_TEST_BROWSER to it")
+    with playwright.sync_playwright() as started:
+        try:
+            browser = started.chromium.launch(
+                executable_path=program,
+                # The pages of the tests ask nobody else for anything.
+                args=[
+                    "--no-proxy-server",
+                    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+                ],
+            )
+        except playwright.Error as error:
+            pytest.skip(f"{program} does not start: {str(error).splitlines()[0]}")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def site(app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of CKAN, served with the test's own database and index."""
+    server = make_server("127.0.0.1", 0, app.app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    address = f"http://127.0.0.1:{server.server_port}"
+    monkeypatch.setitem(ckan_config, "ckan.site_url", address)
+    thread.start()
+    yield address
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def page(chromium: Any, site: str) -> Iterator[Any]:
+    """A tab of the browser on that site, in which nothing fails."""
+    context = chromium.new_context(
+        base_url=site, viewport={"width": 1200, "height": 900}, locale="en"
+    )
+    context.set_default_timeout(20_000)
+    tab = context.new_page()
+    failures: list[str] = []
+    tab.on("pageerror", lambda error: failures.append(str(error)))
+    yield tab
+    context.close()
+    assert failures == []

@@ -1,0 +1,126 @@
+"""What somebody sees who clicks through the facet."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan.tests import factories
+
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
+
+SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
+"""A folder for the pictures of the documentation; they are only taken where one is named."""
+
+TITLES = {
+    Status.FRESH: "Food prices in local markets",
+    Status.DUE: "Health facilities and their opening hours",
+    Status.OVERDUE: "Water points: functionality survey",
+    Status.DELINQUENT: "Displacement tracking, weekly round",
+    Status.UNAVAILABLE: "Administrative boundaries",
+}
+AA = 4.5
+"""The contrast that WCAG 2.1 asks for, level AA."""
+
+
+@pytest.fixture
+def datasets(clean_db: Any, clean_index: Any) -> dict[str, Any]:
+    """Some of each status, in an organization, which is returned."""
+    organization = factories.Organization(name="relief", title="Relief Works")
+    for number, status in enumerate(Status):
+        for copy in range(number % 2 + 1):
+            title = TITLES[status] if not copy else f"{TITLES[status]} (north)"
+            notes = "Collected by field teams and published as a table."
+            name = f"{status.value}-{copy}"
+            make_dataset(status, name, title=title, notes=notes, owner_org=organization["id"])
+    return organization
+
+
+def badges(page: Any) -> list[str]:
+    return [one.strip() for one in page.locator(".dataset-item .freshness-badge").all_inner_texts()]
+
+
+def value_of_facet(page: Any, label: str) -> Any:
+    heading = page.locator(".module-heading", has_text="Freshness")
+    section = page.locator("section.module-shallow").filter(has=heading)
+    return section.locator("a").filter(has=page.get_by_text(label, exact=True))
+
+
+@pytest.mark.parametrize("path", ["/dataset/", "/organization/relief"])
+def test_each_value_of_the_facet_finds_only_badges_that_say_the_same(
+    page: Any, datasets: dict[str, Any], path: str
+) -> None:
+    page.goto(path)
+    assert len(badges(page)) == 7
+    for number, status in enumerate(Status):
+        label = LABELS[status]
+        value = value_of_facet(page, label)
+        count = int(value.locator(".item-count").inner_text())
+        assert count == number % 2 + 1
+        value.click()
+        page.wait_for_url(re.compile(f"freshness={status.value}"))
+        page.locator(".nav-item.active", has_text=label).wait_for()
+        assert badges(page) == [label] * count
+        assert page.locator(".filtered.pill", has_text=label).count() == 1
+        value_of_facet(page, label).click()
+        page.wait_for_url(lambda url: "freshness=" not in url)
+        page.locator(".nav-item.active").wait_for(state="detached")
+        assert len(badges(page)) == 7
+
+
+def test_badges_can_be_read(page: Any, datasets: dict[str, Any]) -> None:
+    """Their contrast is enough, in lists and on the dataset's page; they stay within small screens."""
+    page.goto("/dataset/")
+    assert set(contrasts(page)) == {status.value for status in Status}
+    assert min(contrasts(page).values()) >= AA
+    page.goto("/dataset/delinquent-0")
+    page.locator("a.freshness-badge").hover()
+    assert contrasts(page)["delinquent"] >= AA
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.goto("/dataset/")
+    boxes = [one.bounding_box() for one in page.locator(".freshness-badge").all()]
+    assert len(boxes) == 7
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= 360 for box in boxes)
+
+
+def contrasts(page: Any) -> dict[str, float]:
+    """The contrast of each status's badge, as WCAG computes it, from what the browser shows."""
+    colors = page.eval_on_selector_all(
+        ".freshness-badge",
+        """badges => badges.map(badge => {
+            const style = getComputedStyle(badge);
+            return [badge.dataset.freshness, style.color, style.backgroundColor];
+        })""",
+    )
+    return {status: contrast(text, behind) for status, text, behind in colors}
+
+
+def contrast(one: str, other: str) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(color: str) -> float:
+    parts = re.fullmatch(r"rgb\((\d+), (\d+), (\d+)\)", color)
+    assert parts, f"{color} is not opaque"
+    shares = [int(part) / 255 for part in parts.groups()]
+    red, green, blue = (
+        share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.skipif(
+    not SCREENSHOTS, reason="pictures are taken where FRESHNESS_SCREENSHOTS names a folder"
+)
+def test_pictures(page: Any, datasets: dict[str, Any]) -> None:
+    page.goto("/dataset/?sort=name+asc")
+    page.locator(".freshness-badge").first.wait_for()
+    page.screenshot(path=Path(str(SCREENSHOTS), "search.png"))
+    page.goto("/dataset/overdue-0/freshness")
+    page.locator("#freshness-explanation").wait_for()
+    page.screenshot(path=Path(str(SCREENSHOTS), "dataset.png"))
