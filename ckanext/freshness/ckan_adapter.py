@@ -52,6 +52,7 @@ __all__ = [
     "background_workers",
     "connect_to_redis",
     "declared_fields",
+    "disconnect",
     "get_harvester",
     "give_back_done_messages",
     "harvest_model",
@@ -59,6 +60,7 @@ __all__ = [
     "harvest_routing_keys",
     "harvesting_user",
     "has_newest_migration",
+    "index_package",
     "job_from_id",
     "let_consumers_wait",
     "let_odd_dates_be_indexed",
@@ -136,6 +138,30 @@ def rebuild(package_ids: Sequence[str]) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer.
     """
     search.rebuild(package_ids=list(package_ids), defer_commit=True)
+
+
+def index_package(package_id: str) -> None:
+    """Index one package again from the database, without a Solr commit.
+
+    As :func:`rebuild`, which also ends the transaction and logs a line for each package.
+
+    :raises tk.ObjectNotFound: there is no such package.
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document.
+    """
+    if IS_2_12:
+        from ckan.logic import index_update_package
+
+        index_update_package({"ignore_auth": True}, package_id, defer_commit=True)
+        return
+    context = {"model": model, "ignore_auth": True, "validate": False, "use_cache": False}
+    package = tk.get_action("package_show")(context, {"id": package_id})
+    search.index_for(model.Package).update_dict(package, defer_commit=True)
+
+
+def disconnect() -> None:
+    """Close this process's connections to the database, before it forks."""
+    model.Session.remove()
+    model.meta.engine.dispose()
 
 
 def reindex_source(source_id: str, *, defer_commit: bool) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from time import monotonic
 from typing import Any
+from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 import click
@@ -18,6 +21,9 @@ from .harvesting.preview import preview as make_preview
 from .harvesting.source_config import ConfigError
 from .harvesting.strategy import Kind
 from .logic.action import harvest_source
+from .logic.refresh import SolrAwayError, WorkerError
+from .logic.refresh import refresh as bring_up_to_date
+from .settings import OptionError
 
 __all__ = ["freshness"]
 
@@ -111,6 +117,68 @@ def doctor(as_json: bool) -> None:
             click.echo(tk._("Nothing is wrong."))
     if wrong:
         raise click.exceptions.Exit(1)
+
+
+@freshness.command()
+@click.option("--all", "everything", is_flag=True, help="Judge every dataset anew.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that share the work.",
+)
+def refresh(everything: bool, workers: int) -> None:
+    """Write the statuses that changed because time passed; run it every few minutes.
+
+    With --all for a catalogue that existed before this extension, and after a change of its options.
+    It may run twice at once, and what was interrupted is made good by the next run. Ends with 1 if
+    something could not be indexed.
+    """
+    try:
+        with _progress(tk._("datasets")) as progress:
+            done = bring_up_to_date(
+                datetime.now(timezone.utc),
+                run_id=str(uuid4()),
+                everything=everything,
+                workers=workers,
+                progress=progress,
+            )
+    except SolrAwayError as error:
+        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
+        raise click.ClickException(words.format(error=error)) from error
+    except (OptionError, WorkerError) as error:
+        raise click.ClickException(str(error)) from error
+    words = tk._("Looked at {datasets} datasets: {changed} changed")
+    click.echo(words.format(datasets=done.datasets, changed=done.changed))
+    if done.healed:
+        words = tk._("Indexed {count} datasets of a run that was interrupted")
+        click.echo(words.format(count=done.healed))
+    if done.reaped:
+        click.echo(tk._("Forgot {count} datasets that are gone").format(count=done.reaped))
+    for failure in done.failures:
+        words = tk._("Dataset {dataset} could not be indexed: {error}")
+        click.echo(words.format(dataset=failure.package_id, error=failure.words), err=True)
+    if done.failures:
+        raise click.exceptions.Exit(1)
+
+
+@contextlib.contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on a terminal; elsewhere a line every 30 seconds."""
+    if not sys.stderr.isatty():
+        counter = Counter(what)
+        yield lambda done, total: counter.show(done)
+        return
+    with contextlib.ExitStack() as stack:
+        bars: list[Any] = []
+
+        def show(done: int, total: int) -> None:
+            if not bars:
+                bars.append(stack.enter_context(click.progressbar(length=total, file=sys.stderr)))
+            bars[0].update(done - bars[0].pos)
+
+        yield show
 
 
 def preview_lines(made: Preview) -> list[str]:
