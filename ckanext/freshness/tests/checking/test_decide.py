@@ -235,7 +235,9 @@ def test_no_change_is_lost_and_none_invented(
     runs: list[tuple[str, bool, bool]], validators: bool
 ) -> None:
     """Whatever fails in between: contents never seen before are told once, and nothing else is."""
-    memory, told, seen = Memory(), [], []
+    memory = Memory()
+    told: list[str] = []
+    seen: list[str] = []
     for contents, confirmed, answers in runs:
         if not answers:
             assert first_step(memory, Headers(500)).memory == memory
