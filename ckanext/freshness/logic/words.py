@@ -114,12 +114,5 @@ def frequency_label(days: int) -> str:
     return frequency.label(days, tk._)
 
 
-def explanation(not_understood: frequency.NotUnderstood) -> str:
-    """Why there is no frequency, and what to do."""
-    return tk._(frequency.EXPLANATIONS[not_understood.reason]).format(
-        text=not_understood.text, max_days=frequency.MAX_DAYS
-    )
-
-
 def _translated(table: dict[str, str], key: str) -> str:
     return tk._(table[key]) if key in table else key

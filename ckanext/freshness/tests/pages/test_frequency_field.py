@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,14 +30,14 @@ class Form:
         self.load(app.get(path, headers=self._headers).body)
 
     def load(self, body: str) -> None:
+        """Take the fields of a page."""
         page = BeautifulSoup(body, "html.parser")
         (self.form,) = page.select("form#dataset-edit")
         self.fields: dict[str, str] = {}
         for one in self.form.select("input[name], textarea[name], select[name]"):
             chosen = one.select("option[selected]") or one.select("option")
-            value = chosen[0]["value"] if one.name == "select" and chosen else one.get("value", "")
             if one.get("type") != "checkbox":
-                self.fields[str(one["name"])] = str(value or "")
+                self.fields[str(one["name"])] = str((chosen or [one])[0].get("value", ""))
         for one in self.form.select("textarea"):
             self.fields[str(one["name"])] = one.get_text().lstrip("\n")
 
@@ -58,6 +60,31 @@ class Form:
         answer = self._app.post(self._path, data=data, headers=self._headers)
         if "dataset-edit" in answer.body:
             self.load(answer.body)
+
+
+@pytest.fixture
+def scheming(
+    request: pytest.FixtureRequest,
+    ckan_config: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ckanext-scheming with one schema, which has the fields that the test names (indirect)."""
+    fields = [{"field_name": name, "label": name} for name in ("title", "name", *request.param)]
+    resource = [{"field_name": name, "label": name} for name in ("url", "name", "format")]
+    schema = {
+        "scheming_version": 2,
+        "dataset_type": "dataset",
+        "about": "of a test",
+        "dataset_fields": fields,
+        "resource_fields": resource,
+    }
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(schema))
+    plugins = ckan_config["ckan.plugins"]
+    names = plugins if isinstance(plugins, list) else plugins.split()
+    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, "scheming_datasets"]))
+    monkeypatch.setitem(ckan_config, "scheming.dataset_schemas", f"file://{path}")
 
 
 @pytest.fixture
@@ -160,6 +187,31 @@ def test_types_that_are_not_judged_have_no_select(
     form = edit("data")
     assert form.options == {}
     assert form.custom == {"data_update_frequency": "7"}
+
+
+@pytest.mark.parametrize("scheming", [["notes"]], indirect=True)
+def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) -> None:
+    make_dataset(Status.DUE, "data")
+    form = edit("data")
+    assert "author" not in form.fields
+    assert form.fields[NAME] == "7"
+    form.send(title="Another title")
+    assert extras("data") == {"data_update_frequency": "7"}
+    edit("data").send(**{NAME: "365"})
+    assert extras("data") == {"data_update_frequency": "365"}
+    assert status("data") == "fresh"
+    page = BeautifulSoup(app.get("/dataset/data").body, "html.parser")
+    assert page.select_one("h1 .freshness-badge") is not None
+    listed = page.select(".additional-info th")
+    assert [one for one in listed if one.get_text().startswith("freshness")] == []
+
+
+@pytest.mark.parametrize("scheming", [["data_update_frequency"], ["frequency"]], indirect=True)
+def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
+    factories.Dataset(name="data")
+    form = edit("data")
+    assert form.options == {}
+    assert {"data_update_frequency", "frequency"} & form.fields.keys()
 
 
 @pytest.mark.parametrize(
