@@ -22,7 +22,7 @@ setup(
             ("**/tests/**", "ignore", None),
             ("**.py", "python", None),
             ("**.js", "javascript", None),
-            ("**/templates/**.html", "ckan", None),
+            ("**/templates/**.html", "ckan.lib.extract:extract_ckan", None),
         ],
     },
 )
