@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timezone
 from time import monotonic
 from typing import Any
@@ -14,12 +14,14 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 import click
 
+from .ckan_adapter import solr_commit, without_solr_commits
 from .doctor import Severity
 from .doctor.examination import examine
 from .harvesting.preview import Entry, NotOurs, Preview
 from .harvesting.preview import preview as make_preview
 from .harvesting.source_config import ConfigError
 from .harvesting.strategy import Kind
+from .logic import frequency_table, uninstalling
 from .logic.action import harvest_source
 from .logic.refresh import SolrAwayError, WorkerError
 from .logic.refresh import refresh as bring_up_to_date
@@ -179,6 +181,78 @@ def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
             bars[0].update(done - bars[0].pos)
 
         yield show
+
+
+@freshness.command("set-frequency")
+@click.option(
+    "--csv",
+    "file",
+    type=click.File(encoding="utf-8-sig"),
+    required=True,
+    help="A file with the columns dataset (name or id) and frequency; - is standard input.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong with the file.")
+def set_frequency(file: Iterable[str], dry_run: bool) -> None:
+    """Set the update frequency of many datasets.
+
+    Nothing is written while a line is wrong. Ends with 1 if a line could not be written.
+    """
+    try:
+        lines = frequency_table.read(file)
+    except (frequency_table.TableError, UnicodeDecodeError) as error:
+        raise click.ClickException(str(error)) from error
+    wrong = [_line(line, words) for line, words in frequency_table.problems(lines)]
+    if wrong:
+        raise click.ClickException("\n".join([tk._("Nothing was written:"), *wrong]))
+    if dry_run:
+        click.echo(tk._("{count} lines, all of them can be written").format(count=len(lines)))
+        return
+    context = {"user": _site_user(), "ignore_auth": True}
+    counter, changed, refused = Counter(tk._("datasets")), 0, 0
+    with without_solr_commits():
+        for number, line in enumerate(lines, start=1):
+            try:
+                changed += frequency_table.write(dict(context), line)
+            except tk.ValidationError as error:
+                refused += 1
+                click.echo(_line(line, str(error.error_summary or error.error_dict)), err=True)
+            counter.show(number)
+    counter.end()
+    solr_commit()
+    words = tk._("Changed: {changed}; as they were: {same}; refused: {refused}")
+    same = len(lines) - changed - refused
+    click.echo(words.format(changed=changed, same=same, refused=refused))
+    if refused:
+        raise click.exceptions.Exit(1)
+
+
+@freshness.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def uninstall(yes: bool) -> None:
+    """Take this extension's extras out of all datasets.
+
+    To be run before the plugin is taken out of ckan.plugins: every later edit writes them again.
+    """
+    batches = uninstalling.packages()
+    count = sum(len(ids) for _, ids in batches)
+    if not yes:
+        click.confirm(
+            tk._("Take the extras out of {count} datasets?").format(count=count), abort=True
+        )
+    counter = Counter(tk._("datasets"))
+    for done in uninstalling.take_out(batches):
+        counter.show(done)
+    counter.end()
+    words = tk._(
+        "{count} datasets have none any more. Next: 'ckan db downgrade -p freshness' removes the tables; "
+        "then take the plugins out of ckan.plugins."
+    )
+    click.echo(words.format(count=count))
+
+
+def _line(line: frequency_table.Line, words: str) -> str:
+    where = tk._("Line {number} ({dataset}): {words}")
+    return where.format(number=line.number, dataset=line.dataset, words=words)
 
 
 def preview_lines(made: Preview) -> list[str]:

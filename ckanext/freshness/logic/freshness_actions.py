@@ -168,11 +168,12 @@ def _frequency(said: Said) -> dict[str, Any]:
         "understood": understood,
         "reason": None
         if isinstance(said.reading, frequency.Frequency)
-        else _explained(said.reading),
+        else explained(said.reading),
     }
 
 
-def _explained(reading: frequency.NotUnderstood) -> str:
+def explained(reading: frequency.NotUnderstood) -> str:
+    """Why a text gives no frequency, and what to do, in the reader's language."""
     words = tk._(frequency.EXPLANATIONS[reading.reason])
     return words.format(text=reading.text, max_days=frequency.MAX_DAYS)
 
@@ -209,7 +210,7 @@ def _stated(row: Any) -> dict[str, Any] | None:
 def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any:
     """What somebody should put right, in sentences."""
     if isinstance(said.reading, frequency.NotUnderstood):
-        yield _explained(said.reading)
+        yield explained(said.reading)
     reviewed = (dataset.extras.get(observing.REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:
         words = tk._(

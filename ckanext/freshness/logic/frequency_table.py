@@ -1,0 +1,94 @@
+"""Update frequencies of many datasets, from a table."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from .. import settings
+from ..aging.frequency import NotUnderstood, parse
+from ..ckan_adapter import declared_fields, model, package_extras
+from . import frequencies, freshness_actions
+
+COLUMNS = ("dataset", "frequency")
+
+
+class TableError(ValueError):
+    """A table that cannot be read; the text says what it must be like."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of the table."""
+
+    number: int
+    dataset: str
+    """Name or id."""
+    frequency: str
+
+
+def read(lines: Iterable[str]) -> list[Line]:
+    """The lines of a CSV file with the columns ``dataset`` and ``frequency``; others are left alone.
+
+    :raises TableError: no such columns, or nothing that is CSV.
+    """
+    reader = csv.DictReader(lines)
+    try:
+        found = list(reader)
+    except csv.Error as error:
+        raise TableError(tk._("This is no CSV: {error}").format(error=error)) from error
+    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if missing:
+        words = tk._("The first line must name the columns dataset and frequency; missing: {names}")
+        raise TableError(words.format(names=", ".join(missing)))
+    return [
+        Line(number, (row["dataset"] or "").strip(), (row["frequency"] or "").strip())
+        for number, row in enumerate(found, start=2)
+    ]
+
+
+def problems(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+    """What is wrong with lines, before anything is written."""
+    vocabularies = frequencies.vocabularies()
+    types = settings.aging().dataset_types
+    for line in lines:
+        package = model.Package.get(line.dataset)
+        reading = parse(line.frequency, vocabularies)
+        if package is None:
+            yield line, tk._("There is no such dataset")
+        elif package.type not in types:
+            words = tk._("The freshness of packages of the type {type} is not judged")
+            yield line, words.format(type=package.type)
+        elif isinstance(reading, NotUnderstood):
+            yield line, freshness_actions.explained(reading)
+
+
+def write(context: dict[str, Any], line: Line) -> bool:
+    """Write one line's frequency where its dataset has it, or would have it.
+
+    :returns: whether it was another one.
+    :raises tk.ValidationError: CKAN does not take the dataset with it.
+    """
+    package = model.Package.get(line.dataset)
+    key = _key(package)
+    if package_extras(package).get(key) == line.frequency:
+        return False
+    freshness_actions.write_field(context, package.id, key, line.frequency)
+    return True
+
+
+def _key(package: Any) -> str:
+    """The first key that a dataset has, else the first that the site's schema declares, else the first."""
+    keys = settings.aging().frequency_keys
+    extras = package_extras(package)
+    declared = declared_fields(package.type)
+    candidates = (
+        *(key for key in keys if (extras.get(key) or "").strip()),
+        *(key for key in keys if key in declared),
+        keys[0],
+    )
+    return candidates[0]
