@@ -50,9 +50,10 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
         return "unchanged"
     followers = json.loads(extras_of(lead_id).get("page", "[]"))
     ids = [lead_id, *object_states.in_state(followers, PAGED)]
-    with locked(*(f"record {source.id} {url}" for url in object_states.urls_of(ids))):
+    with locked(*_locks(source.id, ids)):
         # Who waited for another consumer of the same page finds that page done.
         ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
+        model.Session.refresh(source, ["active"])
         with without_solr_commits():
             with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
                 failed, rest = _import_each(source, ids, queue)
@@ -66,6 +67,15 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     model.Session.add(lead)
     model.Session.refresh(lead)
     return lead_id not in failed
+
+
+def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
+    """Names of what only one consumer at a time may write.
+
+    Records for consumers of the same source; packages for two sources that would take over the same one.
+    """
+    records = [f"record {source_id} {url}" for url in object_states.urls_of(ids)]
+    return records + [f"package {one}" for one in object_states.packages_of(ids)]
 
 
 def _import_each(source: Any, ids: Sequence[str], queue: Queue) -> tuple[set[str], list[str]]:

@@ -132,6 +132,17 @@ def urls_of(object_ids: Sequence[str]) -> list[str]:
     )
 
 
+def packages_of(object_ids: Sequence[str]) -> list[str]:
+    """The packages that some objects already have, those that they are to take over among them."""
+    return list(
+        model.Session.execute(
+            sa.select(_object.c.package_id)
+            .where(_object.c.id.in_(object_ids), _object.c.package_id.is_not(None))
+            .distinct()
+        ).scalars()
+    )
+
+
 def make_current(
     object_id: str, source_id: str, guid: str, package_id: str, *, is_new: bool
 ) -> None:

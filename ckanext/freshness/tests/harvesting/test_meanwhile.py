@@ -1,0 +1,195 @@
+"""What happens between a gather and its import: sources and packages go, or become somebody else's."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
+from ckanext.freshness.tests.harvesting.test_killed import (
+    PATIENCE,
+    engine,
+    in_a_thread,
+    until,
+    waits_for_a_lock,
+)
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+TITLES = ("One", "Two", "Three")
+
+
+@pytest.fixture
+def harvest(fdp: FdpServer) -> Harvest:
+    """A source with three datasets, harvested."""
+    catalog = fdp.add_catalog()
+    for title in TITLES:
+        fdp.add_dataset(catalog, title=title, distributions=0)
+    harvest = add_source(fdp.source_url)
+    assert harvest.run().stats["added"] == 3
+    return harvest
+
+
+def end(harvest: Harvest) -> None:
+    """Delete a source; its packages stay."""
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+
+
+def ids(harvest: Harvest) -> dict[str, str]:
+    return {one["title"]: one["id"] for one in harvest.datasets().values()}
+
+
+def active() -> list[str]:
+    """Titles of all active datasets."""
+    model.Session.remove()
+    rows = model.Session.query(model.Package.title).filter_by(type="dataset", state="active")
+    return sorted(title for (title,) in rows)
+
+
+# The source goes
+
+
+@pytest.mark.parametrize("taken", [False, True], ids=["in the queue", "taken by a consumer"])
+def test_a_deletion_whose_source_is_deleted_meanwhile(
+    fdp: FdpServer, harvest: Harvest, taken: bool
+) -> None:
+    """What a deleted source has stays, for the source that is made again to take over."""
+    before = ids(harvest)
+    goes, (catalog,) = fdp.datasets[1], fdp.catalogs
+    fdp.unlist(goes, catalog)
+    job_id = harvest.start()
+    harvest.gather()
+    if taken:
+        model.Session.remove()
+        with locked(f"record {harvest.source['id']} {fdp.iri_of(goes)}"):
+            consumer = in_a_thread(harvest.fetch)
+            until(waits_for_a_lock)
+            end(harvest)
+        consumer.join(PATIENCE)
+    else:
+        end(harvest)
+        harvest.fetch()
+    job = harvest.finish(job_id)
+    assert job.errors == ["its source was deleted meanwhile: nothing of it is deleted any more"]
+    assert job.stats["deleted"] == 0
+    assert stored(before["Two"])["state"] == "active"
+    assert len(harvest.current()) == 3
+
+    fdp.list_also(goes, catalog)
+    again = add_source(fdp.source_url, language="en")
+    assert again.run().errors == []
+    assert ids(again) == before
+    assert active() == sorted(TITLES)
+
+
+# The package goes
+
+
+def test_packages_that_go_while_they_are_being_adopted(fdp: FdpServer, harvest: Harvest) -> None:
+    """One that was deleted comes back with its source, one that was purged is made anew."""
+    before = ids(harvest)
+    names = {title: stored(before[title])["name"] for title in TITLES}
+    end(harvest)
+    again = add_source(fdp.source_url, language="en")
+    job_id = again.start()
+    again.gather()
+    call_action("package_delete", {"user": sysadmin()}, id=before["Two"])
+    call_action("dataset_purge", {"user": sysadmin()}, id=before["Three"])
+    again.fetch()
+    job = again.finish(job_id)
+    assert job.errors == []
+    after = ids(again)
+    assert set(after) == set(TITLES)
+    assert (after["One"], after["Two"]) == (before["One"], before["Two"])
+    assert after["Three"] != before["Three"]
+    assert {title: stored(after[title])["name"] for title in TITLES} == names
+    assert len(again.current()) == 3
+    assert again.run().stats["not modified"] == 3
+    assert active() == sorted(TITLES)
+
+
+def test_packages_that_went_before_are_not_adopted(fdp: FdpServer, harvest: Harvest) -> None:
+    """An editor deleted it after its source was gone: the new source makes its own."""
+    before = ids(harvest)
+    end(harvest)
+    call_action("package_delete", {"user": sysadmin()}, id=before["Two"])
+    again = add_source(fdp.source_url, language="en")
+    assert again.run().errors == []
+    after = ids(again)
+    assert (after["One"], after["Three"]) == (before["One"], before["Three"])
+    assert after["Two"] != before["Two"]
+    assert stored(before["Two"])["state"] == "deleted"
+    assert again.run().stats["not modified"] == 3
+
+
+# Somebody else has it
+
+
+def two_new_sources(fdp: FdpServer) -> tuple[Harvest, Harvest]:
+    return add_source(fdp.source_url, language="en"), add_source(fdp.source_url, language="nl")
+
+
+def each_has_its_own(before: dict[str, str], one: Harvest, other: Harvest) -> None:
+    ours, theirs = ids(one), ids(other)
+    assert set(ours) == set(theirs) == set(TITLES)
+    assert not set(ours.values()) & set(theirs.values())
+    for title, package_id in before.items():
+        assert package_id in (ours[title], theirs[title])
+    holders = [package_id for harvest in (one, other) for _, package_id in harvest.current()]
+    assert len(holders) == len(set(holders)) == 6
+    assert active() == sorted(TITLES * 2)
+
+
+def test_two_new_sources_adopt_each_package_once(fdp: FdpServer, harvest: Harvest) -> None:
+    """Both were gathered while nobody had the packages."""
+    before = ids(harvest)
+    end(harvest)
+    one, other = two_new_sources(fdp)
+    jobs = {id(source): source.start() for source in (one, other)}
+    one.gather()  # the queue's, of both
+    one.fetch()
+    for source in (one, other):
+        assert source.finish(jobs[id(source)]).errors == []
+    assert set(ids(one).values()) == set(before.values())
+    each_has_its_own(before, one, other)
+    for source in (one, other):
+        assert source.run().stats["not modified"] == 3
+    each_has_its_own(before, one, other)
+    assert harvest.current() == []
+
+
+def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) -> None:
+    """At the same moment: none of them has it when both look."""
+    before = ids(harvest)
+    end(harvest)
+    for record in fdp.datasets:
+        fdp.change(record, description="Edited")  # so that there is something to write
+    one, other = two_new_sources(fdp)
+    jobs = {id(source): source.start() for source in (one, other)}
+    one.gather()
+    model.Session.remove()
+    with engine().connect() as connection:
+        transaction = connection.begin()
+        connection.execute(sa.text("SELECT 1 FROM package WHERE type = 'dataset' FOR UPDATE"))
+        consumers = [in_a_thread(one.fetch) for _ in range(2)]
+        until(lambda: waits_for_a_lock(2))
+        transaction.rollback()
+    for thread in consumers:
+        thread.join(PATIENCE)
+    for source in (one, other):
+        assert source.finish(jobs[id(source)]).errors == []
+    each_has_its_own(before, one, other)
+
+
+def test_nothing_is_taken_from_a_living_source(fdp: FdpServer, harvest: Harvest) -> None:
+    before = ids(harvest)
+    end(add_source(fdp.source_url, language="de"))
+    other = add_source(fdp.source_url, language="en")
+    assert other.run().errors == []
+    assert ids(harvest) == before
+    assert len(harvest.current()) == 3
+    each_has_its_own(before, harvest, other)
