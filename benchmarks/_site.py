@@ -40,12 +40,17 @@ class Site:
         model.Session.execute(sa.text(f"TRUNCATE {names} CASCADE"))
         model.Session.commit()
         search.clear_all()
-        self.user = tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
-        self.organization = self._call("organization_create", name="bench")["id"]
+        self.user = _site_user()
+        self.organization = self.call("organization_create", name="bench")["id"]
+
+    def take(self) -> None:
+        """Go on with what an earlier run has left."""
+        self.user = _site_user()
+        self.organization = self.call("organization_show", id="bench")["id"]
 
     def add_source(self, source_type: str, url: str, config: dict[str, Any]) -> str:
         """A harvest source; its id."""
-        return self._call(
+        return self.call(
             "harvest_source_create",
             name=f"{source_type.replace('_', '-')}-{time.time_ns()}",
             title=source_type,
@@ -60,12 +65,12 @@ class Site:
         before = time.perf_counter()
         job = self._start(source_id)
         self._wait(job)
-        self._call("harvest_jobs_run", source_id=source_id)
+        self.call("harvest_jobs_run", source_id=source_id)
         seconds = time.perf_counter() - before
-        stats = self._call("harvest_job_show", id=job)["stats"]
+        stats = self.call("harvest_job_show", id=job)["stats"]
         done = (stats["added"], stats["errored"], stats["deleted"]) == (added, 0, 0)
         if not done or stats["updated"] < updated:
-            report = self._call("harvest_job_report", id=job)
+            report = self.call("harvest_job_report", id=job)
             raise SystemExit(
                 f"The job did not do what was to be measured: {stats}, {report}\n"
                 f"{self._log.read_text()[-3000:]}"
@@ -101,7 +106,7 @@ class Site:
         """The dicts of all datasets, as package_create takes them."""
         found = []
         for (package_id,) in model.Session.query(model.Package.id).filter_by(type="dataset"):
-            shown = self._call("package_show", id=package_id)
+            shown = self.call("package_show", id=package_id)
             ours = {"harvest_object_id", "harvest_source_id", "harvest_source_title"}
             found.append(
                 {
@@ -153,7 +158,7 @@ class Site:
         stored = (
             model.Session.query(model.Package).filter_by(type="dataset", state="active").count()
         )
-        indexed = self._call("package_search", rows=0)["count"]
+        indexed = self.call("package_search", rows=0)["count"]
         if not stored == indexed == len(packages):
             raise SystemExit(f"The floor lost datasets: {len(packages)}, {stored}, {indexed}")
         return seconds
@@ -173,7 +178,7 @@ class Site:
         raise SystemExit(f"The consumers did not start: {log.read_text()[-2000:]}")
 
     def _start(self, source_id: str) -> str:
-        return self._call("harvest_job_create", source_id=source_id)["id"]
+        return self.call("harvest_job_create", source_id=source_id)["id"]
 
     def _wait(self, job_id: str) -> None:
         """Until nothing of a job is left to do, or a consumer has died."""
@@ -199,7 +204,8 @@ class Site:
         model.Session.remove()
         return harvest_model.HarvestJob.get(job_id)
 
-    def _call(self, action: str, **data: Any) -> Any:
+    def call(self, action: str, **data: Any) -> Any:
+        """What an action answers."""
         context = {
             "model": model,
             "session": model.Session,
@@ -208,3 +214,7 @@ class Site:
         }
         with self._flask.test_request_context():
             return tk.get_action(action)(context, data)
+
+
+def _site_user() -> str:
+    return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
