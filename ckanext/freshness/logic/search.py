@@ -7,7 +7,7 @@ the boundaries, so that they are right at any minute. ``now`` is an argument.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
@@ -17,6 +17,7 @@ from .. import settings
 from ..aging.dates import parse_date
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import SearchQueryError
+from .assessing import own_keys
 from .projection import KEYS
 from .solr_query import (
     DELINQUENT_FIELD,
@@ -50,16 +51,16 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
 
     :param fields: as CKAN would send them; changed in place.
     """
-    ours = {}
-    for key in KEYS:
+    ours: dict[str, Any] = {}
+    for key in _own_keys(fields.get("type")):
         plain = fields.pop(key, None)
         ours[key] = fields.pop(f"extras_{key}", plain)
-    for field, extra in _DATES.items():
-        fields[field] = ours[extra]
-    if ours["freshness"] in STATUSES:
+    if ours:
+        fields |= {field: ours.get(extra) for field, extra in _DATES.items()}
+    if ours.get("freshness") in STATUSES:
         fields[FIELD] = ours["freshness"]
-        if ours["freshness_undetermined"]:
-            fields[UNDETERMINED_FIELD] = ours["freshness_undetermined"]
+    if ours.get("freshness_undetermined"):
+        fields[UNDETERMINED_FIELD] = ours["freshness_undetermined"]
     for key in [key for key in fields if key.endswith("_date")]:
         fields[key] = _solr_date(fields[key])
         if fields[key] is None:
@@ -113,19 +114,20 @@ def with_dates_for_statuses(parameters: dict[str, Any], now: datetime) -> dict[s
 def show_current(dataset: dict[str, Any], now: datetime) -> None:
     """Replace a dataset's stored status by the one it has now, where it stands; nothing is added.
 
-    A field of a schema by that name counts as well as an extra.
+    That is among the extras, or a field of its own where a site's schema shows it as one. What a schema
+    declares as a field to be filled in is the site's own.
     """
     places = dict(_places(dataset))
-    boundaries = [
+    due, overdue, delinquent = (
         parse_date(places[key][0][places[key][1]]) if key in places else None
         for key in _DATES.values()
-    ]
-    due, overdue, delinquent = boundaries
+    )
     if "freshness" not in places or due is None or overdue is None or delinquent is None:
         return
     holder, key = places["freshness"]
-    if holder[key] in STATUSES:
-        holder[key] = status_at(Boundaries(due, overdue, delinquent), _exact(now)).value
+    status = status_at(Boundaries(due, overdue, delinquent), _exact(now)).value
+    if holder[key] != status and "freshness" in _own_keys(dataset.get("type")):
+        holder[key] = status
 
 
 def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
@@ -137,6 +139,12 @@ def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any]
     for extra in extras if isinstance(extras, list) else ():
         if extra.get("key") in KEYS:
             yield extra["key"], (extra, "value")
+
+
+def _own_keys(package_type: str | None) -> Sequence[str]:
+    """The extras of packages of a type that are ours; none where freshness is not judged."""
+    kind = package_type or "dataset"
+    return own_keys(kind) if kind in settings.aging().dataset_types else ()
 
 
 def _exact(now: datetime) -> datetime:
