@@ -1,4 +1,4 @@
-"""Harvests a FAIR Data Point and serves the result. Started by ``./dev demo`` in CKAN's environment."""
+"""What ./dev demo does: harvests a FAIR Data Point, adds datasets of each freshness, serves the result."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from demo import datasets as hand_made
 from demo.children import Child, Children
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
 from stack import ports
@@ -35,7 +36,7 @@ RUN_EVERY = 15.0
 
 
 def main() -> int:
-    """Return the exit code: 0 if datasets were harvested and none failed."""
+    """Return the exit code: 0 if datasets were harvested, none failed, and all statuses are there."""
     options = _options()
     end_on_signals()
     layout = Layout(Path(__file__).resolve().parent.parent)
@@ -75,8 +76,15 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
     source = ensure_source(site, url, own=not options.source)
     report = harvest(site, source, children)
     datasets = site.datasets(source)
-    say("\n" + summary(url, report, len(datasets)))
-    code = 0 if datasets and not report.counts["errored"] else 1
+    with step("Adding datasets of each status of freshness"):
+        site.ensure_organization(hand_made.ORGANIZATION, hand_made.TITLE)
+        site.ensure_datasets(hand_made.HAND_MADE)
+    with step("ckan freshness refresh"):
+        ckan("freshness", "refresh", "--all")
+    statuses = site.statuses()
+    say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
+    all_shown = all(statuses.get(one.status) for one in hand_made.HAND_MADE)
+    code = 0 if datasets and not report.counts["errored"] and all_shown else 1
     if not options.no_serve:
         serve(site, source, options.port, state["password"], datasets, children)
     return code
@@ -170,6 +178,13 @@ def summary(url: str, report: Report, datasets: int) -> str:
     return "\n".join(lines)
 
 
+def freshness(statuses: dict[str, int]) -> str:
+    """How fresh the datasets of the site are, in words."""
+    lines = ["Freshness of all datasets on the site"]
+    lines += [f"    {one.status:13} {statuses.get(one.status, 0):5}" for one in hand_made.HAND_MADE]
+    return "\n".join(lines)
+
+
 def serve(
     site: Site, source: Source, port: int, password: str, datasets: list[str], children: Children
 ) -> None:
@@ -189,7 +204,9 @@ The site is at   {base}
 Log in as        {ADMIN}, password {password}
 
 What to look at
-    {base}/dataset
+    {base}/dataset    click the values of the facet Freshness
+    {base}/organization/{hand_made.ORGANIZATION}    a dataset of each status
+    {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
     {base}/harvest/{source.name}    press Admin, then Reharvest
     {base}/organization/{ORGANIZATION}"""
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from ckan import model
@@ -11,8 +13,11 @@ from ckan.config.middleware import make_app
 from ckan.plugins import toolkit as tk
 from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestSource
 
+from demo.datasets import HandMade
+
 ADMIN = "admin"
 ORGANIZATION = "demo"
+ORGANIZATION_TITLE = "Demo organisation"
 OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
 """States of harvest objects that some consumer still has to do with."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
@@ -69,11 +74,32 @@ class Site:
         user.sysadmin = True
         model.repo.commit_and_remove()
 
-    def ensure_organization(self) -> None:
-        """Make the organisation that the demo's sources belong to."""
-        if model.Group.get(ORGANIZATION) is None:
-            self._call("organization_create", name=ORGANIZATION, title="Demo organisation")
+    def ensure_organization(
+        self, name: str = ORGANIZATION, title: str = ORGANIZATION_TITLE
+    ) -> None:
+        """Make an organisation: that of the demo's sources, unless told otherwise."""
+        if model.Group.get(name) is None:
+            self._call("organization_create", name=name, title=title)
         model.Session.remove()
+
+    def ensure_datasets(self, datasets: Iterable[HandMade]) -> None:
+        """Make datasets, or bring those of an earlier demo up to the day."""
+        now = datetime.now(timezone.utc).replace(tzinfo=None)
+        for one in datasets:
+            there = model.Package.get(one.name)
+            package = one.as_package(now)
+            if there is None:
+                self._call("package_create", **package)
+            else:
+                self._call("package_update", id=there.id, **package)
+        model.Session.remove()
+
+    def statuses(self) -> dict[str, int]:
+        """How many datasets of the site have each status of freshness, as the facet counts them."""
+        found = self._call("package_search", rows=0, **{"facet.field": ["freshness"]})
+        return {
+            item["name"]: item["count"] for item in found["search_facets"]["freshness"]["items"]
+        }
 
     def sources(self) -> list[Source]:
         """The active harvest sources."""

@@ -117,10 +117,17 @@ def luminance(color: str) -> float:
 @pytest.mark.skipif(
     not SCREENSHOTS, reason="pictures are taken where FRESHNESS_SCREENSHOTS names a folder"
 )
-def test_pictures(page: Any, datasets: dict[str, Any]) -> None:
-    page.goto("/dataset/?sort=name+asc")
+def test_pictures(page: Any, clean_db: Any, clean_index: Any) -> None:
+    notes = "Collected by field teams and published as a table."
+    described = {"description": "Data from the field.", "image_url": ""}
+    factories.Organization(name="relief", title="Relief Works", **described)
+    for status in reversed(Status):
+        title = TITLES[status]
+        make_dataset(status, status.value, title=title, notes=notes, owner_org="relief")
+    page.set_viewport_size({"width": 1200, "height": 940})
+    page.goto("/dataset/?sort=metadata_created+desc")
     page.locator(".freshness-badge").first.wait_for()
     page.screenshot(path=Path(str(SCREENSHOTS), "search.png"))
-    page.goto("/dataset/overdue-0/freshness")
+    page.goto("/dataset/overdue/freshness")
     page.locator("#freshness-explanation").wait_for()
     page.screenshot(path=Path(str(SCREENSHOTS), "dataset.png"))
