@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.content import DETECTORS, RawBytes, fingerprint
 from ckanext.freshness.checking.detectors import ContainerLimits, Unreadable
-from ckanext.freshness.tests.checking.workbooks import archive, parts, workbook
+from ckanext.freshness.tests.checking.workbooks import Cells, archive, parts, workbook
 
 LIMITS = ContainerLimits()
-TABLE = {"Data": {"A1": "name", "B1": "value", "A2": "Böb & <co>", "B2": 1.5, "C2": True}}
-BOTH = {**TABLE, "More": {"A1": "=SUM(B2:B9)|7", "AA3": "x"}}
+TABLE: dict[str, Cells] = {
+    "Data": {"A1": "name", "B1": "value", "A2": "Böb & <co>", "B2": 1.5, "C2": True}
+}
+BOTH: dict[str, Cells] = {**TABLE, "More": {"A1": "=SUM(B2:B9)|7", "AA3": "x"}}
 
 
 def hashed(data: bytes, limits: ContainerLimits = LIMITS) -> str | None:
@@ -99,7 +101,7 @@ def test_the_result_of_a_formula_counts() -> None:
 
 
 def test_cells_without_a_place_follow_one_another() -> None:
-    row = {f"{letters}1": letters for letters in ("A", "B", "C")}
+    row: Cells = {f"{letters}1": letters for letters in ("A", "B", "C")}
     assert xlsx(workbook({"S": row}, places=False)) == xlsx(workbook({"S": row}))
 
 
@@ -116,16 +118,17 @@ def test_the_column_after(before: str, after: str) -> None:
 
 
 def test_runs_of_a_text_are_joined_and_readings_left_out() -> None:
+    name: Cells = {"A1": "name"}
     rich = "<r><rPr><b/></rPr><t>na</t></r><r><t>me</t></r><rPh><t>reading</t></rPh>"
-    cells = parts({"S": {"A1": "name"}})
+    cells = parts({"S": name})
     strings = str(cells["xl/sharedStrings.xml"])
     cells["xl/sharedStrings.xml"] = strings.replace("<t>name</t>", rich)
     assert rich in str(cells["xl/sharedStrings.xml"])
-    assert xlsx(archive(cells)) == xlsx(workbook({"S": {"A1": "name"}}))
-    inline = parts({"S": {"A1": "name"}}, inline=True)
+    assert xlsx(archive(cells)) == xlsx(workbook({"S": name}))
+    inline = parts({"S": name}, inline=True)
     sheet = str(inline["xl/worksheets/sheet1.xml"])
     inline["xl/worksheets/sheet1.xml"] = sheet.replace("<t>name</t>", rich)
-    assert xlsx(archive(inline)) == xlsx(workbook({"S": {"A1": "name"}}))
+    assert xlsx(archive(inline)) == xlsx(workbook({"S": name}))
 
 
 def test_utf_16_parts_are_read() -> None:
@@ -141,6 +144,7 @@ def test_part_names_in_other_case_and_with_backslashes_are_found() -> None:
     assert xlsx(archive(renamed)) == xlsx(workbook(TABLE))
 
 
+RELATIONS = str(parts({})["_rels/.rels"])
 FILES: dict[str, str | bytes] = {"a.csv": "a,b\n1,2\n", "folder/b.txt": "text"}
 
 
@@ -177,20 +181,18 @@ def test_an_archive_that_changed_has_another_hash(other: dict[str, str | bytes])
     [
         pytest.param(
             {
-                "_rels/.rels": parts({})["_rels/.rels"].replace(
-                    "xl/workbook.xml", "word/document.xml"
-                ),
+                "_rels/.rels": RELATIONS.replace("xl/workbook.xml", "word/document.xml"),
                 "word/document.xml": "<w:document xmlns:w='u'/>",
             },
             id="docx",
-        ),  # type: ignore[arg-type]
+        ),
         pytest.param(
             {
-                "_rels/.rels": parts({})["_rels/.rels"].replace("workbook.xml", "workbook.bin"),
+                "_rels/.rels": RELATIONS.replace("workbook.xml", "workbook.bin"),
                 "xl/workbook.bin": b"\x83\x01",
             },
             id="xlsb",
-        ),  # type: ignore[arg-type]
+        ),
         pytest.param({"_rels/.rels": "<Relationships/>"}, id="no main part"),
         pytest.param({"xl/workbook.xml": "<workbook/>"}, id="no relations"),
         pytest.param({}, id="empty"),

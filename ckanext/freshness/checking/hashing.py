@@ -1,0 +1,167 @@
+"""Takes a body as it comes and says what its hash is, with little memory whatever its size.
+
+Every body goes through sha256 piece by piece. One that begins like a container is also written to a
+temporary file without a name, up to a limit, and opened in the sandbox when it is complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from .content import DETECTORS, RawBytes
+from .detectors import MAGIC_BYTES, Detector
+from .formats import FIRST_BYTES, Mismatch, verdict
+from .sandbox import Sandbox
+
+
+@dataclass(frozen=True, slots=True)
+class Hashed:
+    """What a body was.
+
+    :ivar hash: of its content, beginning with the detector's name: ``xlsx:<hex>``
+    :ivar sha256: of its bytes, in hexadecimal, whatever the detector
+    :ivar size: in bytes
+    :ivar detector: the name of the one that made ``hash``
+    :ivar mismatch: set if it certainly is not what was promised; such a hash is not to be kept
+    :ivar note: why a file that looks like a container was hashed as plain bytes, in words
+    :ivar first: its first :data:`.formats.FIRST_BYTES`
+    """
+
+    hash: str
+    sha256: str
+    size: int
+    detector: str
+    mismatch: Mismatch | None
+    note: str | None
+    first: bytes
+
+
+class Hasher:
+    """A :class:`ckanext.freshness.web.exchange.Sink` for one body.
+
+    :meth:`close` it, or use it as a context manager, if it may be left without a result.
+
+    :param declared_format: what the catalogue says the resource is
+    :param media_type: likewise
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        *,
+        declared_format: str | None = None,
+        media_type: str | None = None,
+        detectors: Sequence[type[Detector]] = DETECTORS,
+    ) -> None:
+        self._sandbox = sandbox
+        self._declared = (declared_format, media_type)
+        self._detectors = detectors
+        self._file: BinaryIO | None = None
+        self.restart()
+
+    def __enter__(self) -> Hasher:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def restart(self) -> None:
+        """Forget what was written."""
+        self.close()
+        self._sha256 = hashlib.sha256()
+        self._size = 0
+        self._first = bytearray()
+        self._candidates: list[type[Detector]] | None = None
+        self._note: str | None = None
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._file is not None:
+            # A full disk fails here once more, of bytes that nobody wants.
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
+
+    def write(self, data: bytes) -> None:
+        """The next piece."""
+        self._sha256.update(data)
+        self._size += len(data)
+        before = len(self._first)
+        if before < FIRST_BYTES:
+            self._first += data[: FIRST_BYTES - before]
+        if self._candidates is not None:
+            self._spool(data)
+        elif self._size >= MAGIC_BYTES:
+            self._decide()
+            # What came before this piece was less than what is kept of the beginning.
+            self._spool(bytes(self._first[:before]))
+            self._spool(data)
+
+    async def result(self) -> Hashed:
+        """What the body was, once it is complete. The file is closed.
+
+        A container that cannot be opened is hashed as plain bytes: never raises for a body.
+        """
+        if self._candidates is None:
+            self._decide()
+            self._spool(bytes(self._first))
+        try:
+            found = await self._open()
+        finally:
+            self.close()
+        sha256 = self._sha256.hexdigest()
+        first = bytes(self._first)
+        hashed = found or f"{RawBytes.name}:{sha256}"
+        return Hashed(
+            hash=hashed,
+            sha256=sha256,
+            size=self._size,
+            detector=hashed.partition(":")[0],
+            mismatch=verdict(*self._declared, first),
+            note=self._note,
+            first=first,
+        )
+
+    def _decide(self) -> None:
+        first = bytes(self._first[:MAGIC_BYTES])
+        self._candidates = [it for it in self._detectors if it.needs_file and it.takes(first)]
+        if self._candidates:
+            try:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115
+            except OSError as error:
+                self._leave(f"no temporary file: {error.strerror}")
+
+    def _spool(self, data: bytes) -> None:
+        if self._file is None:
+            return
+        most = self._sandbox.limits.max_bytes
+        if self._size > most:
+            self._leave(f"more than {most} bytes")
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self._leave(f"no temporary file: {error.strerror}")
+
+    def _leave(self, reason: str) -> None:
+        """Go on with the plain bytes alone."""
+        self._note = f"hashed as plain bytes: {reason}"
+        self.close()
+
+    async def _open(self) -> str | None:
+        if self._file is None or not self._candidates:
+            return None
+        try:
+            self._file.flush()
+        except OSError as error:
+            self._leave(f"no temporary file: {error.strerror}")
+            return None
+        parsed = await self._sandbox.parse(self._file, self._candidates)
+        if parsed.reason is not None:
+            self._leave(parsed.reason)
+        return parsed.hash
