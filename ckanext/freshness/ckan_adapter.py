@@ -334,18 +334,23 @@ def let_consumers_wait() -> None:
     queue.get_connection_redis = patient
 
 
+_MAX_DATE = 100
+
+
 def let_odd_dates_be_indexed() -> None:
     """Let datasets be saved whatever stands in an extra called ``*_date``.
 
     CKAN leaves out of the index what is no date. But dates with an impossible zone
     (``2026-01-01T00:00:00+25:00``) and endless digits end in another error than the one that CKAN
-    expects of a text that is no date, and with it the whole edit.
+    expects of a text that is no date, and with it the whole edit; a million digits take a minute.
     """
     read = search_index.parse
     if hasattr(read, "careful"):
         return
 
     def careful(value: Any) -> Any:
+        if len(str(value)) > _MAX_DATE:
+            raise search_index.DateParserError("too long for a date")
         try:
             moment = read(value)
             moment.isoformat()
