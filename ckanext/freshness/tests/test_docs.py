@@ -39,7 +39,7 @@ GROUPS: dict[str, click.Group] = {
     "harvester": next(one for one in get_commands() if one.name == "harvester"),
 }
 """Our commands of ``ckan`` and ckanext-harvest's; CKAN's own are CKAN's business."""
-FOREIGN_GROUPS = {"db", "jobs"}
+FOREIGN_GROUPS = {"db", "jobs", "search-index"}
 OPTION = re.compile(r"\bckanext\.freshness(?:\.[a-z_]+)+\b")
 
 
