@@ -55,6 +55,9 @@ def with_part(name: str, text: str | bytes) -> bytes:
         pytest.param(workbook(BOTH, book_properties='<workbookPr date1904="0"/>'), id="1900"),
         pytest.param(workbook({**BOTH, "Data": {**BOTH["Data"], "D9": ""}}), id="empty cells"),
         pytest.param(
+            workbook({**BOTH, "Data": {**BOTH["Data"], "D9": ""}}, inline=True), id="empty texts"
+        ),
+        pytest.param(
             archive({**parts(BOTH), "xl/calcChain.xml": "<c/>", "xl/media/a.png": b"\x89PNG"}),
             id="other parts",
         ),

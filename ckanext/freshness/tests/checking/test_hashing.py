@@ -164,14 +164,16 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     async def run() -> None:
         with Sandbox(1, LIMITS) as sandbox:
-            for left in (Hasher(sandbox), Hasher(sandbox)):
-                left.write(BOOK)
-                assert open_descriptors() > before
-                assert list(tmp_path.iterdir()) == []
-                left.close()
-            done = Hasher(sandbox)
-            done.write(BOOK)
+            await one(sandbox, b"TEST own")
+            started = open_descriptors()
+            left, done = Hasher(sandbox), Hasher(sandbox)
+            for hasher in (left, done):
+                hasher.write(BOOK)
+            assert open_descriptors() == started + 2
+            assert list(tmp_path.iterdir()) == []
+            left.close()
             assert (await done.result()).detector == "xlsx"
+            assert open_descriptors() == started
 
     asyncio.run(run())
     assert open_descriptors() == before
@@ -188,12 +190,12 @@ def test_without_a_place_for_temporary_files_bytes_are_hashed(
 
 
 def test_a_full_disk_leaves_the_hash_of_the_bytes() -> None:
-    data = archive({"a.bin": os.urandom(300_000)})
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
     try:
-        for size in (len(data), 50_000):
+        for bytes_in_all, size in ((300_000, 300_000), (300_000, 5_000), (101_000, 5_000)):
+            data = archive({"a.bin": os.urandom(bytes_in_all)})
             (found,) = hashed(in_pieces(data, size))
             assert found.hash == raw(data)
             assert found.note == "hashed as plain bytes: no temporary file: File too large"
