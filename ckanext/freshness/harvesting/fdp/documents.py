@@ -21,6 +21,7 @@ from rdflib.term import Node
 from ...web.urls import display_url
 from ..legal import clean, one_line
 from .mapping import MappingError, Record
+from .odd_terms import unlogged
 from .turtle import read_turtle
 
 log = logging.getLogger(__name__)
@@ -119,6 +120,7 @@ def media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip().lower()
 
 
+@unlogged()
 def parse(body: bytes, content_type: str | None, url: str) -> Graph:
     """The triples of a document.
 
@@ -172,6 +174,7 @@ def _refuse_remote_contexts(body: bytes) -> None:
             pending.extend(one.values())
 
 
+@unlogged()
 def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: str = "") -> Outline:
     """What the document of a root or a catalog lists.
 
@@ -204,6 +207,7 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
     )
 
 
+@unlogged()
 def outline_of_page(
     graph: Graph, listed_as: Callable[[str], str | None], mapper: Mapper
 ) -> Outline:
@@ -226,6 +230,7 @@ def outline_of_page(
     return outline
 
 
+@unlogged()
 def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str = "") -> Outline:
     """What a dataset's own document says of it.
 
@@ -241,6 +246,7 @@ def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str
     return Outline(members={url: _member(graph, node, mapper)})
 
 
+@unlogged()
 def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
     """The record that a graph holds.
 
@@ -291,6 +297,7 @@ def record_graph(graph: Graph, subject: Node, parts: Sequence[Graph]) -> Graph:
     return own
 
 
+@unlogged()
 def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
     """Those of some IRIs of which no graph says anything."""
     return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]
