@@ -7,6 +7,7 @@ is most of a gather's time.
 from __future__ import annotations
 
 import json
+import sys
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,8 +32,18 @@ STATUS = {
 }
 """The harvest object extra ``status`` for each class of a record."""
 
+_ROWS = 500
+"""Rows that are read at a time."""
+
 _URL_EXTRAS = frozenset({"dataset_url", "catalog_url"})
-_KNOWN_EXTRAS = ("dataset_url", "catalog_url", "content_hash", "fingerprint", "forbidden_since")
+_KNOWN_EXTRAS = (
+    "dataset_url",
+    "catalog_url",
+    "content_hash",
+    "fingerprint",
+    "forbidden_since",
+    "subject",
+)
 
 _object = harvest_model.HarvestObject.__table__
 _extra = harvest_model.HarvestObjectExtra.__table__
@@ -106,17 +117,19 @@ def _known(condition: Any) -> dict[str, Known]:
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id, extras.c.extras)
         .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
         .where(condition)
-        .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered)
+        .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
+        # All rows at once would take several times what is kept of them.
+        execution_options={"yield_per": _ROWS},
     )
-    found = rows.all()
-    # What another harvester wrote has none of our extras; its package may know the record's URL.
-    foreign = [package_id for _, _, package_id, extras in found if package_id and not _ours(extras)]
-    uris = package_extra(foreign, "uri")
-    return {
-        known.url: known
-        for row in found
-        if (known := _as_known(*row, uri=uris.get(row.package_id))) is not None
-    }
+    found: dict[str, Known] = {}
+    for part in rows.partitions():
+        # What another harvester wrote has none of our extras; its package may know the record's URL.
+        foreign = [row.package_id for row in part if row.package_id and not _ours(row.extras)]
+        uris = package_extra(foreign, "uri")
+        for row in part:
+            known = _as_known(*row, uri=uris.get(row.package_id))
+            found[known.url] = known
+    return found
 
 
 def _ours(extras: Mapping[str, str] | None) -> bool:
@@ -145,13 +158,15 @@ def _as_known(
     return Known(
         url=url,
         guid=guid,
-        catalog_url=catalog if dataset or url != catalog else None,
+        # One text for all the records of a catalog.
+        catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
         # A record whose package was purged is never unchanged.
         content_hash=extras.get("content_hash") if package_id else None,
         object_id=object_id,
         package_id=package_id,
         fingerprint=extras.get("fingerprint") if package_id else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
+        subject=extras.get("subject"),
         recognised=recognised,
     )
 

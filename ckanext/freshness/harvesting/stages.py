@@ -155,6 +155,8 @@ class _Objects:
         if sighting is not None:
             extras["content_hash"] = sighting.seen.content_hash or ""
             extras["fingerprint"] = sighting.fingerprint or ""
+            if sighting.subject:
+                extras["subject"] = sighting.subject
         if change.kind is Kind.MOVED and known:
             extras["moved_from"] = known.guid
         if change.adopted and change.adopted.package_id:

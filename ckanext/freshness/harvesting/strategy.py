@@ -62,6 +62,8 @@ class Known:
     fingerprint: str | None = None
     forbidden_since: datetime | None = None
     """When a job first found it listed but answering 401/403 (aware, UTC); None when it last answered."""
+    subject: str | None = None
+    """The record's URL in its own document, where that is another one."""
     recognised: bool = True
     """False for a record of another harvester of which nothing says for sure that ``url`` is its URL:
     that no container lists it says nothing then."""

@@ -155,8 +155,6 @@ def survey(
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
-    continued: dict[str, str] = {}
-    """By the URL of a current record, the URL that goes on with it."""
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
@@ -172,8 +170,8 @@ def survey(
         before = known.of(one.url, containers.listed)
         if before is None and sighting.subject is not None:
             before = known.of(sighting.subject, containers.listed)
-        if before is not None and continued.setdefault(before.url, one.url) != one.url:
-            before = None
+        if before is not None and before.url in seen and seen[before.url].url != one.url:
+            before = None  # another URL goes on with it
         url = one.url if before is None else before.url
         seen[url] = one
         if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:

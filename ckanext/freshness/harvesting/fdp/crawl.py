@@ -90,16 +90,18 @@ class Crawl:
             for url, found_in in sorted(self._only_in_pages.items()):
                 for catalog in sorted(found_in):
                     self._listing.add(url, catalog)
+            self._subjects = self._subjects_of_known()
             for url in self._listing.urls():
                 if self._listing.claim(url):
                     await self._record_crew.start(self._read_record(url))
             await self._record_crew.join()
             self._tell_of_malformed_pages()
-            listed = self._listed_records()
-            for record in self._known:
-                if must_ask(record, listed, self.containers):
-                    await self._record_crew.start(self._ask_for(record.url))
-            await self._record_crew.join()
+            if self.containers.unreadable:
+                listed = self._listed_records()
+                for record in self._known:
+                    if must_ask(record, listed, self.containers):
+                        await self._record_crew.start(self._ask_for(record.url))
+                await self._record_crew.join()
         finally:
             await self._page_crew.dismiss()
             await self._record_crew.dismiss()
@@ -199,6 +201,18 @@ class Crawl:
             seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)
+
+    def _subjects_of_known(self) -> dict[str, str]:
+        """Which of the listed URLs have what documents call so: those that had it before.
+
+        Of two URLs with one document the other would else become a second dataset, whenever it
+        answers first.
+        """
+        return {
+            one.subject: one.url
+            for one in self._known
+            if one.subject is not None and one.url in self._listing
+        }
 
     async def _read_alone(self, url: str) -> tuple[Document, Outline]:
         """A dataset's own document.

@@ -39,7 +39,9 @@ class Listing:
                 words = f"the source lists more than max_records ({self._limit}) datasets"
                 self.unreadable(container, words)
                 return
-            self._spellings.setdefault(spelling(dataset), dataset)
+            # Most URLs are spelled as all would be, and there may be many.
+            if (plain := spelling(dataset)) != dataset:
+                self._spellings.setdefault(plain, dataset)
         self._found[dataset] = tuple(sorted({*before, container}))
         self.containers.listed.add(dataset)
 
@@ -65,7 +67,10 @@ class Listing:
 
     def listed_as(self, url: str) -> str | None:
         """The listed URL that is this one, or differs from it by percent-encoding or a last slash."""
-        return url if url in self._found else self._spellings.get(spelling(url))
+        if url in self._found:
+            return url
+        plain = spelling(url)
+        return plain if plain in self._found else self._spellings.get(plain)
 
     def claim(self, dataset: str) -> bool:
         """Whether a dataset is still to be read; it counts as read from now on."""

@@ -18,8 +18,9 @@ from ...web.errors import FetchError, Reason
 from ...web.urls import display_url, normal_host, parse_url
 from ..memory import DocumentMemory
 from ..strategy import Outcome
-from . import documents
-from .documents import DocumentError, Outline
+from . import parsing
+from .documents import Outline
+from .parsing import DocumentError
 
 PAGE_SIZE = 50
 """Children asked for with one request where the server has page endpoints."""
@@ -67,7 +68,7 @@ class Document:
     @property
     def is_html(self) -> bool:
         """A page for people: what a user interface answers to any path that it does not know."""
-        return documents.media_type(self.content_type) == "text/html"
+        return parsing.media_type(self.content_type) == "text/html"
 
     async def parsed(self) -> Graph:
         """Its graph, parsed when first asked for.
@@ -78,9 +79,9 @@ class Document:
             arguments = (self.body, self.content_type, self.base)
             with understood(self.url):
                 if len(self.body) > _BIG:
-                    self.graph = await asyncio.to_thread(documents.parse, *arguments)
+                    self.graph = await asyncio.to_thread(parsing.parse, *arguments)
                 else:
-                    self.graph = documents.parse(*arguments)
+                    self.graph = parsing.parse(*arguments)
         return self.graph
 
 
@@ -202,7 +203,7 @@ class Reader:
             base=answer.final_url,
             body=body,
             content_type=content_type,
-            digest=self.hash(documents.media_type(content_type), body),
+            digest=self.hash(parsing.media_type(content_type), body),
             following=following,
             is_paged=not links.keys().isdisjoint({"first", "last"}),
         )
@@ -249,7 +250,7 @@ class Reader:
             raise Unreadable(url, Outcome.FAILED, words, told=True)
         request = Request(
             url,
-            accept=documents.ACCEPT,
+            accept=parsing.ACCEPT,
             headers=self._headers if target.origin == self._origin else {},
             host_allowed=self._hosts.__contains__,
         )

@@ -185,6 +185,23 @@ def test_an_object_that_was_imported_long_ago_is_not_imported_again(fdp: FdpServ
     assert package["title"] == "New title"
 
 
+def test_a_page_that_is_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
+    """Its first record is still current; the others may have been written anew since."""
+    catalog = fdp.add_catalog()
+    for _ in range(3):
+        fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url)
+    first = harvest.run()
+    lead = next(one for one in harvest.objects(first).values() if "page" in one.extras)
+    follower = next(
+        one for one in fdp.datasets if harvest.objects(first)[fdp.iri_of(one)].id != lead.id
+    )
+    fdp.change(follower, title="Newer")
+    harvest.run()
+    p.get_plugin("fdp_harvester").import_stage(harvest_model.HarvestObject.get(lead.id))
+    assert harvest.datasets()[fdp.iri_of(follower)]["title"] == "Newer"
+
+
 def test_an_option_that_cannot_be_used_is_the_jobs_error(fdp: FdpServer) -> None:
     fdp.add_dataset(fdp.add_catalog())
     harvest = add_source(fdp.source_url)

@@ -17,10 +17,18 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.ckan_adapter import (
+    harvest_model,
+    harvest_queue_connection,
+    harvest_routing_keys,
+    model,
+)
 from ckanext.freshness.doctor import harvests
+from ckanext.freshness.harvesting import importing
 from ckanext.freshness.harvesting.locks import is_held, locked
+from ckanext.freshness.harvesting.objects import Writer, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -141,6 +149,50 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     harvest.gather()
     harvest.fetch()
     complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_gather_that_has_written_a_part(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+    """What it wrote is written again, once; what earlier jobs wrote stays."""
+    harvest.run()
+    before = harvest.current()
+    harvest.configure(requests_per_second=10_000)
+    fdp.layout.pages = False
+    (catalog,) = fdp.catalogs
+    for _ in range(Writer.BATCH):
+        fdp.break_turtle(fdp.add_dataset(catalog, distributions=0))
+    fault = fdp.faults[fdp.datasets[0].path] = Hold()
+    job_id = harvest.start()
+    process = consumer("gather")
+    until(lambda: written_by(job_id) == Writer.BATCH)
+    kill(process)
+    until(lambda: not is_held(f"gather {job_id}"))
+    fault.release()
+
+    send_again("gather")
+    harvest.gather()
+    job = harvest.finish(job_id)
+    assert len(harvest.objects(job)) == written_by(job_id) == Writer.BATCH + 3
+    assert (job.stats["not modified"], job.stats["errored"]) == (3, Writer.BATCH)
+    assert harvest.current() == before
+
+
+def written_by(job_id: str) -> int:
+    """How many objects a job has."""
+    with engine().connect() as connection:
+        statement = sa.text("SELECT count(*) FROM harvest_object WHERE harvest_job_id = :job")
+        return connection.execute(statement, {"job": job_id}).scalar() or 0
+
+
+def test_what_is_current_is_no_attempt(fdp: FdpServer, harvest: Harvest) -> None:
+    first = harvest.run()
+    before = harvest.current()
+    second = harvest.run()
+    discard_attempt(first.id)
+    assert harvest.current() == before
+    assert (written_by(first.id), written_by(second.id)) == (3, 3)
+    discard_attempt(second.id)
+    assert harvest.current() == before
+    assert (written_by(first.id), written_by(second.id)) == (3, 0)
 
 
 def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harvest) -> None:
@@ -269,3 +321,68 @@ def test_two_consumers_on_one_page(fdp: FdpServer, harvest: Harvest) -> None:
     for thread in consumers:
         thread.join(PATIENCE)
     complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_a_page_that_two_consumers_have_is_imported_once(
+    fdp: FdpServer, stumbling: StumblingPlugin
+) -> None:
+    """What failed is not tried again by who had to wait: that is for the next job."""
+    catalog = fdp.add_catalog()
+    for number in range(3):
+        fdp.add_dataset(catalog, title=f"Dataset {number}")
+    harvest = add_source(fdp.source_url)
+    job_id = harvest.start()
+    harvest.gather()
+    connection: Any = harvest_queue_connection()
+    key = harvest_routing_keys()["fetch"]
+    (message,) = connection.lrange(key, 0, -1)
+    connection.rpush(key, message)
+    follower = harvest_order(job_id)[1].replace("-", " ").capitalize()
+    stumbling.writes[follower] = 1
+    model.Session.remove()
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"):
+        consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
+        until(lambda: not connection.llen(key) and waits_for_a_lock(2))
+    for thread in consumers:
+        thread.join(PATIENCE)
+    job = harvest.finish(job_id)
+    assert (job.stats["added"], job.stats["errored"]) == (2, 1)
+    assert len(harvest.current()) == 2
+    assert harvest.run().stats["added"] == 1
+
+
+def fetch_one(harvest: Harvest) -> None:
+    """Work on one message of the fetch queue."""
+    consumer = queue.get_fetch_consumer()
+    queue.fetch_callback(consumer, *consumer.basic_get(queue.get_fetch_queue_name()))
+
+
+def test_a_page_that_takes_too_long_hands_its_rest_on(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a message of its own, before the queue would send all of the page again."""
+    monkeypatch.setattr(importing, "PAGE_TIME", 0.0)
+    job_id = harvest.start()
+    harvest.gather()
+    for imported in (1, 2, 3):
+        fetch_one(harvest)
+        assert len(harvest.current()) == imported
+        model.Session.remove()
+    complete(harvest, harvest.finish(job_id), fdp)
+
+
+def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: Harvest) -> None:
+    """The queue gives that record up after five times; the others are not given up with it."""
+    job_id = harvest.start()
+    harvest.gather()
+    row = harvest_model.HarvestObject.__table__
+    model.Session.execute(sa.update(row).where(row.c.state == "WAITING").values(retry_times=4))
+    model.Session.commit()
+    harvest.fetch()
+    assert harvest.current() == []
+    call_action("harvest_jobs_run")
+    harvest.fetch()
+    job = harvest.finish(job_id)
+    assert len(harvest.current()) == len(harvest.datasets()) == 2
+    assert job.stats["added"] == 2
+    assert harvest.run().stats["added"] == 1

@@ -189,7 +189,9 @@ def test_nothing_is_taken_from_a_living_source(fdp: FdpServer, harvest: Harvest)
     before = ids(harvest)
     end(add_source(fdp.source_url, language="de"))
     other = add_source(fdp.source_url, language="en")
-    assert other.run().errors == []
+    job = other.run()
+    assert job.errors == []
+    assert not any("adopted" in one.extras for one in other.objects(job).values())
     assert ids(harvest) == before
     assert len(harvest.current()) == 3
     each_has_its_own(before, harvest, other)

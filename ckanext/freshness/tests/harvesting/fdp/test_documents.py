@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents
-from ckanext.freshness.harvesting.fdp.documents import DocumentError, Member, Outline
+from ckanext.freshness.harvesting.fdp import documents, parsing
+from ckanext.freshness.harvesting.fdp.documents import Member, Outline
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
+from ckanext.freshness.harvesting.fdp.parsing import DocumentError
 from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -31,7 +32,7 @@ PREFIXES = """
 
 
 def graph_of(turtle: str) -> Graph:
-    return documents.parse((PREFIXES + turtle).encode(), TURTLE, B)
+    return parsing.parse((PREFIXES + turtle).encode(), TURTLE, B)
 
 
 def small_source() -> tuple[FdpServer, list[str]]:
@@ -48,9 +49,7 @@ def small_source() -> tuple[FdpServer, list[str]]:
 def test_forms_of_rdf(media_type: str) -> None:
     _, (root, _, _) = small_source()
     body = converted(root, media_type.partition(";")[0].lower())
-    assert len(documents.parse(body, media_type, B)) == len(
-        documents.parse(root.encode(), TURTLE, B)
-    )
+    assert len(parsing.parse(body, media_type, B)) == len(parsing.parse(root.encode(), TURTLE, B))
 
 
 REFUSED = [
@@ -84,7 +83,7 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "content_type", "words"), REFUSED)
 def test_what_cannot_be_understood(body: bytes, content_type: str | None, words: str) -> None:
     with pytest.raises(DocumentError) as caught:
-        documents.parse(body, content_type, B)
+        parsing.parse(body, content_type, B)
     said = str(caught.value)
     assert words in said
     assert len(said) < 400
@@ -110,9 +109,9 @@ def test_no_context_is_loaded(context: object, refused: bool, nested: bool) -> N
     body = json.dumps([{"@id": "http://y/", "http://q/": node}] if nested else node).encode()
     if refused:
         with pytest.raises(DocumentError, match="names a remote @context, which is not loaded"):
-            documents.parse(body, JSON_LD, B)
+            parsing.parse(body, JSON_LD, B)
     else:
-        assert len(documents.parse(body, JSON_LD, B)) == 1 + nested
+        assert len(parsing.parse(body, JSON_LD, B)) == 1 + nested
 
 
 _TOKENS = [
@@ -146,7 +145,7 @@ _DOCUMENTS = {form: [converted(text, form) for text in small_source()[1]] for fo
 def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, str]) -> None:
     body, media_type = spoilt
     try:
-        graph = documents.parse(body, media_type, B)
+        graph = parsing.parse(body, media_type, B)
         documents.outline_of_container(graph, f"{B}/catalog/1", is_root=False)
         documents.outline_of_dataset(graph, f"{B}/dataset/1", map_dataset)
     except DocumentError as error:
@@ -168,7 +167,7 @@ def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool) -> None:
     assert len(whole) == 5
     for end in range(0, len(text), 3):
         try:
-            graph = documents.parse(text[:end].encode(), TURTLE, B)
+            graph = parsing.parse(text[:end].encode(), TURTLE, B)
             outline = documents.outline_of_container(graph, url, is_root=False)
         except DocumentError:
             continue
@@ -362,7 +361,7 @@ def test_blank_nodes_of_two_documents_are_never_one() -> None:
             "@type": f"http://www.w3.org/ns/dcat#{kind}",
             predicate: {"@id": "_:b0", "http://xmlns.com/foaf/0.1/name": name},
         }
-        return documents.parse(json.dumps(node).encode(), JSON_LD, B)
+        return parsing.parse(json.dumps(node).encode(), JSON_LD, B)
 
     publisher = "http://purl.org/dc/terms/publisher"
     own = json_ld("dataset/1", "Dataset", publisher, "Z, mine")
@@ -379,7 +378,7 @@ def test_old_servers(ontology: str) -> None:
     if ontology == R3D:
         server.layout.catalog_relation = f"{R3D}dataCatalog"
         server.layout.root_type = f"{R3D}Repository"
-    graph = documents.parse(server.renderer.document(server.root).encode(), TURTLE, B)
+    graph = parsing.parse(server.renderer.document(server.root).encode(), TURTLE, B)
     outline = documents.outline_of_container(graph, server.source_url, is_root=True)
     assert outline.catalogs == [server.iri_of(server.catalogs[0])]
     assert not outline.is_catalog

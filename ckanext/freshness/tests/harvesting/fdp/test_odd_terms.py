@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from rdflib import XSD, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents, turtle
+from ckanext.freshness.harvesting.fdp import documents, parsing, turtle
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.odd_terms import unlogged
 
@@ -59,7 +59,7 @@ def test_a_document_is_read_without_a_word(
     if not accelerated:
         monkeypatch.setattr(turtle, "pyoxigraph", None)
     caplog.set_level(logging.WARNING)
-    graph = documents.parse(ODD[content_type].encode(), content_type, URL)
+    graph = parsing.parse(ODD[content_type].encode(), content_type, URL)
     outline = documents.outline_of_dataset(graph, URL, map_dataset)
     own = documents.record_graph(graph, URIRef(URL), [])
     assert documents.mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
@@ -81,7 +81,7 @@ def test_odd_urls_of_records(
     call: Callable[[Graph], object], caplog: pytest.LogCaptureFixture
 ) -> None:
     body = f"<http://x/a b> a <{DCAT}Catalog>, <{DCAT}Dataset> ; <{DCT}title> 't' ."
-    graph = documents.parse(body.encode(), "text/turtle", URL)
+    graph = parsing.parse(body.encode(), "text/turtle", URL)
     caplog.set_level(logging.WARNING)
     call(graph)
     assert told(caplog) == []
@@ -100,7 +100,7 @@ def test_other_threads_are_heard(caplog: pytest.LogCaptureFixture) -> None:
 
 def test_a_failure_ends_the_silence(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    with pytest.raises(documents.DocumentError):
-        documents.parse(b"<a> <b>", "text/turtle", URL)
+    with pytest.raises(parsing.DocumentError):
+        parsing.parse(b"<a> <b>", "text/turtle", URL)
     odd_literal()
     assert len(told(caplog)) == 1

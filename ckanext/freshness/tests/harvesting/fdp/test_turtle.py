@@ -9,7 +9,7 @@ import pytest
 from rdflib import BNode, Graph
 from rdflib.compare import isomorphic
 
-from ckanext.freshness.harvesting.fdp.documents import DocumentError, parse
+from ckanext.freshness.harvesting.fdp.parsing import DocumentError, parse
 from ckanext.freshness.harvesting.fdp.turtle import pyoxigraph, read_turtle
 
 BASE = "https://fdp.example.org/dataset/1"
