@@ -172,7 +172,9 @@ def said(package: dict[str, Any], base: str) -> dict[str, Any]:
     fields = {key: package[key] for key in EXPECTED[DATASET_14] if key in package}
     fields["tags"] = [tag["name"] for tag in package["tags"]]
     fields["extras"] = {
-        key: value for key, value in extras(package).items() if not key.startswith("harvest_")
+        key: value
+        for key, value in extras(package).items()
+        if not key.startswith(("harvest_", "freshness"))
     }
     fields["resources"] = [
         {
