@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import os
 import platform
@@ -14,15 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stack import browser, ports
-from stack.commands import Interrupted, end_on_signals, foreground
+from stack.commands import Interrupted, end_on_signals, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.errors import StackError
 from stack.instances import TEST_SLOTS, Instance, Kind, ensure_data, environment, write_ini
 from stack.layout import DEFAULT_SERIES, RELEASES, Layout
 from stack.locks import Lock
 from stack.processes import Identity, Ledger
-from stack.progress import say
+from stack.progress import let_go, say, tell
 from stack.services import Services
+from stack.source import check_source
 
 DESCRIPTION = """\
 One entry to everything: a CKAN with PostgreSQL, Redis and Solr of its own, made under .dev/ from packages
@@ -52,6 +54,17 @@ class Context:
 
 def main(root: Path, arguments: Sequence[str]) -> int:
     """Run a command and return the exit code."""
+    try:
+        return _main(root, arguments)
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        let_go()
+
+
+def _main(root: Path, arguments: Sequence[str]) -> int:
     ours, theirs = split(arguments)
     options = parser().parse_args(ours)
     options.arguments = theirs
@@ -64,10 +77,6 @@ def main(root: Path, arguments: Sequence[str]) -> int:
     except StackError as error:
         say(f"\n{error}")
         return 1
-    except Interrupted as signalled:
-        return 128 + signalled.number
-    except KeyboardInterrupt:
-        return 130
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -102,7 +111,10 @@ def prepared(layout: Layout, series: str) -> Iterator[Context]:
         services.acquire()
         yield Context(layout, series, ledger, services, ckan_bin)
     finally:
-        services.release()
+        with undisturbed():
+            # What it started itself, and we had to kill before it could end that.
+            ledger.sweep()
+            services.release()
 
 
 def demo_instance(context: Context) -> Instance:
@@ -115,6 +127,8 @@ def demo_instance(context: Context) -> Instance:
 
 def demo(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev demo [--no-serve] [--source URL]``"""
+    if options.source is not None:
+        check_source(options.source)
     with prepared(layout, options.ckan) as context:
         instance = Instance(layout, options.ckan, Kind.DEMO)
         lock = Lock(instance.home / "demo.lock")
@@ -184,12 +198,16 @@ def test_slot(context: Context) -> Iterator[Instance]:
 
 
 def bench(layout: Layout, options: argparse.Namespace) -> int:
-    """``./dev bench NAME [arguments]``, on a site of its own"""
+    """``./dev bench NAME [arguments]``, on a site of its own; exit code 2 for any other name."""
     name, *arguments = options.arguments or [""]
-    script = layout.root / "benchmarks" / f"{name}.py"
-    if not script.is_file():
-        known = sorted(path.stem for path in script.parent.glob("[!_]*.py"))
-        raise StackError(f"There is no benchmark {name!r}; there are: {', '.join(known)}")
+    known = benchmarks(layout)
+    if name not in known:
+        asked = name in ("-h", "--help")
+        lines = [f"    {one:10} {text}" for one, text in known.items()]
+        first = [f"There is no benchmark {name!r}."] if name and not asked else []
+        usage = ["Usage: ./dev bench NAME [--help | arguments]", "", *lines]
+        (tell if asked else say)("\n".join([*first, *usage]))
+        return 0 if asked else 2
     with prepared(layout, options.ckan) as context:
         instance = Instance(layout, options.ckan, Kind.BENCH)
         lock = Lock(instance.home / "bench.lock")
@@ -198,6 +216,16 @@ def bench(layout: Layout, options: argparse.Namespace) -> int:
         write_ini(instance, context.services)
         ensure_data(instance, context.services, context.ckan_bin)
         return context.run(instance, ["python", "-m", f"benchmarks.{name}", *arguments])
+
+
+def benchmarks(layout: Layout) -> dict[str, str]:
+    """The names of the benchmarks, and what each measures in a line."""
+    scripts = sorted((layout.root / "benchmarks").glob("[!_]*.py"))
+    texts = {path.stem: ast.get_docstring(ast.parse(path.read_text())) for path in scripts}
+    return {
+        name: (text or "").partition("\n\n")[0].replace("\n", " ").replace("``", "")
+        for name, text in texts.items()
+    }
 
 
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
@@ -226,7 +254,7 @@ def services_status(layout: Layout, options: argparse.Namespace) -> int:
     services = existing_services(layout)
     instance = Instance(layout, options.ckan, Kind.DEMO)
     if services is None or not all(services.running(service) for service in services.all):
-        print(json.dumps({"running": False}) if options.json else "The services are not running.")
+        tell(json.dumps({"running": False}) if options.json else "The services are not running.")
         return 3
     postgres, redis, solr = services.postgres, services.redis, services.solr
     status = {
@@ -236,11 +264,8 @@ def services_status(layout: Layout, options: argparse.Namespace) -> int:
         "solr": solr.url(services.port(solr), instance.name),
         "ini": str(instance.ini) if instance.ini.exists() else None,
     }
-    if options.json:
-        print(json.dumps(status, indent=2))
-    else:
-        for name, value in status.items():
-            print(f"{name:11} {value}")
+    lines = [f"{name:11} {value}" for name, value in status.items()]
+    tell(json.dumps(status, indent=2) if options.json else "\n".join(lines))
     return 0
 
 

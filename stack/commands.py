@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -23,6 +23,8 @@ LOOPBACK = ("127.0.0.1", "localhost")
 TERMINAL_GRACE = 2.0
 """Seconds for a child to react to a Ctrl-C which the terminal has sent to it as well as to us."""
 STOP_PATIENCE = 30.0
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""The signals that ask us to end."""
 LAST_LINES = 25
 
 
@@ -35,13 +37,25 @@ class Interrupted(KeyboardInterrupt):
 
 
 def end_on_signals() -> None:
-    """From now on SIGTERM and SIGHUP unwind the program as Ctrl-C does."""
+    """From now on the first SIGTERM, SIGHUP or Ctrl-C unwinds the program, and no other disturbs that.
+
+    What unwinds stops services and processes. A second signal amid that, from somebody impatient or
+    sent to the whole group as well as to us, would leave some of them running.
+    """
 
     def unwind(number: int, frame: FrameType | None) -> NoReturn:
-        raise Interrupted(number)
+        for each in ENDING:
+            signal.signal(each, _wait)
+        raise KeyboardInterrupt if number == signal.SIGINT else Interrupted(number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, unwind)
+    for each in ENDING:
+        signal.signal(each, unwind)
+
+
+def _wait(number: int, frame: FrameType | None) -> None:
+    """Not by `print`, in whose midst a signal may arrive; and nobody may be reading any more."""
+    with suppress(OSError):
+        os.write(2, b"Stopping what was started; please wait.\n")
 
 
 @contextmanager
@@ -52,7 +66,7 @@ def undisturbed() -> Iterator[None]:
     # Java then never ends on SIGTERM.
     before = {
         number: signal.signal(number, lambda number, frame: arrived.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        for number in ENDING
     }
     try:
         yield
@@ -82,14 +96,15 @@ def quiet(
     log: Path,
     *,
     what: str,
-    advice: str,
+    advice: str | Callable[[str], str],
     environment: Mapping[str, str],
     folder: Path | None = None,
     account: Account | None = None,
 ) -> None:
     """Run a command with its output in ``log``.
 
-    Raises StackError with the log's last lines if it fails; ``what`` was being done.
+    Raises StackError with the log's last lines if it fails; ``what`` was being done, and ``advice`` is
+    what to do about it, or is made of what the command has said.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as out:
@@ -105,6 +120,8 @@ def quiet(
             extra_groups=[] if account else None,
         )
     if done.returncode:
+        if not isinstance(advice, str):
+            advice = advice(log.read_text(errors="replace"))
         raise StackError(f"{what} failed:\n{last_lines(log)}\n(all of it: {log})\n{advice}")
 
 

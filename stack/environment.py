@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import platform
+import re
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -37,6 +39,29 @@ NETWORK_ADVICE = (
     "PIP_INDEX_URL or SSL_CERT_FILE as for pip, and start again; what is already here is kept."
 )
 
+VERSION_ADVICE = (
+    "No version of what is named above fits the rest and this Python ({python}). If packages come from a "
+    "mirror, it may lack some: name another one in PIP_INDEX_URL. Another Python from 3.10 to 3.13 may "
+    "do as well: python3.12 dev ... What is already here is kept."
+)
+
+_NO_CONNECTION = re.compile("after connection broken by|the network was disabled")
+_NO_VERSION = re.compile(
+    # uv, pip that found others, pip that found none at all, and pip where requirements contradict
+    r"No solution found when resolving|\(from versions: |No matching distribution|ResolutionImpossible"
+)
+
+
+def advice_on_packages(said: str) -> str:
+    """What to do about an installation that failed, by the words of pip or uv.
+
+    pip finds no version of anything either where it reaches no registry, and tells so before.
+    """
+    found_some = re.search(r"\(from versions: (?!none\))", said)
+    if _NO_VERSION.search(said) and (found_some or not _NO_CONNECTION.search(said)):
+        return VERSION_ADVICE.format(python=platform.python_version())
+    return NETWORK_ADVICE
+
 
 def ensure_tools(layout: Layout) -> Path:
     """Make the environment of uv and the services' wheels; returns its bin folder."""
@@ -56,7 +81,7 @@ def ensure_tools(layout: Layout) -> Path:
                         [layout.tools / "bin" / "python", "-m", "pip", "install", "uv"],
                         logs / "uv.log",
                         what="Installing uv with pip",
-                        advice=NETWORK_ADVICE,
+                        advice=advice_on_packages,
                         environment=environment,
                     )
                 _install(layout, layout.tools, ["-r", wanted], logs / "tools.log")
@@ -191,7 +216,7 @@ def _install(layout: Layout, venv: Path, arguments: list[str | Path], log: Path)
         ],
         log,
         what="Installing packages",
-        advice=NETWORK_ADVICE,
+        advice=advice_on_packages,
         environment=_uv_environment(layout),
     )
 

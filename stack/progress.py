@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from stack.commands import Interrupted
 
 TICK_TERMINAL = 0.5
 TICK_PLAIN = 30.0
 
 
 def say(text: str) -> None:
-    """Print one line of progress on standard error, where it does not mix with a result."""
-    print(text, file=sys.stderr, flush=True)
+    """Print one line of progress on standard error, where it does not mix with a result.
+
+    :raises Interrupted: nobody reads any more, as after ``2>&1 | head -1``; see `tell`.
+    """
+    _write(f"{text}\n", sys.stderr)
+
+
+def tell(text: str) -> None:
+    """Print a result on standard output.
+
+    :raises Interrupted: nobody reads any more. It ends us as SIGPIPE ends other programs, which would
+        leave running what we have started.
+    """
+    _write(f"{text}\n", sys.stdout)
+
+
+def let_go() -> None:
+    """Print what is still to be printed, if somebody reads it. To be called last."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Interrupted):
+            _write("", stream)
+
+
+def _write(text: str, stream: TextIO) -> None:
+    try:
+        stream.write(text)
+        stream.flush()
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.EIO):  # EIO: of a terminal that has been closed
+            raise
+        # What is said while we end, and what Python prints at its exit, must not fail once more.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        raise Interrupted(signal.SIGPIPE) from None
 
 
 @contextmanager
@@ -29,15 +68,12 @@ def step(text: str) -> Iterator[None]:
 
     def tick() -> None:
         while not done.wait(TICK_TERMINAL if terminal else TICK_PLAIN):
-            if terminal:
-                print(f"\r\x1b[K{line('')}", end="", file=sys.stderr, flush=True)
-            else:
-                say(line(" so far"))
+            # If nobody reads any more, the main thread finds out and ends us.
+            with suppress(OSError):
+                text = f"\r\x1b[K{line('')}" if terminal else f"{line(' so far')}\n"
+                print(text, end="", file=sys.stderr, flush=True)
 
-    if terminal:
-        print(f"{text} ...", end="", file=sys.stderr, flush=True)
-    else:
-        say(f"{text} ...")
+    _write(f"{text} ..." if terminal else f"{text} ...\n", sys.stderr)
     ticker = threading.Thread(target=tick, daemon=True)
     ticker.start()
     outcome = " (failed)"
@@ -48,6 +84,6 @@ def step(text: str) -> Iterator[None]:
         done.set()
         ticker.join()
         if terminal:
-            print(f"\r\x1b[K{line(outcome)}", file=sys.stderr, flush=True)
+            say(f"\r\x1b[K{line(outcome)}")
         elif outcome or time.monotonic() - started >= 1:
             say(line(outcome or " (done)"))
