@@ -14,20 +14,23 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from demo import datasets as hand_made
-from demo.children import Child, Children
+from demo.children import Child, Children, log_name
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
 from stack import ports
 from stack.commands import Interrupted, end_on_signals, last_lines
 from stack.errors import StackError
 from stack.layout import Layout
-from stack.progress import say, step
+from stack.progress import let_go, say, step
 
 SOURCE_TYPE = "fdp"
 LOCAL_SOURCE = "demo-fair-data-point"
+GATHER, FETCH = "gather-consumer", "fetch-consumer"
+"""The consumers, as ``ckan harvester`` calls them."""
 POLL = 0.3
 STALLED = 180.0
 """Seconds without any record done after which a job is given up."""
@@ -39,6 +42,17 @@ def main() -> int:
     """Return the exit code: 0 if datasets were harvested, none failed, and all statuses are there."""
     options = _options()
     end_on_signals()
+    try:
+        return _main(options)
+    except Interrupted as signalled:
+        return 128 + signalled.number
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        let_go()
+
+
+def _main(options: argparse.Namespace) -> int:
     layout = Layout(Path(__file__).resolve().parent.parent)
     children = Children(options.state.parent / "logs", layout.processes)
     try:
@@ -46,10 +60,6 @@ def main() -> int:
     except StackError as error:
         say(f"\n{error}")
         return 1
-    except Interrupted as signalled:
-        return 128 + signalled.number
-    except KeyboardInterrupt:
-        return 130
     finally:
         children.stop_all()
 
@@ -57,7 +67,7 @@ def main() -> int:
 def demonstrate(options: argparse.Namespace, children: Children) -> int:
     """Everything from the start of the servers to the end of the serving."""
     state = json.loads(options.state.read_text())
-    for consumer in ("gather-consumer", "fetch-consumer"):
+    for consumer in (GATHER, FETCH):
         children.start(consumer, ["ckan", "harvester", consumer])
     if options.source:
         url = options.source
@@ -143,8 +153,11 @@ def harvest(site: Site, source: Source, children: Children) -> Report:
     (job_id,) = (job for job, source_id in site.open_jobs() if source_id == source.id)
     with step("Gathering and importing"):
         progress = wait_for_import(site, job_id, children)
+    standstill = Standstill()
     with step("ckan harvester run"):
         while progress.status != "Finished":
+            standstill.look(progress, children.folder)
+            children.check()
             ckan("harvester", "run")
             progress = site.progress(job_id)
     return site.report(job_id)
@@ -155,18 +168,52 @@ def wait_for_import(site: Site, job_id: str, children: Children) -> Progress:
 
     Raises StackError if a consumer ends, or if nothing moves for `STALLED` seconds.
     """
-    before, moved = None, time.monotonic()
+    standstill = Standstill()
     while not (progress := site.progress(job_id)).done:
         children.check()
-        if progress != before:
-            before, moved = progress, time.monotonic()
-        elif time.monotonic() - moved > STALLED:
-            raise StackError(
-                f"Nothing has moved for {STALLED:.0f} s: {progress.objects} records gathered, "
-                f"{progress.open} of them not imported. See the logs in {children.folder}."
-            )
+        standstill.look(progress, children.folder)
         time.sleep(POLL)
     return progress
+
+
+class Standstill:
+    """Notices that a job has not moved for too long."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """
+        :param clock: seconds since some moment.
+        """
+        self._clock = clock
+        self._before: Progress | None = None
+        self._moved = clock()
+
+    def look(self, progress: Progress, logs: Path) -> None:
+        """Compare with the last look.
+
+        :raises StackError: nothing has changed for `STALLED` seconds; names who stands still, and the log.
+        """
+        if progress != self._before:
+            self._before, self._moved = progress, self._clock()
+        elif self._clock() - self._moved > STALLED:
+            what, log = stood_still(progress, logs)
+            end = f" The end of {log}:\n{last_lines(log)}" if log.exists() else f" See {log}."
+            raise StackError(f"Nothing has moved for {STALLED:.0f} s: {what}.{end}")
+
+
+def stood_still(progress: Progress, logs: Path) -> tuple[str, Path]:
+    """Who has to do with a job next, and its log."""
+    if not progress.gathered:
+        return (
+            f"the gather has not ended, {progress.objects} records have come so far. The source may "
+            "be slow or refuse to be read; another --source can be tried",
+            logs / log_name(GATHER),
+        )
+    if progress.open:
+        return (
+            f"{progress.open} of {progress.objects} gathered records are not imported",
+            logs / log_name(FETCH),
+        )
+    return "all records are imported, but the job is not finished", logs / log_name(FETCH)
 
 
 def summary(url: str, report: Report, datasets: int) -> str:

@@ -13,6 +13,11 @@ from stack.errors import StackError
 from stack.processes import Identity, Ledger, spawn, stop
 
 
+def log_name(name: str) -> str:
+    """The file name of a process's log."""
+    return f"{name.replace(' ', '-')}.log"
+
+
 @dataclass(frozen=True, slots=True)
 class Child:
     """A process with a name for messages."""
@@ -43,7 +48,7 @@ class Children:
 
     def start(self, name: str, command: Sequence[str]) -> Child:
         """Start a process; its output goes to a log that begins afresh."""
-        log = self.folder / f"{name.replace(' ', '-')}.log"
+        log = self.folder / log_name(name)
         log.unlink(missing_ok=True)
         with undisturbed():
             process, identity = spawn(command, log, environment=os.environ, folder=Path.cwd())
