@@ -16,7 +16,7 @@ DEEDS: dict[bytes, Callable[[ContainerLimits], Any]] = {
     b"TEST mistake": lambda limits: [][1],
     b"TEST memory": lambda limits: bytearray(limits.memory),
     b"TEST asleep": lambda limits: time.sleep(600),
-    b"TEST busy": lambda limits: [None for _ in iter(int, 1)],
+    b"TEST busy": lambda limits: all(not one for one in iter(int, 1)),
     b"TEST process": lambda limits: os.getpid(),
     b"TEST ckan": lambda limits: [it for it in sys.modules if it.split(".")[0] == "ckan"],
     b"TEST own": lambda limits: "abc",
