@@ -255,9 +255,15 @@ def test_nobody_reads(
 ) -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | {unread: writer}
+    pipe = subprocess.PIPE
     variables = os.environ | {"PYTHONUNBUFFERED": "" if buffered else "1"}
-    done = subprocess.run(program(tmp_path, arguments), env=variables, text=True, **pipes)
+    done = subprocess.run(
+        program(tmp_path, arguments),
+        env=variables,
+        text=True,
+        stdout=writer if unread == "stdout" else pipe,
+        stderr=writer if unread == "stderr" else pipe,
+    )
     os.close(writer)
     assert done.returncode == code
     assert not done.stderr
@@ -289,12 +295,12 @@ cli.run = run
     dev = subprocess.Popen(
         program(tmp_path, ["run", "x"], clears_up), stderr=subprocess.PIPE, text=True
     )
+    assert dev.stderr
     try:
         wait_for(tmp_path / "up")
         dev.send_signal(first)
         wait_for(tmp_path / "ending")
         dev.send_signal(second)
-        assert dev.stderr
         assert dev.stderr.readline() == "Stopping what was started; please wait.\n"
         (tmp_path / "go").touch()
         assert dev.wait(20) == 128 + first
