@@ -1,0 +1,243 @@
+"""A small file host for the demo: a handful of files, one for each thing that a check can find.
+
+    python -m ckanext.freshness.tests.servers.file_host --port 0
+
+`POST /publish` brings the next edition of those files that change, as a publisher would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import email.utils
+import enum
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+from ckanext.freshness.tests.servers.faults import HTML_PAGE
+
+_DAY = datetime.timedelta(days=1)
+
+
+class Keeps(enum.Flag):
+    """Which validators a file is served with."""
+
+    NOTHING = 0
+    ETAG = enum.auto()
+    LAST_MODIFIED = enum.auto()
+
+
+class Changes(enum.Enum):
+    """When a file has other bytes than before."""
+
+    NEVER = enum.auto()
+    EACH_EDITION = enum.auto()
+    EACH_DOWNLOAD = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class HostedFile:
+    """One file, and how to describe it in a catalogue.
+
+    :ivar path: below the server's URL
+    :ivar format: what the catalogue is to say that it is
+    :ivar about: what a check will find there, a sentence for people
+    :ivar changes: when it has other bytes
+    :ivar status: other than 200 for those that are not to be had
+    :ivar age: days between its last modification and the server's start
+    """
+
+    path: str
+    title: str
+    format: str
+    about: str
+    body: Callable[[int], bytes]
+    media_type: str = "text/csv"
+    keeps: Keeps = Keeps.NOTHING
+    changes: Changes = Changes.NEVER
+    status: int = 200
+    age: int = 400
+
+
+def _table(name: str) -> Callable[[int], bytes]:
+    def body(edition: int) -> bytes:
+        rows = (f"{2020 + year},{(17 * year + edition) % 97}" for year in range(6))
+        return "\r\n".join((f"year,{name}", *rows, "")).encode()
+
+    return body
+
+
+def _page(_: int) -> bytes:
+    return HTML_PAGE
+
+
+def _nothing(_: int) -> bytes:
+    return b""
+
+
+FILES: tuple[HostedFile, ...] = (
+    HostedFile(
+        path="/bulletin.csv",
+        title="Weekly bulletin",
+        format="CSV",
+        about="Its Last-Modified is recent, so that no download is needed to call it fresh.",
+        body=_table("cases"),
+        keeps=Keeps.ETAG | Keeps.LAST_MODIFIED,
+        changes=Changes.EACH_EDITION,
+        age=1,
+    ),
+    HostedFile(
+        path="/stocks.csv",
+        title="Stocks of vaccines",
+        format="CSV",
+        about="No validators: only its hash tells when it changes.",
+        body=_table("doses"),
+        changes=Changes.EACH_EDITION,
+    ),
+    HostedFile(
+        path="/boundaries.csv",
+        title="Administrative boundaries",
+        format="CSV",
+        about="Answers 304 to those who have it.",
+        body=_table("districts"),
+        keeps=Keeps.ETAG | Keeps.LAST_MODIFIED,
+    ),
+    HostedFile(
+        path="/api/prices.json",
+        title="Prices, live",
+        format="JSON",
+        about="Differs at each download: whether the data changed cannot be determined.",
+        body=lambda download: b'{"download": %d, "rice": 0.97}\n' % download,
+        changes=Changes.EACH_DOWNLOAD,
+        media_type="application/json",
+    ),
+    HostedFile(
+        path="/admissions.csv",
+        title="Hospital admissions",
+        format="CSV",
+        about="An HTML page with status 200 where a table was promised.",
+        body=_page,
+        media_type="text/html; charset=utf-8",
+    ),
+    HostedFile(
+        path="/wells.csv",
+        title="Wells and springs",
+        format="CSV",
+        about="404: not there any more.",
+        body=_nothing,
+        status=404,
+    ),
+    HostedFile(
+        path="/registry.csv",
+        title="Registry of clinics",
+        format="CSV",
+        about="403: it may be there for people, a robot cannot tell.",
+        body=_nothing,
+        status=403,
+    ),
+    HostedFile(
+        path="/old/shelters.csv",
+        title="Shelters",
+        format="CSV",
+        about="Moved: redirects to where it is now.",
+        body=_nothing,
+        status=301,
+    ),
+    HostedFile(
+        path="/shelters.csv",
+        title="Shelters (new address)",
+        format="CSV",
+        about="Where the old address redirects to.",
+        body=_table("shelters"),
+        keeps=Keeps.ETAG,
+    ),
+)
+_MOVED: Mapping[str, str] = {"/old/shelters.csv": "/shelters.csv"}
+
+
+class FileHost(LoopbackServer):
+    """Serves `FILES`, in their first edition until `publish` is called.
+
+    :param now: the moment that the files' ages are counted from; aware
+    """
+
+    def __init__(
+        self, *, now: datetime.datetime, port: int = 0, address: str = "127.0.0.1"
+    ) -> None:
+        super().__init__(port=port, address=address)
+        self.edition = 1
+        self._now = now
+        self._files = {file.path: file for file in FILES}
+        self._downloads = 0
+
+    def url_of(self, file: HostedFile) -> str:
+        """Where it is."""
+        return f"{self.url}{file.path}"
+
+    def publish(self) -> None:
+        """Bring the next edition of the files that change."""
+        self.edition += 1
+
+    def answer(self, request: Request) -> Answer:
+        """A file, 304 to those who have it, or what is in its place."""
+        if request.method == "POST" and request.path == "/publish":
+            self.publish()
+            return Answer.text(f"This is edition {self.edition} now.\n", "text/plain")
+        file = self._files.get(request.path)
+        if file is None:
+            return Answer.text("There is no such file here.\n", "text/plain", 404)
+        if file.path in _MOVED:
+            return Answer(file.status, b"", {"Location": _MOVED[file.path]})
+        if file.status != 200:
+            return Answer.text("It cannot be had.\n", "text/plain", file.status)
+        return self._served(file, request)
+
+    def _served(self, file: HostedFile, request: Request) -> Answer:
+        edition = self._edition_of(file)
+        body = file.body(edition)
+        headers = {"Content-Type": file.media_type, **self._validators(file, body, edition)}
+        for validator, condition in (
+            ("ETag", "If-None-Match"),
+            ("Last-Modified", "If-Modified-Since"),
+        ):
+            sent = request.headers.get(condition)
+            if sent is not None:
+                known = sent == headers.get(validator)
+                return Answer(304, b"", headers) if known else Answer(200, body, headers)
+        return Answer(200, body, headers)
+
+    def _edition_of(self, file: HostedFile) -> int:
+        if file.changes is Changes.EACH_DOWNLOAD:
+            self._downloads += 1
+            return self._downloads
+        return self.edition if file.changes is Changes.EACH_EDITION else 1
+
+    def _validators(self, file: HostedFile, body: bytes, edition: int) -> dict[str, str]:
+        validators = {}
+        if Keeps.ETAG in file.keeps:
+            validators["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        if Keeps.LAST_MODIFIED in file.keeps:
+            # An hour later with each edition, and never as young as the answer itself.
+            modified = self._now - file.age * _DAY + datetime.timedelta(hours=edition - 1)
+            validators["Last-Modified"] = email.utils.format_datetime(
+                modified.astimezone(datetime.timezone.utc), usegmt=True
+            )
+        return validators
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve as a process."""
+    parser = argparse.ArgumentParser(description="A small file host on the loopback interface.")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    chosen = parser.parse_args(arguments)
+    try:
+        host = FileHost(now=datetime.datetime.now(datetime.timezone.utc), port=chosen.port)
+    except OSError as error:
+        parser.exit(1, f"Cannot listen on 127.0.0.1:{chosen.port}: {error}. Try --port 0.\n")
+    host.run_until_signal()
+
+
+if __name__ == "__main__":
+    main()
