@@ -144,56 +144,85 @@ class Client:
         :raises FetchError: there is no answer. What ``choose``, a sink or ``host_allowed`` raise is
             raised as it is.
         """
-        return await self._fetch(Visit(request, request.limits or self.settings.limits, choose))
+        return await self._fetch(self.begin(request, choose))
+
+    def begin(self, request: Request, choose: Choose | None = None) -> Visit:
+        """A request to be asked for with :meth:`step`, by a caller who owns the waiting.
+
+        :raises FetchError: it cannot be asked for
+        """
+        visit = Visit(request, request.limits or self.settings.limits, choose)
+        visit.begin()
+        return visit
+
+    async def step(self, visit: Visit, *, patient: bool = False) -> Answer | None:
+        """Ask once. Without an answer the visit goes on: at ``visit.target``, to which it was
+        redirected or which is to be tried again, in ``visit.pause`` seconds at the earliest.
+
+        :param patient: wait for the host's turn, rate and pauses. Otherwise a host that may not be
+            asked at this moment is not asked.
+        :raises FetchError: there is no answer, and no attempt is left
+        """
+        try:
+            return await self._step(visit, patient)
+        except Fault as fault:
+            assert visit.host is not None
+            visit.host.statistics.errors[fault.reason] += 1
+            pause = pause_after(visit) if fault.reason.retriable else None
+            if pause is None:
+                # Without the cause: aiohttp's exceptions carry headers and the proxy's URL, with
+                # secrets.
+                raise visit.error(fault) from None
+            visit.again(pause)
+            return None
+
+    def knows(self, target: Target) -> bool:
+        """Whether a step to ``target`` would not have to wait for its name to be looked up."""
+        return target.is_address or self._names.known(target.host)
+
+    async def look_up(self, target: Target) -> None:
+        """Wait until the name is looked up. If that fails, the next step meets it and says so."""
+        with contextlib.suppress(NameFault):
+            await self._names.addresses(target.host)
 
     async def _fetch(self, visit: Visit) -> Answer:
-        try:
-            visit.begin()
-            while True:
-                visit.attempts += 1
-                try:
-                    answer = await self._attempt(visit)
-                    if answer is not None:
-                        return answer
-                except Fault as fault:
-                    assert visit.host is not None
-                    visit.host.statistics.errors[fault.reason] += 1
-                    visit.pause = pause_after(visit) if fault.reason.retriable else None
-                    if visit.pause is None:
-                        raise
-                assert visit.pause is not None
-                await asyncio.sleep(visit.pause)
-        except Fault as fault:
-            # Without the cause: aiohttp's exceptions carry headers and the proxy's URL, with secrets.
-            raise visit.error(fault) from None
-
-    async def _attempt(self, visit: Visit) -> Answer | None:
-        """One attempt with all its redirects; None if another is due after ``visit.pause``."""
-        visit.restart()
-        target = visit.target
         while True:
-            before = monotonic()
-            host = visit.host = self.hosts.of(target.host)
-            await self._admit(visit, target)
-            if host.policy.robots and visit.obeys_robots:
-                await self._obey_robots(visit, target, host)
-            async with host:
-                began = monotonic()
-                visit.waited += began - before
-                if closed := host.closed_for:
-                    words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
-                    raise Fault(Reason.HOST_DEFERRED, words, closed)
-                try:
-                    found = await self._ask(visit, target, host)
-                finally:
-                    seconds = monotonic() - began
-                    visit.seconds += seconds
-                    host.statistics.seconds += seconds
-            if not isinstance(found, Target):
-                if found is not None:
-                    found.seconds = visit.seconds
-                return found
-            target = found
+            answer = await self.step(visit, patient=True)
+            if answer is not None:
+                return answer
+            if visit.pause:
+                await asyncio.sleep(visit.pause)
+
+    async def _step(self, visit: Visit, patient: bool) -> Answer | None:
+        before = monotonic()
+        target = visit.target
+        host = visit.host = self.hosts.of(target.host)
+        await self._admit(visit, target)
+        if host.policy.robots and visit.obeys_robots:
+            await self._obey_robots(visit, target, host)
+        if not patient and not host.closed_for and not host.open:
+            visit.pause = 0.0
+            return None
+        async with host:
+            began = monotonic()
+            visit.waited += began - before
+            if closed := host.closed_for:
+                words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
+                raise Fault(Reason.HOST_DEFERRED, words, closed)
+            try:
+                found = await self._ask(visit, target, host)
+            finally:
+                seconds = monotonic() - began
+                visit.seconds += seconds
+                host.statistics.seconds += seconds
+        if isinstance(found, Answer):
+            found.seconds = visit.seconds
+            return found
+        if isinstance(found, Target):
+            visit.pause = 0.0
+        else:
+            visit.again(found)
+        return None
 
     async def _admit(self, visit: Visit, target: Target) -> None:
         """Whether ``target`` may be visited, as far as that can be known before a connection."""
@@ -233,15 +262,18 @@ class Client:
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError
         try:
-            found = await self._fetch(Visit(asked, limits, None, obeys_robots=False))
+            visit = Visit(asked, limits, None, obeys_robots=False)
+            visit.begin()
+            found = await self._fetch(visit)
         except FetchError as error:
             found = error
         rules = rules_of(found)
         host.slow_down(crawl_delay(rules, self.settings.user_agent))
         return rules
 
-    async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | None:
-        """One request; a Target is where it redirects to, None that another attempt is due."""
+    async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | float:
+        """One request; a Target is where it redirects to, a number in how many seconds another
+        attempt is due."""
         assert self._session is not None, "the client is used outside of its async with"
         statistics = host.statistics
         statistics.requests += 1
@@ -270,9 +302,9 @@ class Client:
             if status in _REDIRECTS and (location := response.headers.get("Location")):
                 await drain(response)
                 return visit.redirected(target, status, location)
-            if status >= 400 and self._again(visit, host, response):
+            if status >= 400 and (pause := self._again(visit, host, response)) is not None:
                 await drain(response)
-                return None
+                return pause
             answer = visit.answer(target, response)
             try:
                 await take_body(visit, answer, response)
@@ -291,21 +323,21 @@ class Client:
             raise fault_of(asyncio.TimeoutError(), visit.circumstances(answered=False))
         return _timeout(visit.limits, left)
 
-    def _again(self, visit: Visit, host: Host, response: aiohttp.ClientResponse) -> bool:
-        """Whether this status deserves another attempt; the host gets the pause it asks for."""
+    def _again(self, visit: Visit, host: Host, response: aiohttp.ClientResponse) -> float | None:
+        """Seconds until another attempt, if this status deserves one; the host gets the pause it
+        asks for."""
         status = response.status
         if status not in (408, 429) and (not 500 <= status < 600 or status in _FOR_GOOD):
-            return False
+            return None
         # By the server's own clock, where it tells it: ours may differ.
         now = parse_http_date(response.headers.get("Date", "")) or datetime.now(timezone.utc)
         wait = parse_retry_after(response.headers.get("Retry-After"), now)
         if wait is not None and wait > visit.limits.retry_after_max:
             host.close(wait)
-            return False
+            return None
         if wait is not None or status == 429:
             host.defer(backoff(visit) if wait is None else wait)
-        visit.pause = pause_after(visit, wait)
-        return visit.pause is not None
+        return pause_after(visit, wait)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

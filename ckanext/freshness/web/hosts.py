@@ -122,6 +122,17 @@ class Host:
             return 0.0
         return max(0.0, self._closed_until - time.monotonic())
 
+    @property
+    def opens_in(self) -> float:
+        """Seconds until its rate and its pauses let a request start; 0 if they do now."""
+        return max(0.0, max(self._next_at, self._paused_until) - time.monotonic())
+
+    @property
+    def open(self) -> bool:
+        """Whether a request that comes now starts now."""
+        free = self._active < self.policy.connections and not self._waiting
+        return free and not self.opens_in
+
     async def __aenter__(self) -> Host:
         if self._active < self.policy.connections and not self._waiting:
             self._active += 1

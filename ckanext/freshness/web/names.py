@@ -102,6 +102,11 @@ class Names:
         self._places = asyncio.Semaphore(self._limits.places)
         self._slow = 0
 
+    def known(self, host: str) -> bool:
+        """Whether :meth:`addresses` answers at once."""
+        known = self._known.get(host)
+        return known is not None and known.until > monotonic()
+
     async def addresses(self, host: str) -> Sequence[str]:
         """The addresses of ``host``, at least one.
 

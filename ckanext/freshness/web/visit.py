@@ -28,7 +28,8 @@ class Visit:
     """One request on its way: what was asked, and where it stands.
 
     ``start``, ``attempts`` and ``waited`` are of the whole visit; ``target``, ``hops``, ``seconds``
-    and ``insecure`` of its present attempt; ``pause`` is the wait until the next one.
+    and ``insecure`` of its present attempt; ``pause`` is the wait until the next step, in seconds.
+    ``last`` says that no other request to its host is near: the connection is not to be kept.
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class Visit:
         "hops",
         "host",
         "insecure",
+        "last",
         "limits",
         "obeys_robots",
         "pause",
@@ -59,9 +61,10 @@ class Visit:
         self.limits = limits
         self.choose = choose
         self.obeys_robots = obeys_robots
+        self.last = request.last
         self.attempts = 0
         self.waited = 0.0
-        self.pause: float | None = None
+        self.pause = 0.0
         self.host: Host | None = None
         self.hops: list[Hop] = []
         self.seconds = 0.0
@@ -70,13 +73,13 @@ class Visit:
     def begin(self) -> None:
         """Look at the request itself.
 
-        :raises FetchError: the URL cannot be visited
-        :raises Fault: the request cannot be sent
+        :raises FetchError: the URL cannot be visited, or the request cannot be sent
         """
         request = self.request
         self.start = self.target = parse_url(request.url)
         if request.method not in _METHODS:
-            raise Fault(Reason.INVALID_REQUEST, f"was not asked for: no method {request.method!r}")
+            words = f"was not asked for: no method {request.method!r}"
+            raise self.error(Fault(Reason.INVALID_REQUEST, words))
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept
@@ -85,21 +88,18 @@ class Visit:
             common["If-None-Match"] = request.etag
         if request.last_modified and can_be_sent(request.last_modified):
             common["If-Modified-Since"] = request.last_modified
-        if request.last:
-            common["Connection"] = "close"
         given = {**request.headers, "Accept": request.accept or ""}
         if (name := illegal_header(given)) is not None:
-            raise Fault(
-                Reason.INVALID_REQUEST,
-                f"was not asked for: the header {name} has characters that no header may have",
-            )
+            words = f"was not asked for: the header {name} has characters that no header may have"
+            raise self.error(Fault(Reason.INVALID_REQUEST, words))
         self._common = common
+        self.attempts = 1
 
-    def restart(self) -> None:
-        """Begin the next attempt."""
+    def again(self, pause: float) -> None:
+        """Begin the next attempt, due in ``pause`` seconds."""
+        self.attempts += 1
+        self.pause = pause
         self.target = self.start
-        self.host = None
-        self.pause = None
         self.hops = []
         self.seconds = 0.0
         self.insecure = False
@@ -107,6 +107,8 @@ class Visit:
     def headers(self, target: Target) -> dict[str, str]:
         """What is sent to ``target``; secrets only to where they belong."""
         headers = dict(self._common)
+        if self.last:
+            headers["Connection"] = "close"
         if target.authorization is not None:
             headers["Authorization"] = target.authorization
         if target.origin == self.start.origin:
