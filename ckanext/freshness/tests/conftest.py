@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+
+
+def pytest_configure() -> None:
+    """A run that is told to end stops what its fixtures have started, however often it is told."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):
+        # Not SIG_IGN, which processes started from now on would inherit.
+        signal.signal(each, lambda number, frame: None)
+    raise KeyboardInterrupt
 
 
 @pytest.fixture

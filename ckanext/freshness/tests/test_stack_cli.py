@@ -312,6 +312,42 @@ cli.run = run
     assert (tmp_path / "ended").exists()
 
 
+def test_a_test_run_ends_what_its_fixtures_started(tmp_path: Path) -> None:
+    test = f"""
+import os, pytest
+
+@pytest.fixture
+def server(tmp_path_factory):
+    yield
+    os.kill(os.getpid(), {signal.SIGTERM:d})
+    open({str(tmp_path / "stopped")!r}, "w").close()
+
+def test(server):
+    os.kill(os.getpid(), {signal.SIGTERM:d})
+    os._exit(9)
+"""
+    (tmp_path / "test_it.py").write_text(test)
+    options = ["-p", "ckanext.freshness.tests.conftest", "-c", os.devnull, "--rootdir", tmp_path]
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            *options,
+            "-c",
+            os.devnull,
+            "--rootdir",
+            tmp_path,
+            tmp_path,
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+    )
+    assert done.returncode == pytest.ExitCode.INTERRUPTED, done.stdout
+    assert (tmp_path / "stopped").exists()
+
+
 def wait_for(path: Path) -> None:
     deadline = time.monotonic() + 20
     while not path.exists():
