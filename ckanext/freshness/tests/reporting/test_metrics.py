@@ -1,0 +1,134 @@
+"""HDX's layout of a run's metrics: its two published runs, letter by letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckanext.freshness.checking import counting
+from ckanext.freshness.reporting import metrics
+from ckanext.freshness.reporting.metrics import Metrics
+
+FIRST = {
+    **{"api": 14, "api,error": 46, "error": 100, "filestore": 2088, "filestore,error": 1},
+    **{"filestore,hash": 2, "filestore,same hash": 5, "firstrun": 1, "hash": 33, "hash,error": 2},
+    **{"internal-filestore": 9, "internal-firstrun": 6, "internal-nothing": 7788},
+    **{"nothing": 138926, "repeat hash": 1, "same hash": 266, "same hash,error": 20},
+}
+FIRST_TEXT = """\
+*** Resources ***
+* total: 149308 *,
+api: 14,
+api,error: 46,
+error: 100,
+filestore: 2088,
+filestore,error: 1,
+filestore,hash: 2,
+filestore,same hash: 5,
+firstrun: 1,
+hash: 33,
+hash,error: 2,
+internal-filestore: 9,
+internal-firstrun: 6,
+internal-nothing: 7788,
+nothing: 138926,
+repeat hash: 1,
+same hash: 266,
+same hash,error: 20
+
+*** Datasets ***
+* total: 22160 *,
+0: Fresh, Updated nothing: 22160
+
+1248 datasets have update frequency of Live
+3978 datasets have update frequency of Never
+2163 datasets have update frequency of As Needed"""
+FREQUENCIES = {"live": 1248, "never": 3978, "as needed": 2163}
+
+
+def test_the_resources_of_the_first_published_run() -> None:
+    shuffled = dict(sorted(FIRST.items(), key=lambda one: one[1]))
+    made = Metrics(shuffled, {"0: Fresh, Updated nothing": 22160}, FREQUENCIES)
+    assert metrics.text(made) == FIRST_TEXT
+
+
+def test_the_datasets_of_the_second_published_run() -> None:
+    datasets = {
+        "Freshness Unavailable, Updated no resources": 10,
+        "3: Delinquent, Updated nothing,error": 24,
+        "3: Delinquent, Updated nothing": 5166,
+        "2: Overdue, Updated nothing,error": 1,
+        "2: Overdue, Updated nothing": 26,
+        "1: Due, Updated nothing,error": 27,
+        "1: Due, Updated nothing": 259,
+        "1: Due, Updated filestore": 2,
+        "0: Fresh, Updated script update": 165,
+        "0: Fresh, Updated nothing,error": 19,
+        "0: Fresh, Updated nothing": 16015,
+    }
+    assert metrics.text(Metrics({}, datasets, FREQUENCIES)) == (
+        """\
+*** Resources ***
+* total: 0 *
+
+*** Datasets ***
+* total: 21714 *,
+0: Fresh, Updated nothing: 16015,
+0: Fresh, Updated nothing,error: 19,
+0: Fresh, Updated script update: 165,
+1: Due, Updated filestore: 2,
+1: Due, Updated nothing: 259,
+1: Due, Updated nothing,error: 27,
+2: Overdue, Updated nothing: 26,
+2: Overdue, Updated nothing,error: 1,
+3: Delinquent, Updated nothing: 5166,
+3: Delinquent, Updated nothing,error: 24,
+Freshness Unavailable, Updated no resources: 10
+
+1248 datasets have update frequency of Live
+3978 datasets have update frequency of Never
+2163 datasets have update frequency of As Needed"""
+    )
+
+
+NUMBERS = {
+    **{"visits": 10, "errors": 1, "blocked": 1, "bytes": 2048, "seconds": 1.5, "answered": 8},
+    **{"etag": 2, "last_modified": 4, "either": 5, "agreed": 2, "missed": 1, "moved": 1},
+    **{"datasets": 3, "datasets_either": 2},
+}
+
+
+def test_what_headers_are_worth() -> None:
+    assert metrics.headers(Metrics(hosts={"*": NUMBERS, "example.org": NUMBERS})) == (
+        """\
+*** Headers ***
+10 visits, 8 resources answered, of 3 datasets
+4 of 8 (50 %) resources send Last-Modified
+2 of 8 (25 %) resources send ETag
+5 of 8 (62 %) resources send Last-Modified or ETag
+2 of 3 (67 %) datasets send Last-Modified or ETag
+2 of 4 (50 %) times Last-Modified agreed with the hash
+1 of 4 (25 %) times it missed a change
+1 of 4 (25 %) times it moved without one"""
+    )
+
+
+def test_nothing_is_said_of_headers_that_nobody_asked_for() -> None:
+    assert metrics.headers(Metrics()) == ""
+
+
+def test_a_share_of_nothing_has_no_percentage() -> None:
+    nothing = dict.fromkeys(NUMBERS, 0)
+    assert "0 of 0 resources send ETag" in metrics.headers(Metrics(hosts={"*": nothing}))
+
+
+@pytest.mark.parametrize(
+    ("visits", "order"),
+    [({"b": 1, "a": 1}, ["a", "b"]), ({"a": 1, "b": 2, "*": 3}, ["b", "a"]), ({}, [])],
+)
+def test_hosts_in_order_of_their_visits(visits: dict[str, int], order: list[str]) -> None:
+    made = Metrics(hosts={name: {"visits": count} for name, count in visits.items()})
+    assert [name for name, _ in metrics.hosts(made)] == order
+
+
+def test_both_rooms_mean_the_same_sum() -> None:
+    assert metrics.ALL_HOSTS == counting.ALL_HOSTS
