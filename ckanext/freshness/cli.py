@@ -23,8 +23,9 @@ from .harvesting.source_config import ConfigError
 from .harvesting.strategy import Kind
 from .logic import frequency_table, uninstalling
 from .logic.action import harvest_source
-from .logic.refresh import SolrAwayError, WorkerError
+from .logic.indexing import SolrAwayError
 from .logic.refresh import refresh as bring_up_to_date
+from .logic.workers import WorkerError
 from .settings import OptionError
 
 __all__ = ["freshness"]

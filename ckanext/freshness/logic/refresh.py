@@ -7,53 +7,20 @@ marked, and made good first by the next one. ``now`` is an argument.
 
 from __future__ import annotations
 
-import logging
-import multiprocessing
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from itertools import islice
-from multiprocessing.connection import Connection, wait
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import (
-    SearchIndexError,
-    disconnect,
-    index_package,
-    model,
-    solr_answers,
-    solr_commit,
-    without_solr_commits,
-)
-from ..solr_queue import queued
+from ..ckan_adapter import model
+from . import indexing
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
-
-log = logging.getLogger(__name__)
-
-BATCH = 100
-"""Datasets of one transaction, and of one Solr commit."""
-
-
-class SolrAwayError(Exception):
-    """Solr does not answer. What was written is marked, and indexed by the next run."""
-
-
-class WorkerError(Exception):
-    """A worker ended before it was done. The next run does the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A dataset whose document Solr does not have: it is tried again by each run."""
-
-    package_id: str
-    words: str
+from .indexing import BATCH, Failure, SolrAwayError
+from .workers import Tell, share
 
 
 @dataclass(slots=True)
@@ -99,12 +66,17 @@ def refresh(
     """
     model.Session.rollback()
     result = Refreshed(reaped=_reap(everything=everything))
-    _heal(result)
+    result.healed, result.failures = indexing.heal()
     ids = _all_ids() if everything else _passed_ids(now)
     model.Session.commit()
     job = _Job(now, run_id, everything)
     if workers > 1 and len(ids) > BATCH:
-        _share(job, ids, workers, result, progress)
+        # In turn: those that are new, and cost most, lie together.
+        parts = [ids[number::workers] for number in range(workers)]
+        for part in share(parts, job.part, lambda done: progress(done, len(ids)), (SolrAwayError,)):
+            result.datasets += part.datasets
+            result.changed += part.changed
+            result.failures += part.failures
     else:
         for done in job.work(ids, result):
             progress(done, len(ids))
@@ -126,15 +98,22 @@ class _Job:
             result.datasets += len(batch)
             yield result.datasets
 
+    def part(self, ids: Sequence[str], tell: Tell) -> Refreshed:
+        """A worker's part of them."""
+        result = Refreshed()
+        for done in self.work(ids, result):
+            tell(done)
+        return result
+
     def _batch(self, batch: Sequence[str], result: Refreshed) -> None:
         ids = batch if self.everything else _claimed(batch, self.now)
         changed = assess_packages(ids, self.now, cause=Cause.RECOMPUTE, run_id=self.run_id)
         marks: dict[str, datetime] = {}
         if changed:
             write_by_sql(changed)
-            marks = _marked(changed)
+            marks = indexing.mark(changed)
         model.Session.commit()
-        _index(marks, result)
+        result.failures += indexing.index(marks)
         result.changed += len(changed)
 
 
@@ -200,168 +179,3 @@ def _reap(*, everything: bool) -> int:
 _GONE = """
 SELECT DISTINCT package_id FROM {table} t
 WHERE NOT EXISTS (SELECT 1 FROM package p WHERE p.id = t.package_id)"""
-
-
-# Solr.
-
-
-def _marked(ids: Sequence[str]) -> dict[str, datetime]:
-    """Mark datasets as not indexed, in the transaction that writes them; the marks by id."""
-    rows = model.Session.execute(
-        sa.text(
-            "INSERT INTO freshness_unindexed (package_id, since) "
-            "SELECT id, now() AT TIME ZONE 'utc' FROM unnest(CAST(:ids AS text[])) AS id ORDER BY id "
-            "ON CONFLICT (package_id) DO UPDATE SET since = excluded.since "
-            "RETURNING package_id, since"
-        ),
-        {"ids": list(ids)},
-    )
-    return {package_id: since for package_id, since in rows}
-
-
-def _unmark(marks: Mapping[str, datetime]) -> None:
-    """Take marks away, unless another run has written the dataset again since."""
-    model.Session.execute(
-        sa.text(
-            "DELETE FROM freshness_unindexed u "
-            "USING unnest(CAST(:ids AS text[]), CAST(:since AS timestamp[])) AS m (id, since) "
-            "WHERE u.package_id = m.id AND u.since = m.since"
-        ),
-        {"ids": list(marks), "since": list(marks.values())},
-    )
-
-
-def _heal(result: Refreshed) -> None:
-    """Index what earlier runs have written and not indexed."""
-    rows = model.Session.execute(
-        sa.text("SELECT package_id, since FROM freshness_unindexed ORDER BY package_id")
-    ).all()
-    model.Session.commit()
-    marks = iter(rows)
-    while batch := dict(tuple(row) for row in islice(marks, BATCH)):
-        failed = len(result.failures)
-        _index(batch, result)
-        result.healed += len(batch) - (len(result.failures) - failed)
-
-
-def _index(marks: Mapping[str, datetime], result: Refreshed) -> None:
-    """Send the documents of datasets, commit Solr, and take their marks away.
-
-    Whoever edits a dataset meanwhile sends its document too, maybe before ours, which is older: such
-    datasets are sent again.
-    """
-    if not marks:
-        return
-    todo: Sequence[str] = list(marks)
-    before = _modified(todo)
-    failures: dict[str, str] = {}
-    while todo:
-        failures |= _send(todo)
-        after = _modified(todo)
-        todo = [one for one in todo if before.get(one) != after.get(one)]
-        before = after
-    if failures and not solr_answers():
-        raise SolrAwayError(next(iter(failures.values())))
-    result.failures += [Failure(package_id, words) for package_id, words in failures.items()]
-    _unmark({one: since for one, since in marks.items() if one not in failures})
-    model.Session.commit()
-
-
-def _modified(ids: Sequence[str]) -> dict[str, datetime]:
-    """When packages were written last; waits for those that are being written."""
-    rows = model.Session.execute(
-        sa.text(
-            "SELECT id, metadata_modified FROM package WHERE id = ANY(:ids) ORDER BY id FOR SHARE"
-        ),
-        {"ids": list(ids)},
-    ).all()
-    model.Session.commit()
-    return {package_id: modified for package_id, modified in rows}
-
-
-def _send(ids: Sequence[str]) -> dict[str, str]:
-    """Send documents and commit Solr; why it has not worked, by id."""
-    # Sessions keep what they have loaded, and we write by SQL.
-    model.Session.expire_all()
-    failures: dict[str, str] = {}
-    with without_solr_commits(), queued() as queue:
-        for package_id in ids:
-            try:
-                index_package(package_id)
-            except tk.ObjectNotFound:
-                continue
-            except Exception as error:
-                # Some plugin's hook, or the dataset itself: the others are not to wait for it.
-                log.exception("Dataset %s could not be indexed", package_id)
-                failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
-                queue.discard()
-                model.Session.rollback()
-            else:
-                queue.settle()
-    failures |= {one.package_id: one.words for one in queue.refused}
-    model.Session.commit()
-    try:
-        solr_commit()
-    except SearchIndexError as error:
-        raise SolrAwayError(str(error)) from error
-    return failures
-
-
-# Workers.
-
-
-def _share(
-    job: _Job, ids: Sequence[str], workers: int, result: Refreshed, progress: Progress
-) -> None:
-    """Let processes do the work, each on its part of the datasets."""
-    disconnect()
-    context = multiprocessing.get_context("fork")
-    pipes: dict[Connection, Any] = {}
-    for number in range(workers):
-        ours, theirs = context.Pipe(duplex=False)
-        # In turn: those that are new, and cost most, lie together.
-        arguments = (job, ids[number::workers], theirs, os.getpid())
-        process = context.Process(target=_work, args=arguments, daemon=True)
-        process.start()
-        theirs.close()
-        pipes[ours] = process
-    parts: dict[Connection, Refreshed] = {}
-    done: dict[Connection, int] = {}
-    open_pipes = list(pipes)
-    while open_pipes:
-        for pipe in wait(open_pipes):
-            assert isinstance(pipe, Connection)
-            try:
-                message = pipe.recv()
-            except EOFError:
-                open_pipes.remove(pipe)
-                continue
-            if isinstance(message, Exception):
-                raise message
-            if isinstance(message, Refreshed):
-                parts[pipe] = message
-            else:
-                done[pipe] = message
-                progress(sum(done.values()), len(ids))
-    for pipe, process in pipes.items():
-        process.join()
-        if pipe not in parts:
-            raise WorkerError(f"A worker ended with exit code {process.exitcode} before its work")
-        result.datasets += parts[pipe].datasets
-        result.changed += parts[pipe].changed
-        result.failures += parts[pipe].failures
-
-
-def _work(job: _Job, ids: Sequence[str], pipe: Connection, parent: int) -> None:
-    """A worker: its part, unless whoever started it is gone."""
-    result = Refreshed()
-    try:
-        for done in job.work(ids, result):
-            if os.getppid() != parent:
-                return
-            pipe.send(done)
-        pipe.send(result)
-    except SolrAwayError as error:
-        pipe.send(error)
-    finally:
-        pipe.close()

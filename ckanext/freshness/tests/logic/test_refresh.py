@@ -22,8 +22,10 @@ from freezegun import freeze_time
 from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.logic import refresh as module
+from ckanext.freshness.logic.indexing import SolrAwayError
 from ckanext.freshness.logic.projection import KEYS
-from ckanext.freshness.logic.refresh import Refreshed, SolrAwayError, WorkerError, refresh
+from ckanext.freshness.logic.refresh import Refreshed, refresh
+from ckanext.freshness.logic.workers import WorkerError
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.logic.meddling import MeddlingPlugin
 
