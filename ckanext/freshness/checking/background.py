@@ -1,0 +1,101 @@
+"""An event loop in a thread of its own, whose results another thread takes in batches.
+
+CKAN, its sessions and its plugins belong to the thread of the command, and writing them would hold up
+every connection of a loop there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from time import monotonic
+from typing import Any, Generic, TypeVar
+
+from ..web.client import run
+
+T = TypeVar("T")
+
+
+def in_batches(
+    produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
+    *,
+    most: int = 500,
+    seconds: float = 2.0,
+) -> Iterator[list[T]]:
+    """What a coroutine hands over, as it comes.
+
+    The loop ends when the iterator is closed, whatever it was doing; whoever stops half-way does so with
+    :func:`contextlib.closing`.
+
+    :param produce: given a function to hand things over with, the coroutine to run.
+    :param most: things in a batch.
+    :param seconds: after which a smaller batch is handed over, too; empty ones are, so that whoever
+        waits can see to other things.
+    :raises BaseException: whatever the coroutine raises, once all that it handed over was taken.
+    """
+    thread = _Loop(produce)
+    thread.start()
+    try:
+        while not thread.ended:
+            yield thread.batch(most, seconds)
+    finally:
+        thread.cancel()
+        thread.join()
+    if thread.error is not None:
+        raise thread.error
+
+
+class _Loop(threading.Thread, Generic[T]):
+    def __init__(self, produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> None:
+        super().__init__(name="visits", daemon=True)
+        self._produce = produce
+        self._made: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._cancelled = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.ended = False
+        """Whether all that will ever come was taken."""
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            run(self._main())
+        except BaseException as error:
+            self.error = error
+        finally:
+            self._made.put(None)
+
+    async def _main(self) -> None:
+        with self._lock:
+            self._task = asyncio.current_task()
+            self._loop = asyncio.get_running_loop()
+            if self._cancelled:
+                return
+        try:
+            await self._produce(lambda one: self._made.put((one,)))
+        finally:
+            with self._lock:
+                self._loop = None
+
+    def batch(self, most: int, seconds: float) -> list[T]:
+        found: list[T] = []
+        until = monotonic() + seconds
+        while len(found) < most:
+            try:
+                one = self._made.get(timeout=max(0.0, until - monotonic()))
+            except queue.Empty:
+                break
+            if one is None:
+                self.ended = True
+                break
+            found.append(one[0])
+        return found
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled = True
+            if self._loop is not None and self._task is not None:
+                self._loop.call_soon_threadsafe(self._task.cancel)
