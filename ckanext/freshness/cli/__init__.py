@@ -1,0 +1,22 @@
+"""The command ``ckan freshness``."""
+
+from __future__ import annotations
+
+import click
+
+from .harvests import preview, release
+from .health import doctor
+from .statuses import refresh, set_frequency, uninstall
+
+__all__ = ["freshness"]
+
+COMMANDS = (preview, release, doctor, refresh, set_frequency, uninstall)
+
+
+@click.group()
+def freshness() -> None:
+    """Harvests that can be trusted."""
+
+
+for command in COMMANDS:
+    freshness.add_command(command)

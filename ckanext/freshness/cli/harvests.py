@@ -1,0 +1,123 @@
+"""Commands about harvest sources: what a job would do, and what it may delete."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..harvesting.preview import Entry, NotOurs, Preview
+from ..harvesting.preview import preview as make_preview
+from ..harvesting.source_config import ConfigError
+from ..harvesting.strategy import Kind
+from ..logic.action import harvest_source
+from .progress import Counter
+from .users import site_user
+
+
+@click.command()
+@click.argument("source")
+@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+def preview(source: str, as_json: bool) -> None:
+    """Show what the next job of SOURCE (id or name) would do; nothing is written.
+
+    Ends with 1 if the source could not be read.
+    """
+    row = _source(source)
+    counter = Counter(tk._("records read"))
+    try:
+        made = make_preview(row, now=datetime.now(timezone.utc), progress=counter.show)
+    except (NotOurs, ConfigError) as error:
+        raise click.ClickException(str(error)) from error
+    finally:
+        counter.end()
+    if as_json:
+        click.echo(json.dumps(made.as_dict(), indent=2, ensure_ascii=False))
+    else:
+        for line in preview_lines(made):
+            click.echo(line)
+    if not made.answered:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.argument("source")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def release(source: str, yes: bool) -> None:
+    """Let the next job of SOURCE (id or name) delete what is held.
+
+    Shows the list and asks first. The release is for exactly this list and the next job.
+    """
+    context = {"user": site_user(), "ignore_auth": True}
+    source_id = _source(source).id
+    hold = tk.get_action("freshness_harvest_hold_show")(dict(context), {"id": source_id})
+    if hold is None:
+        raise click.ClickException(tk._("No deletions of this source are held"))
+    click.echo(f"{hold['held_at']}: {hold['reason']}")
+    for record in hold["held"]:
+        click.echo(f"  {record['url']}  {record['reason']}  {record['title'] or ''}".rstrip())
+    if hold["released_at"]:
+        click.echo(
+            tk._("Released already, by {user} on {moment}").format(
+                user=hold["released_by"], moment=hold["released_at"]
+            )
+        )
+        return
+    if not yes:
+        question = tk._("Let the next job delete these {count} datasets?")
+        click.confirm(question.format(count=hold["count"]), abort=True)
+    try:
+        tk.get_action("freshness_harvest_release")(
+            dict(context), {"id": source_id, "list_id": hold["list_id"]}
+        )
+    except tk.ValidationError as error:
+        raise click.ClickException(" ".join(error.error_dict["list_id"])) from error
+    click.echo(tk._("Released: {count} datasets").format(count=hold["count"]))
+
+
+def preview_lines(made: Preview) -> list[str]:
+    """A preview in words, a line for each record but the unchanged ones."""
+    kinds = {
+        Kind.NEW: tk._("New"),
+        Kind.CHANGED: tk._("Changed"),
+        Kind.MOVED: tk._("Moved"),
+        Kind.DELETED: tk._("Deleted"),
+        Kind.UNCHANGED: tk._("Unchanged"),
+    }
+    source = made.source
+    lines = [
+        f"{source.title} ({source.url})",
+        tk._("Records now: {count}").format(count=made.current),
+        *source.warnings,
+    ]
+    if not made.answered:
+        lines.append(tk._("The source could not be read: a job would do nothing."))
+    lines += [tk._("Could not be read: {error}").format(error=error) for error in made.errors]
+    for kind, label in kinds.items():
+        lines += _entries(label, made.changes[kind], listed=kind is not Kind.UNCHANGED)
+    lines += _entries(tk._("Not readable"), made.failed)
+    lines += _entries(tk._("Kept, though not read"), made.kept)
+    if made.brake:
+        held = len(made.brake.held)
+        words = tk._("The brake would hold {count} deletions: {reason}")
+        lines.append(words.format(count=held, reason=made.brake.reason))
+        lines += [f"  {one.known.url}  {one.reason}" for one in made.brake.held]
+    return lines
+
+
+def _entries(label: str, entries: list[Entry], *, listed: bool = True) -> list[str]:
+    lines = [f"{label}: {len(entries)}"]
+    if listed:
+        lines += [f"  {one.url}  {one.reason}" for one in entries]
+    return lines
+
+
+def _source(name: str) -> Any:
+    try:
+        return harvest_source(name)
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no harvest source {name}").format(name=name)
+        raise click.ClickException(words) from error

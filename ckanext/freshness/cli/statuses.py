@@ -1,0 +1,135 @@
+"""Commands about statuses and update frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timezone
+from uuid import uuid4
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..ckan_adapter import solr_commit, without_solr_commits
+from ..logic import frequency_table, uninstalling
+from ..logic.indexing import SolrAwayError
+from ..logic.refresh import refresh as bring_up_to_date
+from ..logic.workers import WorkerError
+from ..settings import OptionError
+from .progress import Counter, progress_of
+from .users import site_user
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Judge every dataset anew.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that share the work.",
+)
+def refresh(everything: bool, workers: int) -> None:
+    """Write the statuses that changed because time passed; run it every few minutes.
+
+    With --all for a catalogue that existed before this extension, and after a change of its options.
+    It may run twice at once, and what was interrupted is made good by the next run. Ends with 1 if
+    something could not be indexed.
+    """
+    try:
+        with progress_of(tk._("datasets")) as progress:
+            done = bring_up_to_date(
+                datetime.now(timezone.utc),
+                run_id=str(uuid4()),
+                everything=everything,
+                workers=workers,
+                progress=progress,
+            )
+    except SolrAwayError as error:
+        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
+        raise click.ClickException(words.format(error=error)) from error
+    except (OptionError, WorkerError) as error:
+        raise click.ClickException(str(error)) from error
+    words = tk._("Looked at {datasets} datasets: {changed} changed")
+    click.echo(words.format(datasets=done.datasets, changed=done.changed))
+    if done.healed:
+        words = tk._("Indexed {count} datasets of a run that was interrupted")
+        click.echo(words.format(count=done.healed))
+    if done.reaped:
+        click.echo(tk._("Forgot {count} datasets that are gone").format(count=done.reaped))
+    for failure in done.failures:
+        words = tk._("Dataset {dataset} could not be indexed: {error}")
+        click.echo(words.format(dataset=failure.package_id, error=failure.words), err=True)
+    if done.failures:
+        raise click.exceptions.Exit(1)
+
+
+@click.command("set-frequency")
+@click.option(
+    "--csv",
+    "file",
+    type=click.File(encoding="utf-8-sig"),
+    required=True,
+    help="A file with the columns dataset (name or id) and frequency; - is standard input.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what is wrong with the file.")
+def set_frequency(file: Iterable[str], dry_run: bool) -> None:
+    """Set the update frequency of many datasets.
+
+    Nothing is written while a line is wrong. Ends with 1 if a line could not be written.
+    """
+    try:
+        lines = frequency_table.read(file)
+    except (frequency_table.TableError, UnicodeDecodeError) as error:
+        raise click.ClickException(str(error)) from error
+    wrong = [_line(line, words) for line, words in frequency_table.problems(lines)]
+    if wrong:
+        raise click.ClickException("\n".join([tk._("Nothing was written:"), *wrong]))
+    if dry_run:
+        click.echo(tk._("{count} lines, all of them can be written").format(count=len(lines)))
+        return
+    context = {"user": site_user(), "ignore_auth": True}
+    counter, changed, refused = Counter(tk._("datasets")), 0, 0
+    with without_solr_commits():
+        for number, line in enumerate(lines, start=1):
+            try:
+                changed += frequency_table.write(dict(context), line)
+            except tk.ValidationError as error:
+                refused += 1
+                click.echo(_line(line, str(error.error_summary or error.error_dict)), err=True)
+            counter.show(number)
+    counter.end()
+    solr_commit()
+    words = tk._("Changed: {changed}; as they were: {same}; refused: {refused}")
+    same = len(lines) - changed - refused
+    click.echo(words.format(changed=changed, same=same, refused=refused))
+    if refused:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def uninstall(yes: bool) -> None:
+    """Take this extension's extras out of all datasets.
+
+    To be run before the plugin is taken out of ckan.plugins: every later edit writes them again.
+    """
+    batches = uninstalling.packages()
+    count = sum(len(ids) for _, ids in batches)
+    if not yes:
+        click.confirm(
+            tk._("Take the extras out of {count} datasets?").format(count=count), abort=True
+        )
+    counter = Counter(tk._("datasets"))
+    for done in uninstalling.take_out(batches):
+        counter.show(done)
+    counter.end()
+    words = tk._(
+        "{count} datasets have none any more. Next: 'ckan db downgrade -p freshness' removes the tables; "
+        "then take the plugins out of ckan.plugins."
+    )
+    click.echo(words.format(count=count))
+
+
+def _line(line: frequency_table.Line, words: str) -> str:
+    where = tk._("Line {number} ({dataset}): {words}")
+    return where.format(number=line.number, dataset=line.dataset, words=words)
