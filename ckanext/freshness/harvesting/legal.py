@@ -74,6 +74,12 @@ def tag(text: str) -> str | None:
     return name if len(name) >= shortest else None
 
 
+def is_tag(text: str) -> bool:
+    """Whether CKAN's ``tag_length_validator`` and ``tag_name_validator`` take the name as it is."""
+    shortest, longest = TAG_CHARACTERS
+    return shortest <= len(text) <= longest and not _NOT_IN_TAGS.search(text)
+
+
 def tags(texts: Iterable[str]) -> tuple[list[str], list[str]]:
     """Legal tags in order, unique whatever their case, and the texts that made none."""
     names: dict[str, str] = {}

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .legal import TAG_CHARACTERS, is_tag
+
 FOREIGN_KEYS = frozenset(
     {
         "rdf_format",
@@ -40,6 +42,7 @@ _SET_BY_THE_CLIENT = frozenset(
         *("proxy-authorization", "proxy-connection", "range", "if-none-match", "if-modified-since"),
     }
 )
+_FIELD = re.compile(r"^(resources\.)?[^.\x00-\x1f\x7f]+$")
 _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 
 
@@ -75,11 +78,11 @@ def _boolean(value: Any) -> bool:
     return value
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: Any, words: str = 'a list of texts, such as ["one", "two"]') -> tuple[str, ...]:
     if not isinstance(value, list) or not all(
         isinstance(one, str) and one.strip() for one in value
     ):
-        raise ValueError('a list of texts, such as ["one", "two"]')
+        raise ValueError(words)
     return tuple(one.strip() for one in value)
 
 
@@ -90,6 +93,38 @@ def _hosts(value: Any) -> tuple[str, ...]:
             'a list of host names without scheme or port, such as ["data.example.org"]'
         )
     return tuple(host.lower() for host in hosts)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _fields(value: Any) -> tuple[str, ...]:
+    """As :func:`~ckanext.freshness.harvesting.merging.merge` takes them apart.
+
+    A dot elsewhere is a mistake: extras are named by their own keys.
+    """
+    words = 'a list of fields, such as ["title", "tags", "resources.name"]'
+    fields = _texts(value, words)
+    for one in fields:
+        if not _FIELD.match(one):
+            raise ValueError(
+                f"{words}; {_quoted(one)} is none: a field is a key of the dataset or of its extras, "
+                "tags, groups, resources, or resources.<key>"
+            )
+    return fields
+
+
+def _tags(value: Any) -> tuple[str, ...]:
+    words = (
+        f"a list of tags of {TAG_CHARACTERS[0]} to {TAG_CHARACTERS[1]} letters, digits, spaces and -_. "
+        'each, such as ["health"]'
+    )
+    tags = _texts(value, words)
+    for one in tags:
+        if not is_tag(one):
+            raise ValueError(f"{words}; {_quoted(one)} is none")
+    return tags
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -145,8 +180,8 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "profiles": _texts,
     "language": _language,
     "max_delete_fraction": _number(0, 1),
-    "keep_fields": _texts,
-    "default_tags": _texts,
+    "keep_fields": _fields,
+    "default_tags": _tags,
     "default_groups": _names,
     "default_frequency": _frequency,
     "notify_contacts": _boolean,

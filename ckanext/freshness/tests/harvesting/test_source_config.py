@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from ckan.logic import validators
+from ckan.plugins import toolkit as tk
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.header_secrets import check_allowed, read_headers
+from ckanext.freshness.harvesting.legal import is_tag
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
     KEYS,
@@ -32,7 +35,13 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("max_delete_fraction", 0.25, 0.25),
     ("max_delete_fraction", 1, 1.0),
     ("keep_fields", ["notes", "resources.name"], ("notes", "resources.name")),
+    (
+        "keep_fields",
+        ["tags", "resources", " Data source ", "hash:a"],
+        ("tags", "resources", "Data source", "hash:a"),
+    ),
     ("default_tags", [" health ", "Épidémiologie"], ("health", "Épidémiologie")),
+    ("default_tags", ["ab", "a b-c_d.e 1", "x" * 100], ("ab", "a b-c_d.e 1", "x" * 100)),
     ("default_groups", ["cohorts"], ("cohorts",)),
     ("default_groups", [{"name": "cohorts"}, {"id": "7f3a"}], ("cohorts", "7f3a")),
     ("default_frequency", "P1M", "P1M"),
@@ -64,9 +73,41 @@ BAD: list[tuple[str, Any, str]] = [
     ("max_delete_fraction", float("nan"), "a number from 0 to 1"),
     ("max_delete_fraction", "0.5", "a number from 0 to 1"),
     ("max_delete_fraction", True, "a number from 0 to 1"),
-    ("keep_fields", {"notes": True}, "a list of texts"),
-    ("keep_fields", ["notes", " "], "a list of texts"),
-    ("default_tags", "health", "a list of texts"),
+    ("keep_fields", {"notes": True}, "a list of fields"),
+    ("keep_fields", ["notes", " "], "a list of fields"),
+    (
+        "keep_fields",
+        ["title", "extras.title"],
+        '"extras.title" is none: a field is a key of the dataset or of its extras',
+    ),
+    (
+        "keep_fields",
+        ["tags.name"],
+        '"tags.name" is none: a field is a key of the dataset or of its extras',
+    ),
+    (
+        "keep_fields",
+        ["resources."],
+        '"resources." is none: a field is a key of the dataset or of its extras',
+    ),
+    (
+        "keep_fields",
+        ["resources.a.b"],
+        '"resources.a.b" is none: a field is a key of the dataset or of its extras',
+    ),
+    ("keep_fields", [".title"], "tags, groups, resources, or resources.<key>"),
+    ("keep_fields", ["a\nb"], '"a\\nb" is none: a field is a key of the dataset or of its extras'),
+    ("default_tags", "health", "a list of tags"),
+    ("default_tags", [{"name": "health"}], "a list of tags"),
+    (
+        "default_tags",
+        ["health", "a"],
+        "a list of tags of 2 to 100 letters, digits, spaces and -_. each",
+    ),
+    ("default_tags", ["health", "x" * 101], "a list of tags of 2 to 100"),
+    ("default_tags", ["health", "été/air"], '"été/air" is none'),
+    ("default_tags", ["health, water"], '"health, water" is none'),
+    ("default_tags", ["two\nlines"], '"two\\nlines" is none'),
     ("default_groups", "cohorts", "a list of texts"),
     ("default_groups", [{"title": "Cohorts"}], "a list of texts"),
     ("default_frequency", "", "an update frequency"),
@@ -112,6 +153,21 @@ def test_bad_values(key: str, value: Any, words: str) -> None:
     assert message.startswith(f'"{key}" must be ')
     assert words in message
     assert "s3cret" not in message
+
+
+@given(
+    st.text(alphabet=st.one_of(st.characters(), st.sampled_from("ab _-./,é\u0301")), max_size=103)
+)
+@example("a" * 101)
+def test_tags_are_legal_by_the_rules_of_ckan(tag: str) -> None:
+    assume(tag == tag.strip())
+    try:
+        validators.tag_length_validator(tag, {})
+        validators.tag_name_validator(tag, {})
+        legal = "\n" not in tag
+    except tk.Invalid:
+        legal = False
+    assert is_tag(tag) == legal
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -128,6 +128,8 @@ def test_a_form_without_its_token_is_refused(browser: Browser) -> None:
         ('{"profiles": ["nope"]}', "profiles: unknown: nope; known: "),
         ('{"headers": {"X": "s3cret"}}', '"headers" must be an object of header names'),
         ("no json", "The configuration is not valid JSON"),
+        ('{"default_tags": ["water/air"]}', '"water/air" is none'),
+        ('{"keep_fields": ["extras.title"]}', '"extras.title" is none'),
     ],
 )
 def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> None:
