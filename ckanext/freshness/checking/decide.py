@@ -28,7 +28,11 @@ MADE_ON_THE_FLY = timedelta(minutes=1)
 EARLIER_HASHES = 20
 """How many earlier hashes of a resource are kept, the newest first."""
 
-_CANNOT_TELL = frozenset({401, 403, 407, 429, 451})
+_CANNOT_TELL = frozenset({202, 401, 403, 407, 429, 451})
+"""202: there will be something to look at later (RFC 9110, section 15.3.3)."""
+
+_READABLE = frozenset({200, 203})
+"""The bytes come with these. 204 and 205 have none, and 206 is an answer to nothing that was asked."""
 
 
 class Outcome(Enum):
@@ -51,7 +55,18 @@ class Outcome(Enum):
     """Another hash, and the second download failed: the next run asks again."""
     ERROR = "error"
     CANNOT_TELL = "cannot tell"
-    """401, 403, 429 or a wall against robots: it may be there for people."""
+    """401, 403, 429 or a wall against robots: it may be there for people. 202: it may come."""
+
+
+class Agreement(Enum):
+    """What a server's Last-Modified was worth, measured against the hash of the bytes."""
+
+    AGREED = "agreed"
+    """Both moved, or neither."""
+    MISSED = "missed a change"
+    """The bytes changed, the date did not."""
+    MOVED = "moved without a change"
+    """The date moved, the bytes did not."""
 
 
 class Next(Enum):
@@ -137,11 +152,11 @@ def after_headers(
     :param fresh: whether a resource modified then would be fresh now.
     :param hash_anyway: the body is hashed, whatever the headers say.
     """
-    if headers.wall or headers.status in _CANNOT_TELL:
+    if tells_nothing(headers):
         return Step(Next.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Step(Next.END, memory, Outcome.NOT_MODIFIED)
-    if not 200 <= headers.status < 300:
+    if headers.status not in _READABLE:
         return Step(Next.END, memory, Outcome.ERROR)
     modified = believed(headers, now)
     if modified is not None and known is not None and modified <= known:
@@ -152,6 +167,16 @@ def after_headers(
         memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
     )
     return Step(Next.END, unread, Outcome.HEADER, modified)
+
+
+def tells_nothing(headers: Headers) -> bool:
+    """Whether an answer was meant for somebody else, or came too early."""
+    return headers.wall or headers.status in _CANNOT_TELL
+
+
+def has_bytes(headers: Headers) -> bool:
+    """Whether what follows the headers is what the URL stands for."""
+    return headers.status in _READABLE and not headers.wall
 
 
 def believed(headers: Headers, now: datetime) -> datetime | None:
@@ -193,6 +218,23 @@ def after_confirmation(
         # As before after all: several servers behind one name, or a moment's fault.
         return Step(Next.END, memory, Outcome.SAME_HASH, modified)
     return Step(Next.END, memory, Outcome.API, modified)
+
+
+def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None:
+    """What Last-Modified was worth, once the hash of a body is certain; None where there is nothing
+    to compare.
+
+    :param memory: as it was before the visit
+    """
+    if memory.hash is None or memory.outdated or _detector(memory.hash) != _detector(digest):
+        return None
+    if memory.last_modified is None or headers.last_modified_text is None:
+        return None
+    changed = digest != memory.hash
+    moved = headers.last_modified_text != memory.last_modified
+    if changed == moved:
+        return Agreement.AGREED
+    return Agreement.MISSED if changed else Agreement.MOVED
 
 
 def _seen(memory: Memory, headers: Headers, digest: str) -> Memory:

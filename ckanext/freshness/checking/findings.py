@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import Enum
 
-from .decide import Memory, Outcome
+from .decide import Agreement, Memory, Outcome
+
+__all__ = ["Agreement", "Attempt", "Finding", "Visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +34,6 @@ class Visit:
     format: str | None = None
     mimetype: str | None = None
     start_at: str | None = None
-
-
-class Agreement(Enum):
-    """What a server's Last-Modified was worth, measured against the hash of the bytes."""
-
-    AGREED = "agreed"
-    """Both moved, or neither."""
-    MISSED = "missed a change"
-    """The bytes changed, the date did not."""
-    MOVED = "moved without a change"
-    """The date moved, the bytes did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +78,8 @@ class Finding:
     :ivar size: of the bytes, where they were read whole
     :ivar mimetype: what the server says they are, without parameters; None where it said nothing
         or was proved wrong
-    :ivar handed_to: another worker's host, to which the URL redirects; nothing was found then
+    :ivar handed_to: where to go on, if the URL redirects to another worker's host; nothing was found
+        then, whatever ``outcome`` says
     """
 
     visit: Visit

@@ -1,0 +1,374 @@
+"""What is asked and answered at one URL, from the first request to the findings.
+
+The rules are those of :mod:`.decide`; here they meet real answers. When a request is made, and whether
+it has to wait, is the affair of :mod:`.engine`.
+
+Resources with one URL that ask the same share one conversation: the URL is asked once, and each of them
+draws its own conclusions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from http import HTTPStatus
+
+from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
+from ..web.headers import can_be_sent, parse_http_date
+from ..web.urls import display_url
+from ..web.visit import Visit as Asking
+from . import decide
+from .content import DETECTORS
+from .decide import Headers, Next, Outcome, Step
+from .detectors import Detector
+from .findings import Attempt, Finding, Visit
+from .formats import verdict
+from .hashing import Hashed, Hasher
+from .sandbox import Sandbox
+from .walls import is_wall
+
+REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
+"""What servers answer who do not understand a condition: they are asked again without one. RFC 9110
+(section 13) knows 304 and, for conditions that we do not send, 412."""
+
+_OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED})
+"""The host does not want to be visited, by us or now: nothing can be told."""
+
+_USELESS = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED})
+"""What comes with such an outcome need not be what the URL stands for."""
+
+_KEPT = 1024
+"""The longest validator that is kept; an ETag has some forty characters."""
+
+
+class Then(Enum):
+    """How a conversation goes on."""
+
+    END = "end"
+    ASK_NOW = "ask now"
+    CONFIRM = "confirm"
+    """There is a new hash, to be confirmed after a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What all conversations of a run have in common."""
+
+    client: Client
+    sandbox: Sandbox
+    now: Callable[[], datetime]
+    detectors: Sequence[type[Detector]] = DETECTORS
+
+
+class Conversation:
+    """One URL, and those who want to know.
+
+    :ivar asking: the request on its way; None before the first
+    """
+
+    __slots__ = (
+        "_conditional",
+        "_first",
+        "_first_at",
+        "_hasher",
+        "_headers",
+        "_steps",
+        "_tools",
+        "asking",
+        "host",
+        "visits",
+    )
+
+    def __init__(self, tools: Tools, visit: Visit, host: str) -> None:
+        self.visits = [visit]
+        self.host = host
+        self.asking: Asking | None = None
+        self._tools = tools
+        self._conditional = False
+        self._first: str | None = None
+        self._first_at: datetime | None = None
+        self._hasher: Hasher | None = None
+        self._headers: Headers | None = None
+        self._steps: list[Step] = []
+
+    @property
+    def url(self) -> str:
+        """Where it begins."""
+        return self.visits[0].start_at or self.visits[0].url
+
+    def takes(self, visit: Visit) -> bool:
+        """Whether that visit would ask the same."""
+        return (
+            visit.url == self.visits[0].url
+            and visit.start_at == self.visits[0].start_at
+            and _question(visit) == _question(self.visits[0])
+        )
+
+    def begin(self) -> Asking:
+        """Make the request, if that is not done.
+
+        :raises FetchError: the URL cannot be asked for
+        """
+        if self.asking is None:
+            etag, last_modified = _question(self.visits[0])
+            self._conditional = etag is not None or last_modified is not None
+            self._ask(etag, last_modified)
+        assert self.asking is not None
+        return self.asking
+
+    def _ask(self, etag: str | None = None, last_modified: str | None = None) -> None:
+        request = Request(self.url, etag=etag, last_modified=last_modified)
+        self.asking = self._tools.client.begin(request, self._choose)
+
+    def _choose(self, answer: Answer) -> Sink | Body:
+        """What happens to the body of an answer whose headers are there."""
+        self._hasher = None
+        headers = self._headers = read_headers(answer)
+        if self._first is not None:
+            wanted = decide.has_bytes(headers)
+        else:
+            at = self._tools.now()
+            self._steps = [_first_step(visit, headers, at) for visit in self.visits]
+            wanted = any(step.next is Next.HASH for step in self._steps)
+        if not wanted:
+            return Body.SKIP
+        self._hasher = Hasher(self._tools.sandbox, detectors=self._tools.detectors)
+        return self._hasher
+
+    async def answered(self, answer: Answer, sink: Callable[[Finding], None]) -> Then:
+        """Draw the conclusions from an answer."""
+        if self._conditional and answer.status in REFUSALS:
+            self._conditional = False
+            self._ask()
+            return Then.ASK_NOW
+        hashed = None if self._hasher is None else await self._hasher.result()
+        at = self._tools.now()
+        if self._first is not None:
+            for finding in self._confirmed(answer, hashed, at):
+                sink(finding)
+            return Then.END
+        unconfirmed: list[Visit] = []
+        steps: list[Step] = []
+        for visit, step in zip(self.visits, self._steps, strict=True):
+            found = self._found(visit, step, answer, hashed, at)
+            if isinstance(found, Finding):
+                sink(found)
+            else:
+                unconfirmed.append(visit)
+                steps.append(found)
+        if not unconfirmed:
+            return Then.END
+        assert hashed is not None
+        self.visits, self._steps = unconfirmed, steps
+        self._first, self._first_at = hashed.hash, at
+        self._conditional = False
+        self._ask()
+        return Then.CONFIRM
+
+    def _found(
+        self, visit: Visit, step: Step, answer: Answer, hashed: Hashed | None, at: datetime
+    ) -> Finding | Step:
+        """What a first answer means to one visit: a finding, or a step to be confirmed."""
+        headers = self._headers
+        assert headers is not None
+        unasked = answer.status == 304 and not self._conditional
+        if step.next is Next.END and not unasked:
+            return self._finding(visit, step, answer, at, words=_words_of(step, headers))
+        if unasked or hashed is None:
+            words = "answered 304 (Not Modified) to a request without conditions"
+            error = Step(Next.END, visit.memory, Outcome.ERROR)
+            return self._finding(visit, error, answer, at, words=words)
+        mismatch = verdict(visit.format, visit.mimetype, hashed.first)
+        if mismatch is not None:
+            error = Step(Next.END, visit.memory, Outcome.ERROR)
+            return self._finding(visit, error, answer, at, words=str(mismatch), reason="format")
+        step = decide.after_hash(visit.memory, headers, hashed.hash, step.modified)
+        if step.next is Next.CONFIRM:
+            return step
+        return self._finding(visit, step, answer, at, hashed=hashed)
+
+    def _confirmed(self, answer: Answer, hashed: Hashed | None, at: datetime) -> Iterator[Finding]:
+        """What the second download means."""
+        headers = self._headers
+        assert headers is not None and self._first is not None
+        for visit, before in zip(self.visits, self._steps, strict=True):
+            words = None
+            if hashed is None:
+                words = f"answered {_status(headers.status)} to the second download"
+            elif mismatch := verdict(visit.format, visit.mimetype, hashed.first):
+                words = f"at the second download {mismatch}"
+            second = None if hashed is None or words else hashed.hash
+            step = decide.after_confirmation(
+                visit.memory, headers, self._first, second, before.modified
+            )
+            kept = hashed if second else None
+            yield self._finding(visit, step, answer, at, words=words, hashed=kept)
+
+    def failed(self, error: FetchError) -> Iterator[Finding]:
+        """What it means that there is no answer."""
+        at = self._tools.now()
+        cannot_tell = error.reason in _OTHERS_RULES
+        outcome = Outcome.CANNOT_TELL if cannot_tell else Outcome.ERROR
+        for number, visit in enumerate(self.visits):
+            step = Step(Next.END, visit.memory, outcome)
+            if self._first is not None:
+                modified = self._steps[number].modified
+                step = decide.after_confirmation(
+                    visit.memory, Headers(0), self._first, None, modified
+                )
+            assert step.outcome is not None
+            attempt = Attempt(
+                at=at,
+                method="GET",
+                outcome=step.outcome,
+                reason=error.reason.value,
+                words=error.words,
+                seconds=error.seconds,
+                final_url=self._elsewhere(error.target),
+                modified=step.modified,
+            )
+            yield Finding(
+                visit,
+                self.host,
+                step.outcome,
+                step.memory,
+                attempt,
+                modified=step.modified,
+                hashed=self._first is not None,
+                counts_as_failure=step.outcome is Outcome.ERROR and error.reason.theirs,
+            )
+
+    def handed(self) -> Iterator[Finding]:
+        """The conversation is another worker's, from where it has been redirected to."""
+        assert self.asking is not None
+        at, target = self._tools.now(), self.asking.target.url
+        for visit in self.visits:
+            # Of what was not visited the next run knows nothing either.
+            outcome = Outcome.UNCONFIRMED
+            attempt = Attempt(at, "GET", outcome, final_url=self._elsewhere(target))
+            yield Finding(visit, self.host, outcome, visit.memory, attempt, handed_to=target)
+
+    def _finding(
+        self,
+        visit: Visit,
+        step: Step,
+        answer: Answer,
+        at: datetime,
+        *,
+        words: str | None = None,
+        reason: str | None = None,
+        hashed: Hashed | None = None,
+    ) -> Finding:
+        headers, outcome = self._headers, step.outcome
+        assert headers is not None and outcome is not None
+        etag, last_modified = headers.etag, headers.last_modified_text
+        as_remembered = outcome is Outcome.NOT_MODIFIED
+        useful = outcome not in _USELESS
+        memory = visit.memory
+        return Finding(
+            visit,
+            self.host,
+            outcome,
+            step.memory,
+            Attempt(
+                at,
+                "GET",
+                outcome,
+                answer.status,
+                reason,
+                words,
+                answer.on_wire,
+                answer.seconds,
+                self._elsewhere(answer.final_url),
+                etag,
+                last_modified,
+                step.modified,
+            ),
+            modified=step.modified,
+            changed_at=self._first_at if step.changed else None,
+            hashed=hashed is not None or self._first is not None,
+            counts_as_failure=outcome is Outcome.ERROR,
+            size=None if hashed is None else hashed.size,
+            mimetype=_mimetype(answer) if useful else None,
+            # A 304 need not repeat what it confirms.
+            has_etag=useful and bool(etag or (as_remembered and memory.etag)),
+            has_last_modified=useful
+            and bool(last_modified or (as_remembered and memory.last_modified)),
+            agreement=decide.agreement(memory, headers, hashed.hash)
+            if hashed is not None and outcome is not Outcome.API
+            else None,
+        )
+
+    def _elsewhere(self, url: str | None) -> str | None:
+        """Where it ended, to be shown, if that is not where it began."""
+        if url is None or self.asking is None:
+            return None
+        moved = url != self.asking.start.url or self.visits[0].start_at is not None
+        return display_url(url) if moved else None
+
+    def close(self) -> None:
+        """Leave it as it is: nothing on disk is kept."""
+        if self._hasher is not None:
+            self._hasher.close()
+
+
+def read_headers(answer: Answer) -> Headers:
+    """What the headers of an answer say."""
+    given = answer.headers
+    etag, text, date = given.get("ETag"), given.get("Last-Modified"), given.get("Date")
+    return Headers(
+        answer.status,
+        _storable(etag),
+        _storable(text),
+        None if text is None else parse_http_date(text),
+        # Only to judge Last-Modified by.
+        None if text is None or date is None else parse_http_date(date),
+        is_wall(answer.status, given),
+    )
+
+
+def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
+    after = visit.fresh_after
+    return decide.after_headers(
+        visit.memory,
+        headers,
+        known=visit.known,
+        fresh=lambda modified: after is not None and modified > after,
+        hash_anyway=visit.hash_anyway,
+        now=now,
+    )
+
+
+def _question(visit: Visit) -> tuple[str | None, str | None]:
+    return decide.question(visit.memory, hash_anyway=visit.hash_anyway)
+
+
+def _storable(value: str | None) -> str | None:
+    """A validator, if it can be kept and sent back."""
+    if not value or len(value) > _KEPT or not can_be_sent(value):
+        return None
+    return value
+
+
+def _mimetype(answer: Answer) -> str | None:
+    text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
+
+
+def _words_of(step: Step, headers: Headers) -> str | None:
+    """What an answer's status was, in words, where it is to be told."""
+    if step.outcome is Outcome.ERROR:
+        return f"answered {_status(headers.status)}"
+    if step.outcome is Outcome.CANNOT_TELL:
+        by = "a wall against robots answered" if headers.wall else "answered"
+        return f"{by} {_status(headers.status)}: it may be there for people"
+    return None
+
+
+def _status(status: int) -> str:
+    try:
+        return f"{status} ({HTTPStatus(status).phrase})"
+    except ValueError:
+        return str(status)

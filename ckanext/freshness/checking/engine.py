@@ -1,0 +1,324 @@
+"""Visits many URLs, each host at its own pace and none waiting for another.
+
+A queue per host, and a few hundred runners who serve whichever host may be asked now. A runner only ever
+waits for answers: while a host's rate, a pause that it asked for, a name to be looked up, the delay
+before another attempt or before a second download holds a URL up, no runner knows of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..web.client import Client, FetchError
+from ..web.hosts import Host
+from ..web.urls import Target, parse_url
+from .content import DETECTORS
+from .conversation import Conversation, Then, Tools
+from .detectors import Detector
+from .findings import Finding, Visit
+from .sandbox import Sandbox
+
+_WORTH_A_CONNECTION = 0.1
+"""Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and
+its host a place."""
+
+_LOOKUPS = 256
+"""Names that are looked up at the same time."""
+
+_PATIENCE = 0.05
+"""Seconds until a host is looked at again, if its places were taken by others than us."""
+
+
+def _everywhere(_: str) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How visits are made; limits of time, size and attempts are the client's.
+
+    :ivar runners: requests at the same time, at all hosts together
+    :ivar confirm_after: seconds between the two downloads that prove a change
+    :ivar mine: whether a host (normalised name) is visited by this worker. Visits that are redirected
+        to another's are handed back with the URL to go on at.
+    """
+
+    runners: int = 200
+    confirm_after: float = 30.0
+    mine: Callable[[str], bool] = _everywhere
+    detectors: Sequence[type[Detector]] = DETECTORS
+
+
+async def check(
+    visits: Iterable[Visit],
+    client: Client,
+    sandbox: Sandbox,
+    options: Options,
+    sink: Callable[[Finding], None],
+    *,
+    now: Callable[[], datetime],
+) -> None:
+    """Visit all; each visit gives the sink one finding, whatever its server does.
+
+    URLs that several visits share are asked once. What the sink raises ends everything at once and is
+    raised; so is a fault of ours.
+
+    :param visits: taken up before the first request is made
+    :param now: the time, aware
+    """
+    tools = Tools(client, sandbox, now, options.detectors)
+    await _Engine(tools, options, sink).run(visits)
+
+
+@dataclass(slots=True, eq=False)
+class _Queue:
+    """What is to be asked of one host.
+
+    :ivar places: how often it stands in the line of those who may be asked, or is being asked
+    :ivar timer: set while it may not be asked
+    """
+
+    host: Host
+    waiting: deque[Conversation] = field(default_factory=deque)
+    places: int = 0
+    timer: asyncio.TimerHandle | None = None
+    looking_up: bool = False
+
+    @property
+    def patience(self) -> float:
+        """Seconds of waiting for this host that are still to come, by what it took so far."""
+        seen = self.host.statistics
+        return len(self.waiting) * seen.seconds / seen.requests if seen.requests else 0.0
+
+
+class _Engine:
+    def __init__(self, tools: Tools, options: Options, sink: Callable[[Finding], None]) -> None:
+        self._tools = tools
+        self._client = tools.client
+        self._options = options
+        self._sink = sink
+        self._loop = asyncio.get_running_loop()
+        self._queues: dict[str, _Queue] = {}
+        self._line: deque[_Queue] = deque()
+        self._idle: list[asyncio.Future[None]] = []
+        self._delayed: dict[Conversation, asyncio.TimerHandle] = {}
+        self._names: deque[tuple[_Queue, Target]] = deque()
+        self._lookups: set[asyncio.Task[None]] = set()
+        self._open = 0
+        self._ended: asyncio.Future[None] = self._loop.create_future()
+
+    async def run(self, visits: Iterable[Visit]) -> None:
+        """Until there is a finding for each."""
+        self._take_up(visits)
+        if not self._open:
+            return
+        runners = [
+            self._loop.create_task(self._runner())
+            for _ in range(min(self._options.runners, self._open))
+        ]
+        try:
+            for queue in self._queues.values():
+                self._offer(queue)
+            await self._ended
+        finally:
+            for timer in self._timers():
+                timer.cancel()
+            for task in (*runners, *self._lookups):
+                task.cancel()
+            await asyncio.gather(*runners, *self._lookups, return_exceptions=True)
+
+    def _take_up(self, visits: Iterable[Visit]) -> None:
+        of_url: dict[str, Conversation] = {}
+        for visit in visits:
+            talk = of_url.get(visit.url)
+            if talk is not None and talk.takes(visit):
+                talk.visits.append(visit)
+                continue
+            try:
+                host = parse_url(visit.url).host
+                first = host if visit.start_at is None else parse_url(visit.start_at).host
+            except FetchError as error:
+                self._give(Conversation(self._tools, visit, "").failed(error))
+                continue
+            host = host.rstrip(".")
+            talk = of_url[visit.url] = Conversation(self._tools, visit, host)
+            self._queue(first).waiting.append(talk)
+            self._open += 1
+
+    def _queue(self, name: str) -> _Queue:
+        host = self._client.hosts.of(name)
+        queue = self._queues.get(host.name)
+        if queue is None:
+            queue = self._queues[host.name] = _Queue(host)
+        return queue
+
+    def _give(self, findings: Iterator[Finding]) -> None:
+        for finding in findings:
+            self._sink(finding)
+
+    # The line of hosts
+
+    def _offer(self, queue: _Queue) -> None:
+        """Put a host into the line, as often as it may be asked."""
+        while queue.waiting and queue.timer is None and queue.places < self._most(queue):
+            if wait := queue.host.opens_in:
+                self._close_for(queue, wait)
+            elif self._named(queue):
+                queue.places += 1
+                self._line.append(queue)
+            else:
+                return
+
+    def _most(self, queue: _Queue) -> int:
+        """How many connections the host gets: more than one if somebody has time, and it pays."""
+        if len(self._line) >= len(self._idle) or queue.patience < _WORTH_A_CONNECTION:
+            return 1
+        return queue.host.policy.connections
+
+    def _close_for(self, queue: _Queue, seconds: float) -> None:
+        if queue.timer is None:
+            queue.timer = self._later(seconds, self._opened, queue)
+
+    def _opened(self, queue: _Queue) -> None:
+        queue.timer = None
+        self._offer(queue)
+        self._wake()
+
+    def _wake(self) -> None:
+        """As many runners as there are hosts in the line."""
+        for _ in range(min(len(self._line), len(self._idle))):
+            waiter = self._idle.pop()
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _later(
+        self, seconds: float, act: Callable[..., None], *arguments: object
+    ) -> asyncio.TimerHandle:
+        def guarded() -> None:
+            try:
+                act(*arguments)
+            except BaseException as error:
+                self._fail(error)
+
+        return self._loop.call_later(seconds, guarded)
+
+    def _timers(self) -> Iterator[asyncio.TimerHandle]:
+        yield from self._delayed.values()
+        yield from (queue.timer for queue in self._queues.values() if queue.timer is not None)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(error)
+
+    # Names
+
+    def _named(self, queue: _Queue) -> bool:
+        """Whether the name of what is next is known; if not it will be, and the host offered then."""
+        if queue.looking_up:
+            return False
+        target = queue.waiting[0].begin().target
+        if self._client.knows(target):
+            return True
+        queue.looking_up = True
+        self._names.append((queue, target))
+        if len(self._lookups) < _LOOKUPS:
+            self._lookups.add(self._loop.create_task(self._look_up()))
+        return False
+
+    async def _look_up(self) -> None:
+        """Look names up until none is left to be."""
+        try:
+            while self._names:
+                queue, target = self._names.popleft()
+                await self._client.look_up(target)
+                queue.looking_up = False
+                self._offer(queue)
+                self._wake()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._lookups.discard(asyncio.current_task())  # type: ignore[arg-type]
+
+    # Conversations
+
+    async def _runner(self) -> None:
+        try:
+            while True:
+                while not self._line:
+                    waiter = self._loop.create_future()
+                    self._idle.append(waiter)
+                    await waiter
+                await self._serve(self._line.popleft())
+                if len(self._line) > 1:
+                    self._wake()
+        except Exception as error:
+            self._fail(error)
+
+    async def _serve(self, queue: _Queue) -> None:
+        try:
+            if not queue.waiting:
+                return
+            if wait := queue.host.opens_in:
+                self._close_for(queue, wait)
+                return
+            talk = queue.waiting.popleft()
+            try:
+                await self._converse(queue, talk)
+            except BaseException:
+                talk.close()
+                raise
+        finally:
+            queue.places -= 1
+        self._offer(queue)
+
+    async def _converse(self, queue: _Queue, talk: Conversation) -> None:
+        """One step of a conversation."""
+        asking = talk.begin()
+        # The others who are at this host take what is left, or nobody does.
+        asking.last = len(queue.waiting) < queue.places
+        before = asking.target
+        try:
+            answer = await self._client.step(asking)
+        except FetchError as error:
+            self._give(talk.failed(error))
+            self._end()
+            return
+        if answer is None:
+            if asking.pause:
+                self._delay(talk, asking.pause)
+                return
+            if asking.target is before:
+                self._close_for(queue, queue.host.opens_in or _PATIENCE)
+            self._arrive(talk)
+            return
+        then = await talk.answered(answer, self._sink)
+        if then is Then.END:
+            self._end()
+        elif then is Then.ASK_NOW:
+            self._arrive(talk)
+        else:
+            self._delay(talk, self._options.confirm_after)
+
+    def _delay(self, talk: Conversation, seconds: float) -> None:
+        self._delayed[talk] = self._later(seconds, self._arrive, talk)
+
+    def _arrive(self, talk: Conversation) -> None:
+        """A conversation that has begun goes on, before those that have not."""
+        self._delayed.pop(talk, None)
+        queue = self._queue(talk.begin().target.host)
+        if not self._options.mine(queue.host.name):
+            self._give(talk.handed())
+            self._end()
+            return
+        queue.waiting.appendleft(talk)
+        self._offer(queue)
+        self._wake()
+
+    def _end(self) -> None:
+        self._open -= 1
+        if not self._open and not self._ended.done():
+            self._ended.set_result(None)
