@@ -128,6 +128,13 @@ _FILESTORE, _HTTP_HEADER, _HASH = (
 )
 
 
+_METADATA = {
+    Metadata.FIRST_RUN: _Bit.NEW,
+    Metadata.NOTHING: _Bit.KNOWN,
+    Metadata.FILESTORE: _Bit.KNOWN | _FILESTORE,
+}
+
+
 @dataclass(slots=True)
 class Host:
     """What the visits to a host were like. Of the resources and datasets only those that were visited."""
@@ -205,9 +212,9 @@ _NUMBERS = tuple(one.name for one in fields(Host) if one.name != "packages")
 class Counting:
     """The counts of one run, or of one process's part of it.
 
-    First every resource, once: :meth:`unvisited` or :meth:`visited`. Then every dataset, once:
-    :meth:`dataset`, with the status that it has after the run. Several processes' counts are put together
-    with :meth:`merge` in between.
+    First every resource, once: :meth:`seen`. Then those of them that were visited: :meth:`visited`. Then
+    every dataset, once: :meth:`dataset`, with the status that it has after the run. Several processes'
+    counts, whoever has seen and visited what, are put together with :meth:`merge` before that.
     """
 
     def __init__(self) -> None:
@@ -228,38 +235,32 @@ class Counting:
         """How many of them ended with an error."""
         return self._all.errors
 
-    def unvisited(self, package_id: str, place: Place, metadata: Metadata) -> None:
-        """Count a resource that this run does not visit."""
+    def seen(self, package_id: str, place: Place, metadata: Metadata) -> None:
+        """Count a resource, as one that is not visited."""
         self._resources[_Met(place, metadata)] += 1
-        self._seen(package_id, metadata, 0)
+        bits = _METADATA[metadata]
+        self._packages[package_id] = self._packages.get(package_id, 0) | bits
 
     def visited(self, finding: Finding, metadata: Metadata) -> None:
-        """Count a resource that was visited. One that was handed on counts as one that was not."""
-        package_id = finding.visit.package_id
+        """Count a visit to a resource that was seen with this metadata.
+
+        What was handed on to another worker has not been visited yet.
+        """
         if finding.handed_to is not None:
-            self.unvisited(package_id, Place.EXTERNAL, metadata)
             return
         outcome, header = finding.outcome, finding.modified is not None
+        self._resources[_Met(Place.EXTERNAL, metadata)] -= 1
         self._resources[_Met(Place.EXTERNAL, metadata, header, outcome)] += 1
         bits = _Bit.FAILED if outcome in ERRORS else _Bit.TOLD
         bits |= _HTTP_HEADER if header else 0
         bits |= _HASH if outcome is Outcome.CHANGED else 0
-        self._seen(package_id, metadata, bits)
+        package_id = finding.visit.package_id
+        self._packages[package_id] = self._packages.get(package_id, 0) | bits
         self._all.add(finding)
         host = self._hosts.get(finding.host)
         if host is None:
             host = self._hosts[finding.host] = Host()
         host.add(finding)
-
-    def _seen(self, package_id: str, metadata: Metadata, bits: int) -> None:
-        if metadata is Metadata.FIRST_RUN:
-            bits |= _Bit.NEW
-        elif metadata is Metadata.NOTHING:
-            bits |= _Bit.KNOWN
-        else:
-            bits |= _Bit.KNOWN | _FILESTORE
-        packages = self._packages
-        packages[package_id] = packages.get(package_id, 0) | bits
 
     def updated(self, package_id: str, what: Updated) -> None:
         """Note what else is newer of a dataset: its review, or what a script says."""
@@ -281,6 +282,7 @@ class Counting:
 
     def merge(self, other: Counting) -> None:
         """Add what another process has counted of other resources."""
+        # One may have visited what another has seen, which Counter's own sum would drop.
         self._resources.update(other._resources)
         self._datasets.update(other._datasets)
         self._frequencies.update(other._frequencies)
@@ -295,7 +297,7 @@ class Counting:
         labels: Counter[str] = Counter()
         for met, count in self._resources.items():
             labels[met.label] += count
-        return dict(labels)
+        return {label: count for label, count in labels.items() if count}
 
     def datasets(self) -> dict[str, int]:
         """How many datasets have which label."""

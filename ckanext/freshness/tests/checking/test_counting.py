@@ -52,6 +52,11 @@ def found(
     )
 
 
+def visit(counting: Counting, finding: Finding, metadata: Metadata = Metadata.NOTHING) -> None:
+    counting.seen(finding.visit.package_id, Place.EXTERNAL, metadata)
+    counting.visited(finding, metadata)
+
+
 # Resources
 
 
@@ -69,7 +74,7 @@ def found(
 )
 def test_labels_of_what_is_not_visited(place: Place, metadata: Metadata, label: str) -> None:
     counting = Counting()
-    counting.unvisited("p", place, metadata)
+    counting.seen("p", place, metadata)
     assert counting.resources() == {label: 1}
     assert counting.visits == 0
 
@@ -99,6 +104,7 @@ def test_labels_of_what_is_visited(
     metadata: Metadata, header: bool, outcome: Outcome, label: str
 ) -> None:
     counting = Counting()
+    counting.seen("p", Place.EXTERNAL, metadata)
     counting.visited(found(outcome, modified=BEFORE if header else None), metadata)
     assert counting.resources() == {label: 1}
 
@@ -106,13 +112,13 @@ def test_labels_of_what_is_visited(
 def test_every_outcome_has_a_label_of_its_own() -> None:
     counting = Counting()
     for outcome in Outcome:
-        counting.visited(found(outcome), Metadata.NOTHING)
+        visit(counting, found(outcome))
     assert len(counting.resources()) == len(Outcome)
 
 
 def test_what_was_handed_on_is_not_visited() -> None:
     counting = Counting()
-    counting.visited(found(Outcome.ERROR, handed_to="http://other.org/"), Metadata.NOTHING)
+    visit(counting, found(Outcome.ERROR, handed_to="http://other.org/"))
     assert counting.resources() == {"nothing": 1}
     assert (counting.visits, counting.errors, counting.hosts()) == (0, 0, {})
 
@@ -141,7 +147,7 @@ def test_what_was_handed_on_is_not_visited() -> None:
 def test_labels_of_datasets(resources: list[Metadata], updated: Updated, label: str) -> None:
     counting = Counting()
     for metadata in resources:
-        counting.unvisited("p", Place.INTERNAL, metadata)
+        counting.seen("p", Place.INTERNAL, metadata)
     counting.updated("p", updated)
     counting.dataset("p", Status.FRESH, 7)
     assert counting.datasets() == {f"0: Fresh, Updated {label}": 1}
@@ -164,9 +170,9 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
     counting = Counting()
-    counting.unvisited("p", Place.EXTERNAL, Metadata.NOTHING)
+    counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
     for outcome in outcomes:
-        counting.visited(found(outcome), Metadata.NOTHING)
+        visit(counting, found(outcome))
     counting.dataset("p", Status.DUE, 7)
     assert counting.datasets() == {f"1: Due, Updated {label}": 1}
 
@@ -183,7 +189,7 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
 )
 def test_labels_of_statuses(status: Status, words: str) -> None:
     counting = Counting()
-    counting.unvisited("p", Place.EXTERNAL, Metadata.NOTHING)
+    counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
     counting.dataset("p", status, None)
     assert counting.datasets() == {f"{words}, Updated nothing": 1}
 
@@ -191,7 +197,7 @@ def test_labels_of_statuses(status: Status, words: str) -> None:
 def test_always_fresh_ones_are_counted_where_there_are_resources() -> None:
     counting = Counting()
     for days in (LIVE, NEVER, NEVER, AS_NEEDED, 7, None):
-        counting.unvisited("p", Place.EXTERNAL, Metadata.NOTHING)
+        counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
         counting.dataset("p", Status.FRESH, days)
     counting.dataset("without resources", Status.UNAVAILABLE, NEVER)
     assert counting.frequencies() == {"live": 1, "never": 2, "as needed": 1}
@@ -219,7 +225,7 @@ def test_what_the_visits_to_a_host_were_like() -> None:
         found(Outcome.CANNOT_TELL, "t", last_modified=True),
         found(Outcome.SAME_HASH, "q", host="other.org", etag=True),
     ):
-        counting.visited(finding, Metadata.NOTHING)
+        visit(counting, finding)
     hosts = counting.hosts()
     assert hosts["example.org"] == {
         **{"visits": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
@@ -235,8 +241,8 @@ def test_what_the_visits_to_a_host_were_like() -> None:
 def test_the_most_visited_hosts_are_kept() -> None:
     counting = Counting()
     for number in range(HOSTS_KEPT + 1):
-        counting.visited(found(Outcome.API, host=f"{number:04}.org"), Metadata.NOTHING)
-    counting.visited(found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"), Metadata.NOTHING)
+        visit(counting, found(Outcome.API, host=f"{number:04}.org"))
+    visit(counting, found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"))
     hosts = counting.hosts()
     assert len(hosts) == HOSTS_KEPT + 1
     assert f"{HOSTS_KEPT - 1:04}.org" not in hosts and f"{HOSTS_KEPT:04}.org" in hosts
@@ -261,9 +267,9 @@ def counted(resources: list[tuple[str, Metadata, Outcome | None, str, bool]]) ->
     counting = Counting()
     for package_id, metadata, outcome, host, etag in resources:
         if outcome is None:
-            counting.unvisited(package_id, Place.INTERNAL, metadata)
+            counting.seen(package_id, Place.INTERNAL, metadata)
         else:
-            counting.visited(found(outcome, package_id, host=host, etag=etag), metadata)
+            visit(counting, found(outcome, package_id, host=host, etag=etag), metadata)
     return counting
 
 
@@ -271,6 +277,19 @@ def results(counting: Counting) -> tuple[object, ...]:
     for package_id in "pqr":
         counting.dataset(package_id, Status.FRESH, LIVE)
     return counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
+
+
+def test_one_process_visits_what_another_has_seen() -> None:
+    seen, visited = Counting(), Counting()
+    seen.seen("p", Place.EXTERNAL, Metadata.FIRST_RUN)
+    visited.visited(found(Outcome.FIRST_HASH), Metadata.FIRST_RUN)
+    for parts in ((seen, visited), (visited, seen)):
+        whole = Counting()
+        for part in parts:
+            whole.merge(part)
+        whole.dataset("p", Status.FRESH, 7)
+        assert whole.resources() == {"first hash": 1}
+        assert whole.datasets() == {"0: Fresh, Updated firstrun": 1}
 
 
 @given(RESOURCES, st.integers(0, 12))
@@ -305,9 +324,9 @@ def test_a_run_as_large_as_the_published_one() -> None:
         for one in range(count):
             package_id = f"{number}-{one}"
             if outcome is None:
-                counting.unvisited(package_id, Place.EXTERNAL, Metadata.NOTHING)
+                counting.seen(package_id, Place.EXTERNAL, Metadata.NOTHING)
             else:
-                counting.visited(found(outcome, package_id), Metadata.NOTHING)
+                visit(counting, found(outcome, package_id))
             counting.updated(package_id, updated)
             counting.dataset(package_id, status, next(always, None) if number == 0 else 7)
     for one in range(10):
