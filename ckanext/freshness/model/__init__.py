@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .check import CheckRun, ResourceCheck
 from .freshness import (
     DatasetFreshness,
     FreshnessEvidence,
@@ -12,11 +13,13 @@ from .freshness import (
 from .harvest import HarvestDocument, HarvestHold
 
 __all__ = [
+    "CheckRun",
     "DatasetFreshness",
     "FreshnessEvidence",
     "FreshnessTransition",
     "HarvestDocument",
     "HarvestHold",
+    "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
 ]

@@ -21,10 +21,10 @@ ROOMS: dict[str, set[str]] = {
     "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
     "reporting": {"aging", "model", "ckan_adapter", "settings"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
-    # into the limits of web and the tables of aging.
+    # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},
     "solr_queue": {"ckan_adapter"},
-    "settings": {"web", "harvesting", "aging", "ckan_adapter"},
+    "settings": {"web", "harvesting", "aging", "checking", "ckan_adapter"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""
 
@@ -41,7 +41,10 @@ TOOLKIT = ("ckan.plugins", "ckan.types")
 ADAPTERS = ("ckan_adapter.py", "migration/", "tests/")
 HARVEST_INTERFACES = "ckanext.harvest.interfaces"
 
-PURE = ("aging/", "checking/decide.py", "checking/content.py", "harvesting/strategy.py")
+PURE = (
+    *("aging/", "checking/decide.py", "checking/content.py", "checking/selection.py"),
+    "harvesting/strategy.py",
+)
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
 IMPURE_MODULES = (
     *("aiohttp", "asyncio", "ckan", "ckanext.harvest", "http.client", "requests", "socket"),

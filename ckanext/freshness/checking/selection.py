@@ -1,0 +1,366 @@
+"""Which resources a run visits, and why: the rules, as pure functions over what is known of a resource.
+
+The rules are those of HDX's data freshness process: what is fresh by its dates is not asked, but daily data
+always are, and by turns everything is read whole (the *rotation*), so that nothing is believed for ever. On
+top, low frequencies are asked less often, and what fails is asked less and less often, up to a week.
+
+:func:`choose` says what happens with one resource. :class:`Selection` goes through a whole catalogue with
+it, and picks those whose turn in the rotation it is.
+
+Moments are in UTC, without a zone, as the database gives them: there are 149,308 rows to go through.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from math import inf
+from zlib import crc32
+
+SHARDS = 64
+"""Parts into which hosts are divided; a host is visited by whoever holds its shard."""
+
+SLACK = timedelta(hours=1)
+"""An interval counts as passed so much early: nightly runs do not start at the same second."""
+
+DAILY = 1
+_DAY = timedelta(days=1)
+
+
+class Verdict(Enum):
+    """What happens with a resource in a run, and why."""
+
+    INTERNAL = "internal"
+    """An upload, or on a host of the site: its metadata move with the file."""
+    AD_HOC = "ad hoc"
+    """On a host that makes files when asked: whether the data changed cannot be determined."""
+    ARCHIVED = "archived"
+    """Its dataset is kept for history."""
+    REQUESTABLE = "requestable"
+    """Its dataset is given out on request."""
+    ELSEWHERE = "elsewhere"
+    """Another run, or another worker of this one, visits its host."""
+    NOT_ASSESSED = "not assessed"
+    """Its dataset's freshness is not known yet."""
+    NO_FREQUENCY = "no frequency"
+    """Nobody says how often its dataset is updated."""
+    ALWAYS_FRESH = "always fresh"
+    """Updated live, never or as needed."""
+    FRESH = "fresh"
+    """Fresh by its dates."""
+    RECENT = "recent"
+    """Visited not long ago, measured by its dataset's frequency."""
+    BACKING_OFF = "backing off"
+    """It has failed, and waits longer each time."""
+    VISIT_UNCONFIRMED = "visit: unconfirmed"
+    """Another hash was met last time, and could not be confirmed."""
+    VISIT_ASKED = "visit: asked for"
+    """All were asked for, or just this one."""
+    VISIT_DAILY = "visit: daily"
+    """Daily data are visited, whatever their status."""
+    VISIT_NO_DATE = "visit: no date"
+    """Nothing is known of when it changed."""
+    VISIT_DUE = "visit: due"
+    """Not fresh by its dates."""
+    VISIT_ROTATION = "visit: rotation"
+    """Not hashed for long; given by :class:`Selection` alone."""
+
+    @property
+    def visits(self) -> bool:
+        return self in _VISITS
+
+
+_VISITS = frozenset(one for one in Verdict if one.value.startswith("visit"))
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """How often resources are visited, by their dataset's frequency.
+
+    :ivar steps: (up to this many days of frequency, interval), ascending
+    :ivar above: the interval of all other frequencies, and where there is none
+    """
+
+    steps: tuple[tuple[int, timedelta], ...] = ((30, _DAY), (180, 3 * _DAY))
+    above: timedelta = 7 * _DAY
+
+    def of(self, frequency_days: int | None) -> timedelta:
+        """The interval for a frequency."""
+        if frequency_days is not None and frequency_days > 0:
+            for up_to, interval in self.steps:
+                if frequency_days <= up_to:
+                    return interval
+        return self.above
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What decides over visits, as the site and the caller of a run want it.
+
+    :ivar internal_hosts: normalised, as all hosts here
+    :ivar adhoc_hosts: hosts whose answers are made when asked
+    :ivar intervals: between two visits
+    :ivar longest_back_off: to which the intervals of failing ones double
+    :ivar rotation: how old a hash may become, and, as its inverse in days, the share of all resources
+        that are hashed for that in one run; none if zero
+    :ivar everything: visit what is fresh, too
+    :ivar at_once: heed no interval
+    :ivar shards: those whose hosts this run may visit; None for all
+    """
+
+    internal_hosts: Collection[str] = frozenset()
+    adhoc_hosts: Collection[str] = frozenset()
+    intervals: Intervals = field(default_factory=Intervals)
+    longest_back_off: timedelta = 7 * _DAY
+    rotation: timedelta = 30 * _DAY
+    everything: bool = False
+    at_once: bool = False
+    shards: Collection[int] | None = None
+
+
+@dataclass(slots=True)
+class Row:
+    """What the rules need to know of a resource; moments in UTC, without zone.
+
+    :ivar host: of its URL, normalised; of where another worker handed the visit on, if one did
+    :ivar assessed: whether its dataset's freshness is known
+    :ivar frequency_days: of its dataset; None if nobody says one
+    :ivar due: when its dataset becomes due; None where time changes nothing, or no date is known
+    :ivar archived: whether its dataset is
+    :ivar requestable: likewise
+    :ivar visited_at: start of the run that visited it last
+    :ivar has_hash: whether a hash is remembered
+    :ivar hashed_at: when its bytes were hashed last
+    :ivar tried_at: end of the last visit
+    :ivar succeeded_at: end of the last visit that found it there
+    :ivar failures: since then
+    :ivar unconfirmed: another hash was met and could not be confirmed
+    :ivar is_new: whether this run sees it for the first time
+    :ivar is_touched: whether its own date is later than in the run before
+    """
+
+    resource_id: str
+    package_id: str
+    url_type: str | None
+    host: str
+    assessed: bool
+    frequency_days: int | None
+    due: datetime | None
+    archived: bool
+    requestable: bool
+    visited_at: datetime | None
+    has_hash: bool
+    hashed_at: datetime | None
+    tried_at: datetime | None
+    succeeded_at: datetime | None
+    failures: int
+    unconfirmed: bool
+    is_new: bool
+    is_touched: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is to be done with a resource.
+
+    :ivar is_candidate: whether the rotation may pick it, to read its bytes whole
+    """
+
+    verdict: Verdict
+    is_candidate: bool = False
+
+
+_CHOICES = {
+    (verdict, candidate): Choice(verdict, candidate)
+    for verdict in Verdict
+    for candidate in (False, True)
+}
+
+
+def shard_of(host: str) -> int:
+    """The shard of a normalised host, the same on every machine."""
+    return crc32(host.encode()) % SHARDS
+
+
+def choose(row: Row, now: datetime, rules: Rules) -> Choice:
+    """What happens with a resource in a run that started at ``now`` (UTC, without zone)."""
+    left_out = _left_out(row, rules)
+    if left_out is not None:
+        return _CHOICES[left_out, False]
+    verdict = _reason(row, now, rules)
+    at_once = rules.at_once or (verdict is Verdict.VISIT_UNCONFIRMED and _was_found(row))
+    if verdict in _VISITS and not at_once:
+        since = row.visited_at
+        if since is not None and since > now - _interval(row, rules) + SLACK:
+            verdict = Verdict.BACKING_OFF if row.failures else Verdict.RECENT
+    # What has no hash is read whole by any visit.
+    is_candidate = _has_its_turn(row, now, rules) and (row.has_hash or verdict not in _VISITS)
+    return _CHOICES[verdict, is_candidate]
+
+
+def _left_out(row: Row, rules: Rules) -> Verdict | None:
+    """Why a resource is never visited, or not by this run."""
+    host = row.host
+    if rules.shards is not None and shard_of(host) not in rules.shards:
+        return Verdict.ELSEWHERE
+    if row.url_type == "upload" or host in rules.internal_hosts:
+        return Verdict.INTERNAL
+    if row.archived:
+        return Verdict.ARCHIVED
+    if row.requestable:
+        return Verdict.REQUESTABLE
+    if host in rules.adhoc_hosts:
+        return Verdict.AD_HOC
+    return None
+
+
+def _reason(row: Row, now: datetime, rules: Rules) -> Verdict:
+    """Why a resource would be visited were there no intervals, or why not."""
+    if row.unconfirmed:
+        return Verdict.VISIT_UNCONFIRMED
+    if rules.everything:
+        return Verdict.VISIT_ASKED
+    if not row.assessed:
+        return Verdict.NOT_ASSESSED
+    frequency = row.frequency_days
+    if frequency is None:
+        return Verdict.NO_FREQUENCY
+    if frequency <= 0:
+        return Verdict.ALWAYS_FRESH
+    if frequency == DAILY:
+        return Verdict.VISIT_DAILY
+    if row.due is None:
+        return Verdict.VISIT_NO_DATE
+    return Verdict.FRESH if row.due > now else Verdict.VISIT_DUE
+
+
+def _interval(row: Row, rules: Rules) -> timedelta:
+    """How long a resource waits between two visits: doubled by each failure after the first."""
+    interval = rules.intervals.of(row.frequency_days)
+    if row.failures <= 1 or interval >= rules.longest_back_off:
+        return interval
+    # A week is reached long before the exponent is.
+    return min(interval * 2 ** min(row.failures - 1, 20), rules.longest_back_off)
+
+
+def _has_its_turn(row: Row, now: datetime, rules: Rules) -> bool:
+    """Whether a resource has not been hashed for so long that the rotation may pick it."""
+    if not rules.rotation:
+        return False
+    hashed_at = row.hashed_at
+    if hashed_at is not None and hashed_at > now - rules.rotation + SLACK:
+        return False
+    # What could not be read last time is left alone for as long as one that fails.
+    return (
+        row.visited_at is None
+        or _was_found(row)
+        or row.visited_at <= now - rules.longest_back_off + SLACK
+    )
+
+
+def _was_found(row: Row) -> bool:
+    """Whether the last visit found the resource there."""
+    if row.succeeded_at is None or row.tried_at is None:
+        return False
+    return row.succeeded_at >= row.tried_at
+
+
+def is_broken(
+    failures: int,
+    failing_since: datetime | None,
+    tried_at: datetime | None,
+    *,
+    least_failures: int,
+    least_span: timedelta,
+) -> bool:
+    """Whether a URL is broken: it failed several times in a row, spread over some time."""
+    if failing_since is None or tried_at is None:
+        return False
+    return failures >= least_failures and tried_at - failing_since >= least_span
+
+
+@dataclass(frozen=True, slots=True)
+class Picked:
+    """A resource that a run visits.
+
+    :ivar hash_anyway: its bytes are wanted, whatever the server says of them
+    """
+
+    resource_id: str
+    verdict: Verdict
+    hash_anyway: bool
+
+
+class Selection:
+    """A run's choice among all resources; its memory grows with what it picks alone.
+
+    :param budget: how many the rotation may pick; see :func:`rotation_budget`
+    :ivar verdicts: how many resources got each verdict, without regard to the rotation
+    """
+
+    def __init__(self, now: datetime, rules: Rules, budget: int) -> None:
+        self.verdicts: Counter[Verdict] = Counter()
+        self._now = now
+        self._rules = rules
+        self._visits: dict[str, Verdict] = {}
+        self._rotation = _Oldest(budget)
+
+    def add(self, row: Row) -> Verdict:
+        """Choose what happens with a resource. The rotation may still pick what is not visited yet."""
+        choice = choose(row, self._now, self._rules)
+        verdict = choice.verdict
+        self.verdicts[verdict] += 1
+        if verdict in _VISITS:
+            self._visits[row.resource_id] = verdict
+        if choice.is_candidate:
+            self._rotation.offer(row.resource_id, _turn(row))
+        return verdict
+
+    def picked(self) -> list[Picked]:
+        """All that are to be visited, once all resources were added."""
+        whole = self._rotation.ids()
+        due = [Picked(one, verdict, one in whole) for one, verdict in self._visits.items()]
+        turn = (one for one in whole if one not in self._visits)
+        return due + [Picked(one, Verdict.VISIT_ROTATION, True) for one in turn]
+
+
+def rotation_budget(total: int, rules: Rules) -> int:
+    """How many of so many resources the rotation may pick in one run: all of them, in its time."""
+    days = rules.rotation / _DAY
+    return 0 if days <= 0 else -int(-total // max(days, 1))
+
+
+def _turn(row: Row) -> float:
+    """What the rotation's order goes by: who was read, or could not be read, longest ago is first.
+
+    Were it the last hash alone, then the many that cannot be read would be first for ever.
+    """
+    last = row.hashed_at if _was_found(row) else row.tried_at
+    return -inf if last is None else (last - _EPOCH).total_seconds()
+
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+class _Oldest:
+    """The lowest of many, of equal ones the first, in memory for just so many."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._count = 0
+        self._heap: list[tuple[float, int, str]] = []
+
+    def offer(self, id_: str, key: float) -> None:
+        self._count += 1
+        if len(self._heap) < self._size:
+            heapq.heappush(self._heap, (-key, -self._count, id_))
+        elif self._heap and key < -self._heap[0][0]:
+            heapq.heapreplace(self._heap, (-key, -self._count, id_))
+
+    def ids(self) -> dict[str, None]:
+        """The lowest first."""
+        return dict.fromkeys(id_ for _key, _count, id_ in sorted(self._heap, reverse=True))

@@ -1,0 +1,96 @@
+"""What the checker knows of each resource's URL, and what its runs have done.
+
+Moments are in UTC, without a zone. As elsewhere, nothing here says who may see a resource, or whether
+it still exists.
+"""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from sqlalchemy import Boolean, Column, DateTime, Integer, UnicodeText
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+
+
+class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
+    """What is known of the URL of a resource of a judged dataset; of another URL nothing is.
+
+    No index on what visits write: each of them would touch it, and a whole scan takes a fraction of a
+    second.
+    """
+
+    __tablename__ = "freshness_check"
+
+    resource_id = Column(UnicodeText, primary_key=True, comment="resource")
+    package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
+    url = Column(UnicodeText, nullable=False, comment="its URL, which all the rest is about")
+    host = Column(
+        UnicodeText, nullable=False, comment="host of that URL, normalised; empty if it names none"
+    )
+    first_seen = Column(
+        DateTime, nullable=False, comment="start of the first run that knew the resource"
+    )
+    etag = Column(UnicodeText, comment="ETag to be sent back; empty if the server gave none")
+    last_modified = Column(
+        UnicodeText, comment="Last-Modified to be sent back, as the server wrote it"
+    )
+    hash = Column(
+        UnicodeText, comment="of the bytes as last confirmed, after its detector's name: sha256:..."
+    )
+    earlier = Column(
+        ARRAY(UnicodeText), nullable=False, comment="hashes seen before that one, newest first"
+    )
+    outdated = Column(
+        Boolean, nullable=False, comment="the hash is older than ETag and Last-Modified"
+    )
+    unconfirmed = Column(
+        Boolean,
+        nullable=False,
+        comment="another hash was met and could not be confirmed: the next run asks again",
+    )
+    hashed_at = Column(DateTime, comment="when the bytes were last read and hashed")
+    visited_at = Column(
+        DateTime, comment="start of the run of the last visit, from which intervals count"
+    )
+    tried_at = Column(DateTime, comment="end of the last visit")
+    succeeded_at = Column(DateTime, comment="end of the last visit that found the resource there")
+    changed_at = Column(DateTime, comment="when a confirmed new hash was last met")
+    failures = Column(Integer, nullable=False, comment="failed visits since the last success")
+    failing_since = Column(DateTime, comment="the first of those failed visits")
+    undetermined = Column(
+        UnicodeText, comment="why changes cannot be determined: api, blocked; empty if they can"
+    )
+    handed_to = Column(
+        UnicodeText,
+        comment="URL of a host of another worker, to which the URL redirects, and which goes on there",
+    )
+    seen_modified = Column(
+        DateTime, comment="the resource's own last_modified as the last run saw it"
+    )
+    attempts = Column(JSONB, nullable=False, comment="the last five visits, newest first")
+    wrote = Column(
+        JSONB,
+        nullable=False,
+        comment="what the checker wrote into the resource's fields: last_modified, size, mimetype, hash",
+    )
+
+
+class CheckRun(tk.BaseModel):  # type: ignore[name-defined,misc]
+    """A run of the checker, and what it counted."""
+
+    __tablename__ = "freshness_run"
+
+    id = Column(UnicodeText, primary_key=True, comment="UUID; also in freshness_transition.run_id")
+    kind = Column(UnicodeText, nullable=False, comment="check, or another part of nightly")
+    started_at = Column(DateTime, nullable=False, index=True, comment="when it started")
+    ended_at = Column(DateTime, comment="when it ended; empty while it runs, or if it was killed")
+    options = Column(JSONB, nullable=False, comment="how it was called")
+    resources = Column(JSONB, comment="resources by label")
+    datasets = Column(JSONB, comment="datasets by label")
+    frequencies = Column(JSONB, comment="datasets by update frequency live, never, as needed")
+    hosts = Column(
+        JSONB,
+        comment="per host: visits, errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
+    )
+    visited = Column(Integer, comment="resources that were visited")
+    error = Column(UnicodeText, comment="why it ended early; empty if it did not")
+    version = Column(UnicodeText, nullable=False, comment="version of ckanext-freshness")
