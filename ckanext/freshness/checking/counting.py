@@ -20,6 +20,7 @@ from ..aging.frequency import ALWAYS_FRESH, AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
 from .decide import Outcome
 from .findings import Agreement, Finding
+from .selection import Row, Verdict
 
 HOSTS_KEPT = 500
 """Of so many hosts, the most visited ones, a run's numbers are kept one by one; of all in the sum."""
@@ -209,10 +210,20 @@ _AGREEMENTS = {
 _NUMBERS = tuple(one.name for one in fields(Host) if one.name != "packages")
 
 
+_PLACES = {Verdict.INTERNAL: Place.INTERNAL, Verdict.AD_HOC: Place.AD_HOC}
+
+
+def metadata_of(row: Row) -> Metadata:
+    """What the catalogue's own date of a resource did."""
+    if row.is_new:
+        return Metadata.FIRST_RUN
+    return Metadata.FILESTORE if row.is_touched else Metadata.NOTHING
+
+
 class Counting:
     """The counts of one run, or of one process's part of it.
 
-    First every resource, once: :meth:`seen`. Then those of them that were visited: :meth:`visited`. Then
+    First every resource, once: :meth:`chosen`. Then those of them that were visited: :meth:`visited`. Then
     every dataset, once: :meth:`dataset`, with the status that it has after the run. Several processes'
     counts, whoever has seen and visited what, are put together with :meth:`merge` before that.
     """
@@ -234,6 +245,13 @@ class Counting:
     def errors(self) -> int:
         """How many of them ended with an error."""
         return self._all.errors
+
+    def chosen(self, row: Row, verdict: Verdict) -> None:
+        """Count a resource as it is chosen, as one that is not visited."""
+        if row.requestable:
+            self.leave_out(row.package_id)
+        else:
+            self.seen(row.package_id, _PLACES.get(verdict, Place.EXTERNAL), metadata_of(row))
 
     def seen(self, package_id: str, place: Place, metadata: Metadata) -> None:
         """Count a resource, as one that is not visited."""

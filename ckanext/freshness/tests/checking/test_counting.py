@@ -22,6 +22,7 @@ from ckanext.freshness.checking.counting import (
 )
 from ckanext.freshness.checking.decide import Memory, Outcome
 from ckanext.freshness.checking.findings import Agreement, Attempt, Finding, Visit
+from ckanext.freshness.checking.selection import Row, Verdict
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(days=3)
@@ -107,6 +108,56 @@ def test_labels_of_what_is_visited(
     counting.seen("p", Place.EXTERNAL, metadata)
     counting.visited(found(outcome, modified=BEFORE if header else None), metadata)
     assert counting.resources() == {label: 1}
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_new", "is_touched", "label"),
+    [
+        (Verdict.INTERNAL, False, False, "internal-nothing"),
+        (Verdict.INTERNAL, True, True, "internal-firstrun"),
+        (Verdict.AD_HOC, False, False, "adhoc-nothing"),
+        (Verdict.FRESH, False, False, "nothing"),
+        (Verdict.ARCHIVED, False, False, "nothing"),
+        (Verdict.VISIT_DUE, True, False, "firstrun"),
+        (Verdict.RECENT, False, True, "filestore"),
+    ],
+)
+def test_labels_of_what_is_chosen(
+    verdict: Verdict, is_new: bool, is_touched: bool, label: str
+) -> None:
+    counting = Counting()
+    counting.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
+    assert counting.resources() == {label: 1}
+
+
+def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> None:
+    counting = Counting()
+    counting.chosen(row(requestable=True), Verdict.INTERNAL)
+    counting.dataset("p", Status.FRESH, LIVE)
+    assert (counting.resources(), counting.datasets()) == ({}, {})
+
+
+def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Row:
+    return Row(
+        resource_id="r",
+        package_id="p",
+        url_type=None,
+        host="example.org",
+        assessed=True,
+        frequency_days=7,
+        due=None,
+        archived=False,
+        requestable=requestable,
+        visited_at=None,
+        has_hash=False,
+        hashed_at=None,
+        tried_at=None,
+        succeeded_at=None,
+        failures=0,
+        unconfirmed=False,
+        is_new=is_new,
+        is_touched=is_touched,
+    )
 
 
 def test_every_outcome_has_a_label_of_its_own() -> None:
