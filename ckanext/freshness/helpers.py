@@ -12,8 +12,9 @@ import ckan.plugins.toolkit as tk
 from . import settings
 from .aging.evidence import Evidence
 from .aging.status import Status
-from .ckan_adapter import declared_fields, get_harvester
+from .ckan_adapter import declared_fields
 from .harvesting.objects import is_web_url
+from .harvesting.source_types import source_type_named
 from .logic import frequency_form, words
 from .logic.projection import KEYS
 
@@ -141,7 +142,7 @@ def sorted_extras(
 
 def freshness_harvests(source_type: str | None) -> bool:
     """Whether sources of a type are harvested by this extension."""
-    return hasattr(get_harvester(source_type), "source_type")
+    return source_type_named(source_type) is not None
 
 
 def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import get_harvester, harvest_model, model
+from ..ckan_adapter import harvest_model, model
 from ..harvesting.locks import is_held
 from ..harvesting.objects import utc
+from ..harvesting.source_types import source_type_named
 from ..model import HarvestHold
 from . import Finding, note, problem
 from .queues import RESENT_AFTER, ago, read
@@ -53,17 +54,19 @@ def gathers(now: datetime) -> Iterator[Finding]:
             yield from _killed(job, taken, resent=resent)
         elif gather and job.id not in gather.waiting and utc(now) - job.created > STILL:
             # While it waits, whether somebody takes it is another check's business.
+            again = "ckan harvester run sends it again; cron should call it. To give the job up: "
             yield problem(
                 f"{_called(job)} is running by its status, but is in no queue: Redis has been "
                 "emptied since",
-                f"ckan harvester job-abort {job.id}, then harvest the source again",
+                f"{again if source_type_named(job.type) else ''}ckan harvester job-abort {job.id}, "
+                "then harvest the source again",
             )
 
 
 def _killed(job: Any, taken: timedelta, *, resent: bool) -> Iterator[Finding]:
     limit = RESENT_AFTER["harvest_job_id"]
     # Our gathers hold a lock as long as they live; of others only the time can tell.
-    ours = hasattr(get_harvester(job.type), "source_type")
+    ours = source_type_named(job.type)
     alive = taken <= BEGINNING or is_held(f"gather {job.id}") if ours else taken <= limit
     if alive:
         return

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from ..ckan_adapter import get_harvester, model
+from ..ckan_adapter import model
 from . import holds
 from .memory import DocumentMemory
 from .objects import utc
+from .source_types import source_type_named
 from .stages import source_of
 from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, survey
@@ -113,7 +114,7 @@ def source_type_of(source: Any) -> SourceType:
 
     :raises NotOurs: its type belongs to another harvester, or its plugin is not enabled.
     """
-    found: SourceType | None = getattr(get_harvester(source.type), "source_type", None)
+    found = source_type_named(source.type)
     if found is None:
         raise NotOurs(
             f"The source {source.title or source.url} is of the type {source.type}, which no enabled "

@@ -19,13 +19,11 @@ from .locks import locked
 from .memory import DocumentMemory
 from .objects import GATHERED, STATUS, Row, Writer
 from .source_config import ConfigError, parse
+from .source_types import our_names
 from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, Survey, survey
 
 log = logging.getLogger(__name__)
-
-SOURCE_TYPES = ("fdp", "iati_registry")
-"""The source types whose jobs these stages run."""
 
 
 def source_of(source: Any) -> Source:
@@ -90,7 +88,7 @@ def resend_lost_jobs() -> list[str]:
                 job.c.status == "Running",
                 job.c.gather_finished.is_(None),
                 source.c.active.is_(True),
-                source.c.type.in_(SOURCE_TYPES),
+                source.c.type.in_(our_names()),
             )
         ).scalars()
     )

@@ -22,6 +22,8 @@ from ckanext.freshness.ckan_adapter import (
 )
 from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
+from ckanext.freshness.harvesting import source_types
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.harvesting.objects import utc
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -185,7 +187,26 @@ def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     assert problems(harvests.gathers) == []
     (one,) = problems(harvests.gathers, timedelta(minutes=10))
     assert "is in no queue" in one.what
+    assert one.advice.startswith("ckan harvester run sends it again; ")
     assert f"ckan harvester job-abort {job}" in one.advice
+    call_action("harvest_jobs_run")
+    assert problems(harvests.gathers, timedelta(minutes=10)) == []
+
+
+def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None:
+    job = harvest.start()
+    connection().delete(harvest_routing_keys()["gather"])
+    change(harvest_model.HarvestSource, harvest.source["id"], type="ckan")
+    call_action("harvest_jobs_run")
+    (one,) = problems(harvests.gathers, timedelta(minutes=10))
+    assert one.advice.startswith(f"ckan harvester job-abort {job}")
+
+
+def test_our_source_types() -> None:
+    assert "fdp" in source_types.our_names()
+    assert not {"ckan", "dcat_rdf"} & set(source_types.our_names())
+    assert source_types.source_type_named("fdp") is FAIR_DATA_POINT
+    assert source_types.source_type_named("ckan") is source_types.source_type_named(None) is None
 
 
 @pytest.mark.parametrize(
