@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,17 @@ import ckan.plugins.toolkit as tk
 
 from .aging import frequency
 from .aging.thresholds import Thresholds, ThresholdsError
+from .checking.selection import Intervals, Rules
 from .harvesting.source_config import SourceConfig
-from .web.client import Limits, Settings
+from .web.client import FetchError, Limits, Settings
 from .web.guard import Guard
 from .web.hosts import HostPolicy
+from .web.urls import host_name, parse_url
 
 _HARVEST = "ckanext.freshness.harvest."
+
+RESOURCE_FIELDS = ("last_modified", "size", "mimetype", "hash")
+"""The fields of resources that the checker may fill in."""
 
 
 class OptionError(ValueError):
@@ -148,3 +155,164 @@ def user_agent() -> str:
     """
     contact = tk.config.get("ckanext.freshness.contact_url") or tk.config.get("ckan.site_url")
     return f"ckanext-freshness/{version('ckanext-freshness')} (+{contact})"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """How the site's URLs are checked."""
+
+    rules: Rules
+    """Which resources are visited, and when."""
+    archived_keys: tuple[str, ...]
+    """Extras that are true where a dataset is archived."""
+    requestable_keys: tuple[str, ...]
+    """Extras that are true where a dataset is given out on request."""
+    broken_after_failures: int
+    broken_after: timedelta
+    """Between the first and the last of these failures."""
+    confirm_after: float
+    """Seconds until a changed file is downloaded again."""
+    resource_fields: frozenset[str]
+    """The fields of resources that are filled in; of :data:`RESOURCE_FIELDS`."""
+    concurrency: int
+    """Visits that go on at a time."""
+    limits: Limits
+    policy: HostPolicy
+    policies: Mapping[str, HostPolicy]
+    """Of hosts that have their own."""
+    keep_runs: timedelta
+    keep_transitions: timedelta
+
+
+def checks() -> Checks:
+    """How the site's URLs are checked.
+
+    :raises OptionError: an option that cannot be used; the text names it.
+    """
+    option = tk.config.get
+    internal = _hosts("ckanext.freshness.check.internal_hosts")
+    robots = bool(option("ckanext.freshness.check.robots"))
+    rules = Rules(
+        internal_hosts=internal | _own_hosts(),
+        adhoc_hosts=_hosts("ckanext.freshness.check.adhoc_hosts"),
+        intervals=_intervals("ckanext.freshness.visit_intervals"),
+        longest_back_off=_days("ckanext.freshness.check.max_backoff_days"),
+        rotation=_days("ckanext.freshness.check.rotation_days"),
+    )
+    fields = frozenset(option("ckanext.freshness.check.resource_fields"))
+    if not fields <= set(RESOURCE_FIELDS):
+        raise OptionError(
+            f"ckanext.freshness.check.resource_fields must be of {', '.join(RESOURCE_FIELDS)}, "
+            f"not {', '.join(sorted(fields - set(RESOURCE_FIELDS)))}"
+        )
+    return Checks(
+        rules=rules,
+        archived_keys=tuple(option("ckanext.freshness.check.archived_keys")),
+        requestable_keys=tuple(option("ckanext.freshness.check.requestable_keys")),
+        broken_after_failures=_count("ckanext.freshness.check.broken_after_failures"),
+        broken_after=timedelta(hours=_at_least("ckanext.freshness.check.broken_after_hours", 0)),
+        confirm_after=_at_least("ckanext.freshness.check.confirm_after", 0),
+        resource_fields=fields,
+        concurrency=_count("ckanext.freshness.check.concurrency"),
+        limits=_check_limits(),
+        policy=HostPolicy(
+            _count("ckanext.freshness.check.connections"),
+            _above_zero("ckanext.freshness.check.requests_per_second"),
+            robots,
+        ),
+        policies=_policies("ckanext.freshness.check.host_limits", robots),
+        keep_runs=_days("ckanext.freshness.check.keep_runs_days"),
+        keep_transitions=_days("ckanext.freshness.check.keep_transitions_days"),
+    )
+
+
+def _check_limits() -> Limits:
+    delays = "ckanext.freshness.check.retry_delays"
+    return Limits(
+        connect=_above_zero("ckanext.freshness.check.connect_timeout"),
+        read=_above_zero("ckanext.freshness.check.read_timeout"),
+        total=_above_zero("ckanext.freshness.check.total_timeout"),
+        max_bytes=_count("ckanext.freshness.check.max_bytes"),
+        redirects=int(_at_least("ckanext.freshness.check.max_redirects", 0)),
+        attempts=_count("ckanext.freshness.check.attempts"),
+        backoff=tuple(_number(delays, one, lowest=0) for one in tk.config.get(delays)),
+        retry_after_max=_above_zero("ckanext.freshness.check.retry_after_max"),
+    )
+
+
+def _at_least(key: str, lowest: float) -> float:
+    return _number(key, tk.config.get(key), lowest=lowest)
+
+
+def _above_zero(key: str) -> float:
+    return _at_least(key, math.ulp(0))
+
+
+def _count(key: str) -> int:
+    """A whole number of at least one."""
+    number = _at_least(key, 0)
+    if number < 1:
+        raise OptionError(f"{key} must be a number of 1 or more, not {tk.config.get(key)!r}")
+    return int(number)
+
+
+_MOST_DAYS = 100 * 366
+
+
+def _days(key: str, value: Any = None) -> timedelta:
+    given = tk.config.get(key) if value is None else value
+    number = _number(key, given, lowest=0)
+    if number > _MOST_DAYS:
+        raise OptionError(f"{key} must be at most {_MOST_DAYS} days, not {given!r}")
+    return timedelta(days=number)
+
+
+def _intervals(key: str) -> Intervals:
+    """``30:1 180:3 7``, as it is written in a site's config."""
+    entries = [entry.partition(":") for entry in tk.config.get(key)]
+    text = " ".join(tk.config.get(key))
+    if not entries or entries[-1][1] or not all(colon for _, colon, _ in entries[:-1]):
+        raise OptionError(
+            f"{key} must be FREQUENCY:DAYS for some frequencies, and last the DAYS for all others, "
+            f"for example 30:1 180:3 7, not {text!r}"
+        )
+    steps = [
+        (int(_number(key, up_to, lowest=1)), _days(key, days)) for up_to, _, days in entries[:-1]
+    ]
+    if [up_to for up_to, _ in steps] != sorted({up_to for up_to, _ in steps}):
+        raise OptionError(f"{key} must be in ascending order of frequencies, not {text!r}")
+    return Intervals(tuple(steps), _days(key, entries[-1][0]))
+
+
+def _hosts(key: str) -> frozenset[str]:
+    return frozenset(_host(key, name) for name in tk.config.get(key))
+
+
+def _host(key: str, name: str) -> str:
+    try:
+        return host_name(name)
+    except ValueError as error:
+        raise OptionError(f"{key}: {error}") from error
+
+
+def _own_hosts() -> frozenset[str]:
+    try:
+        return frozenset({parse_url(tk.config.get("ckan.site_url") or "").host})
+    except FetchError as error:
+        raise OptionError(f"ckan.site_url: {error}") from error
+
+
+def _policies(key: str, robots: bool) -> dict[str, HostPolicy]:
+    policies = {}
+    entries: Iterable[str] = tk.config.get(key)
+    for entry in entries:
+        name, _, limits = entry.partition("=")
+        connections, comma, rate = limits.partition(",")
+        if not comma:
+            raise OptionError(f"{key} must be HOST=CONNECTIONS,REQUESTS_PER_SECOND, not {entry!r}")
+        policies[_host(key, name)] = HostPolicy(
+            int(_number(key, connections, lowest=1)),
+            _number(key, rate, lowest=math.ulp(0)),
+            robots,
+        )
+    return policies

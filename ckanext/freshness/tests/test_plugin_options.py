@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,9 @@ import yaml
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
+from ckanext.freshness.checking.selection import Rules
 from ckanext.freshness.harvesting.source_config import SourceConfig
+from ckanext.freshness.web.hosts import HostPolicy
 
 PACKAGE = Path(__file__).parents[1]
 DECLARED = {
@@ -48,7 +52,9 @@ def keys_in(module: ast.Module) -> Iterator[str]:
         match node:
             case ast.Constant(str(text)) if KEY.fullmatch(text):
                 yield text
-            case ast.Call(ast.Name(name), [ast.Constant(str(text))]) if name in functions:
+            case ast.Call(ast.Name(name), [ast.Constant(str(text))]) if (
+                name in functions and not KEY.fullmatch(text)
+            ):
                 yield from (f"{prefix}{text}" for prefix in prefixes)
 
 
@@ -84,6 +90,95 @@ def test_a_source_sets_its_own() -> None:
 
 
 HARVEST = "ckanext.freshness.harvest."
+
+
+CHECK = "ckanext.freshness.check."
+
+
+@pytest.mark.usefixtures("with_plugins")
+def test_all_defaults_for_checks_can_be_used() -> None:
+    checks = settings.checks()
+    assert checks.rules == Rules(
+        internal_hosts=frozenset({"test.ckan.net"}),
+        adhoc_hosts=frozenset({"proxy.hxlstandard.org", "ourairports.com"}),
+    )
+    assert (checks.archived_keys, checks.requestable_keys) == (
+        ("archived",),
+        ("is_requestdata_type",),
+    )
+    assert (checks.broken_after_failures, checks.broken_after) == (3, timedelta(days=1))
+    assert checks.resource_fields == {"last_modified", "size", "mimetype"}
+    assert checks.policy == HostPolicy(2, 4.0, robots=False)
+    assert checks.policies == {}
+    assert (checks.limits.total, checks.limits.attempts, checks.limits.backoff) == (
+        3600,
+        3,
+        (5, 20),
+    )
+    assert checks.keep_transitions > checks.keep_runs == timedelta(days=730)
+
+
+@pytest.mark.usefixtures("with_plugins")
+def test_a_sites_rules_for_checks() -> None:
+    given = {
+        "ckan.site_url": "https://Data.Example.org:8443/portal",
+        f"{CHECK}internal_hosts": ["files.example.org.", "b\u00fccher.example"],
+        f"{CHECK}host_limits": ["fast.example.org=8,50.5"],
+        f"{CHECK}robots": True,
+        "ckanext.freshness.visit_intervals": ["7:0.5", "365:2", "14"],
+    }
+    with contextlib.ExitStack() as stack:
+        for key, value in given.items():
+            stack.enter_context(changed_config(key, value))
+        checks = settings.checks()
+    assert checks.rules.internal_hosts == {
+        "data.example.org",
+        "files.example.org",
+        "xn--bcher-kva.example",
+    }
+    assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, robots=True)}
+    days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
+    assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
+
+
+BAD_CHECKS: list[tuple[str, Any]] = [
+    *(
+        (f"{CHECK}{name}", value)
+        for name in ("connect_timeout", "read_timeout", "total_timeout", "retry_after_max")
+        for value in ("0", "-1", "soon", "nan", None)
+    ),
+    *(
+        (f"{CHECK}{name}", 0)
+        for name in ("attempts", "concurrency", "connections", "max_bytes", "broken_after_failures")
+    ),
+    (f"{CHECK}requests_per_second", "0"),
+    (f"{CHECK}rotation_days", -1),
+    (f"{CHECK}rotation_days", 10**9),
+    (f"{CHECK}keep_runs_days", "for ever"),
+    (f"{CHECK}broken_after_hours", "-1"),
+    (f"{CHECK}confirm_after", "-1"),
+    (f"{CHECK}retry_delays", ["5", "-5"]),
+    (f"{CHECK}max_redirects", -1),
+    (f"{CHECK}resource_fields", ["name"]),
+    (f"{CHECK}internal_hosts", ["-.-/"]),
+    (f"{CHECK}host_limits", ["example.org"]),
+    (f"{CHECK}host_limits", ["example.org=0,5"]),
+    (f"{CHECK}host_limits", ["example.org=5,0"]),
+    ("ckanext.freshness.visit_intervals", []),
+    ("ckanext.freshness.visit_intervals", ["30:1"]),
+    ("ckanext.freshness.visit_intervals", ["7", "30:1"]),
+    ("ckanext.freshness.visit_intervals", ["30:1", "7:1", "7"]),
+    ("ckanext.freshness.visit_intervals", ["0:1", "7"]),
+    ("ckanext.freshness.visit_intervals", ["30:-1", "7"]),
+    ("ckan.site_url", "nowhere"),
+]
+
+
+@pytest.mark.usefixtures("with_plugins")
+@pytest.mark.parametrize(("key", "value"), BAD_CHECKS)
+def test_values_for_checks_that_cannot_be_used_are_named(key: str, value: Any) -> None:
+    with changed_config(key, value), pytest.raises(settings.OptionError, match=f"^{key}"):
+        settings.checks()
 
 
 BAD: list[tuple[str, Any]] = [
