@@ -52,7 +52,7 @@ _ENOUGH = 1 << 20
 
 @dataclasses.dataclass(slots=True)
 class Endless(Fault):
-    """`begin`, then `piece` for ever, as fast as the client takes it."""
+    """`begin`, then `piece` for ever."""
 
     begin: bytes = b""
     piece: bytes = b""
@@ -63,7 +63,8 @@ class Endless(Fault):
         while not transport.is_closing():
             if transport.get_write_buffer_size() < _ENOUGH:
                 transport.write(self.piece)
-            await asyncio.sleep(0)
+            # Not as fast as can be: others have their misdeeds to do.
+            await asyncio.sleep(0.001)
         return Written()
 
 
@@ -169,6 +170,9 @@ MISDEEDS: Mapping[str, Callable[[], Fault]] = {
     ),
     "/no-content": lambda: Raw(b"HTTP/1.1 204 No Content\r\n\r\n"),
     "/reset-content": lambda: Raw(b"HTTP/1.1 205 Reset Content\r\nContent-Length: 0\r\n\r\n"),
+    "/good-and-closed": lambda: _ok(
+        b"Content-Type: text/csv\r\nContent-Length: %d" % len(HEALTHY), HEALTHY
+    ),
     "/against-conditions": AgainstConditions,
     "/afraid-of-conditions": lambda: AgainstConditions(500),
     "/changed-then-gone": lambda: OnceOnly(Status(404)),

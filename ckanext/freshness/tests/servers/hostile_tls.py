@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ssl
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ _OK = saying(b"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: 4\r\
 
 
 @contextlib.contextmanager
-def tls_servers(host: str, directory: Path) -> Iterator[dict[str, str]]:
-    """HTTPS servers on 127.0.0.1 for a `host` that leads there: their URLs, by what is wrong.
+def tls_servers(host: str, directory: Path, address: str) -> Iterator[dict[str, str]]:
+    """HTTPS servers for a `host` that leads to `address`: their URLs, by what is wrong.
 
     `good` is none of it, for whoever trusts the authority in `directory/ca.pem`, which is written.
     """
@@ -30,17 +31,20 @@ def tls_servers(host: str, directory: Path) -> Iterator[dict[str, str]]:
         "wrong-name": authority.issue_cert("other.invalid"),
         "untrusted": trustme.CA().issue_cert(host),
     }
-    contexts: dict[str, ssl.SSLContext | None] = {"plain": None}
+    contexts: dict[str, ssl.SSLContext] = {"self-signed": _self_signed(directory)}
     for name, certificate in certificates.items():
         context = contexts[name] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         certificate.configure_cert(context)
-    contexts["self-signed"] = _self_signed(directory)
+    servers = {name: RawServer(_OK, context, address=address) for name, context in contexts.items()}
+    servers["plain"] = RawServer(_in_plain_text, address=address)
     with contextlib.ExitStack() as stack:
-        ports = {
-            name: stack.enter_context(RawServer(_OK, context)).port
-            for name, context in contexts.items()
-        }
+        ports = {name: stack.enter_context(server).port for name, server in servers.items()}
         yield {name: f"https://{host}:{port}/{name}.csv" for name, port in ports.items()}
+
+
+async def _in_plain_text(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read(100)
+    writer.write(b"HTTP/1.1 400 This port speaks HTTP\r\n\r\n")
 
 
 def _self_signed(directory: Path) -> ssl.SSLContext:

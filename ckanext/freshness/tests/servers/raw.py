@@ -26,21 +26,26 @@ _THREAD_TIMEOUT = 10.0
 class RawServer:
     """Serves `speak` on 127.0.0.1 in a thread of its own; `with RawServer(...) as server`.
 
+    `address` is another one of 127.0.0.0/8 to serve it on.
+
     Attributes:
         url: where it is, with https where there is a TLS context.
         connections: TCP connections accepted; those whose TLS handshake failed do not count.
     """
 
-    def __init__(self, speak: Speak, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, speak: Speak, tls: ssl.SSLContext | None = None, *, address: str = "127.0.0.1"
+    ) -> None:
         self.connections = 0
+        self.address = address
         self.port = 0
         self._speak = speak
         self._tls = tls
 
     @property
     def url(self) -> str:
-        """`SCHEME://127.0.0.1:PORT`."""
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+        """`SCHEME://ADDRESS:PORT`."""
+        return f"{'https' if self._tls else 'http'}://{self.address}:{self.port}"
 
     def __enter__(self) -> Self:
         listening: concurrent.futures.Future[None] = concurrent.futures.Future()
@@ -64,7 +69,7 @@ class RawServer:
         self._loop = asyncio.get_running_loop()
         self._stopping = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, ssl=self._tls)
+        server = await asyncio.start_server(self._connected, self.address, 0, ssl=self._tls)
         self.port = server.sockets[0].getsockname()[1]
         listening.set_result(None)
         await self._stopping.wait()

@@ -1,0 +1,357 @@
+"""Bad input and hostile servers: each has its outcome, and none of them stops a run or gets inside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import socket
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.engine import Options, check
+from ckanext.freshness.checking.findings import Finding, Visit
+from ckanext.freshness.checking.sandbox import Sandbox
+from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
+from ckanext.freshness.tests.servers.faults import Raw
+from ckanext.freshness.tests.servers.hostile import (
+    ADDRESS,
+    HEALTHY,
+    MISDEEDS,
+    REDIRECTS,
+    Canary,
+    HostileServer,
+)
+from ckanext.freshness.tests.servers.hostile_tls import tls_servers
+from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.guard import Guard
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.names import NameLimits, Names
+
+SECRET = "geheim"
+TLS_HOST = "tls.example"
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
+LIMITS = Limits(
+    connect=2,
+    read=0.8,
+    total=2.0,
+    max_bytes=1 << 20,
+    attempts=1,
+    backoff=(0.01,),
+    jitter=0,
+    retry_after_max=0.05,
+)
+SETTINGS = Settings("tests (https://example.org/contact)", LIMITS, Guard([f"{ADDRESS}/32"]))
+POLICY = HostPolicy(connections=1, per_second=1000.0)
+OPTIONS = Options(confirm_after=0.01)
+
+AS_IT_WAS = Memory(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
+"""Of who has seen the hostile server's healthy file."""
+
+CLOSED = frozenset({"/later"})
+"""After these their host wants to be left alone for longer than anybody waits."""
+
+
+def lookup(host: str) -> Sequence[str]:
+    """A resolver of a small world, in which most names lead to the hostile server."""
+    kind, _, zone = host.rpartition(".")
+    if kind == "failing":
+        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+    if zone == "invalid":
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    inside = {
+        "localhost": ["127.0.0.1", "::1"],
+        "inside.example": ["10.0.0.1", "127.0.0.1"],
+        "inside-6.example": ["::1"],
+        "mapped.example": ["::ffff:127.0.0.1"],
+    }
+    return inside.get(host, [ADDRESS])
+
+
+@dataclass(slots=True)
+class Run:
+    """What came of some visits, and whom they connected to."""
+
+    findings: list[Finding] = field(default_factory=list)
+    connected: set[str] = field(default_factory=set)
+    canary: int = 0
+
+    def of(self, resource_id: str) -> Finding:
+        """The one finding of a resource."""
+        (found,) = [it for it in self.findings if it.visit.resource_id == resource_id]
+        return found
+
+
+_watchers: list[set[str]] = []
+
+
+def _watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.connect" and _watchers and isinstance(arguments[1], tuple):
+        _watchers[-1].add(arguments[1][0])
+
+
+@pytest.fixture(scope="module")
+def watch() -> None:
+    """Whom this process connects to is noted where a test asks for it; a hook cannot be removed."""
+    sys.addaudithook(_watch)
+
+
+@contextmanager
+def connections() -> Iterator[set[str]]:
+    """The addresses that are connected to within the block."""
+    _watchers.append(set())
+    try:
+        yield _watchers[-1]
+    finally:
+        _watchers.pop()
+
+
+def run(
+    visits: Iterable[Visit],
+    *,
+    settings: Settings = SETTINGS,
+    names: Names | None = None,
+    options: Options = OPTIONS,
+    sink: Callable[[Finding], None] | None = None,
+) -> Run:
+    """One run of the engine."""
+    done = Run()
+
+    async def main() -> None:
+        hosts = Hosts(POLICY)
+        async with Client(settings, hosts, names or Names(lookup)) as client:
+            with Sandbox(workers=1) as sandbox:
+                await check(
+                    visits,
+                    client,
+                    sandbox,
+                    options,
+                    sink or done.findings.append,
+                    now=lambda: NOW,
+                )
+
+    with connections() as done.connected:
+        asyncio.run(main())
+    return done
+
+
+@pytest.fixture(scope="module")
+def canary() -> Iterator[Canary]:
+    with Canary() as listener:
+        yield listener
+
+
+@pytest.fixture(scope="module")
+def server(canary: Canary) -> Iterator[HostileServer]:
+    """On the canary's port: whoever is led from its name to another address meets the canary."""
+    with HostileServer(canary.port, port=canary.port) as running:
+        yield running
+
+
+def visit_of(case: Case, url: str, resource_id: str, memory: Memory) -> Visit:
+    return Visit(resource_id, "package", url, memory, format="CSV")
+
+
+def urls(port: int) -> dict[str, str]:
+    """The URL of each case, each on a host of its own, as far as the case does not name one."""
+    served = {
+        case.url: f"http://host-{number}.example:{port}{case.url}"
+        for number, case in enumerate(SERVED)
+    }
+    given = {
+        case.url: case.url.replace("{port}", str(port)).replace("{canary}", str(port))
+        for case in GIVEN
+    }
+    return {**served, **given}
+
+
+@pytest.fixture(scope="module")
+def everything(
+    watch: None, canary: Canary, server: HostileServer, tmp_path_factory: pytest.TempPathFactory
+) -> Run:
+    """One run over all that is hostile at once, and a healthy file after each."""
+    directory = tmp_path_factory.mktemp("tls")
+    places = urls(server.port)
+    with tls_servers(TLS_HOST, directory, ADDRESS) as tls:
+        places |= tls
+        visits = []
+        for case in (*SERVED, *GIVEN, *ENCRYPTED):
+            visits.append(visit_of(case, places[case.url], name_of(case), case.memory))
+            if case.url.startswith("/"):
+                healthy = places[case.url].removesuffix(case.url) + "/healthy.csv"
+                visits.append(visit_of(case, healthy, f"after {name_of(case)}", AS_IT_WAS))
+        settings = replace(SETTINGS, ca_bundle=Path(directory / "ca.pem"))
+        done = run(visits, settings=settings)
+    assert Counter(it.visit.resource_id for it in done.findings) == Counter(
+        it.resource_id for it in visits
+    ), "not one finding of each visit"
+    done.canary = canary.visitors()
+    return done
+
+
+def name_of(case: Case) -> str:
+    """Tells a case from those with the same URL."""
+    return f"{case.url}{'' if case.memory is KNOWN else ' unknown'}"
+
+
+def test_the_tables_have_every_misdeed() -> None:
+    assert {case.url for case in SERVED} == {*MISDEEDS, *(f"/to/{name}" for name in REDIRECTS)}
+
+
+ALL = (*SERVED, *GIVEN, *ENCRYPTED)
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: ascii(name_of(case))[:60])
+def test_outcome(everything: Run, case: Case) -> None:
+    found = everything.of(name_of(case))
+    attempt = found.attempt
+    reason = case.reason.value if isinstance(case.reason, Reason) else case.reason
+    assert (found.outcome, attempt.reason, attempt.words is None) == (
+        case.outcome,
+        reason,
+        case.words is None,
+    ), attempt
+    assert found.counts_as_failure is case.fails
+    assert attempt.outcome is found.outcome
+    assert case.words is None or case.words in (attempt.words or "")
+    assert case.status in (None, attempt.status)
+    if case.outcome in (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED, Outcome.API):
+        assert found.memory == case.memory
+        assert found.changed_at is None
+
+
+@pytest.mark.parametrize("case", SERVED, ids=lambda case: name_of(case))
+def test_the_host_is_asked_again_afterwards(everything: Run, case: Case) -> None:
+    found = everything.of(f"after {name_of(case)}")
+    if case.url in CLOSED:
+        assert found.attempt.reason == Reason.HOST_DEFERRED.value
+        assert not found.counts_as_failure
+    else:
+        assert found.outcome is Outcome.SAME_HASH, found.attempt
+
+
+def test_nothing_inside_was_connected_to(everything: Run) -> None:
+    assert everything.connected == {ADDRESS}
+    assert everything.canary == 0
+
+
+def test_no_secret_is_told(everything: Run) -> None:
+    for found in everything.findings:
+        assert SECRET not in repr((found.host, found.attempt, found.memory))
+
+
+def test_what_is_said_follows_the_url_in_one_line(everything: Run) -> None:
+    for found in everything.findings:
+        words = found.attempt.words
+        assert words is None or (words.isprintable() and 5 < len(words) < 700), words
+
+
+def test_every_text_can_be_stored(everything: Run) -> None:
+    for found in everything.findings:
+        storable(found)
+
+
+def storable(found: Finding) -> None:
+    """PostgreSQL takes neither lone surrogates nor NUL; an own URL came from there."""
+    kept = {key: value for key, value in asdict(found).items() if key != "visit"}
+    text = json.dumps(kept, default=str, ensure_ascii=False)
+    assert "\\u0000" not in text
+    text.encode("utf-8")
+
+
+def test_the_canary_and_the_hook_would_notice(watch: None, canary: Canary) -> None:
+    # Without a guard: so they see what the others must not do.
+    unguarded = replace(SETTINGS, guard=Guard(["0.0.0.0/0", "::/0"]))
+    with HostileServer(canary.port, port=canary.port, address="127.0.0.8") as server:
+        visits = [
+            Visit(f"{n}", "package", f"{server.url}/to/{name}")
+            for n, name in enumerate(("loopback", "decimal", "unspecified", "localhost"))
+        ]
+        done = run(visits, settings=unguarded)
+    assert canary.visitors() >= 3
+    assert {"127.0.0.1", "127.0.0.8"} <= done.connected
+
+
+ANSWERS = (
+    b'HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nETag: "x"\r\nLast-Modified: Tue, 01 Sep 2026'
+    b" 10:00:00 GMT\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Length: 8\r\n\r\na,b\n1,2\n",
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na,b\n\r\n4\r\n1,2\n\r\n0\r\n\r\n",
+    b"HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/x?y=1\r\nContent-Length: 0\r\n\r\n",
+    b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n',
+    b"HTTP/1.1 503 Sorry\r\nRetry-After: 0\r\nContent-Length: 5\r\n\r\nsorry",
+)
+
+
+def damaged(answer: bytes, chance: random.Random) -> bytes:
+    """A good answer with a few bytes lost, doubled, or others."""
+    data = bytearray(answer)
+    for _ in range(chance.randint(1, 4)):
+        at, length = chance.randrange(len(data)), chance.randint(1, 4)
+        data[at : at + length] = chance.choice(
+            (b"", data[at : at + length] * 2, chance.randbytes(length), b"\r\n", b"\x00", b"\xff")
+        )
+    return bytes(data)
+
+
+def test_damaged_answers_are_findings_too(server: HostileServer) -> None:
+    chance = random.Random(20261121)
+    paths = [f"/damaged/{number}" for number in range(200)]
+    for path in paths:
+        server.faults[path] = Raw(damaged(chance.choice(ANSWERS), chance))
+    visits = [
+        Visit(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
+        for n, path in enumerate(paths)
+    ]
+    done = run(visits)
+    assert sorted(it.visit.resource_id for it in done.findings) == sorted(paths)
+    for found in done.findings:
+        storable(found)
+
+
+def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
+    dead, silent, living = 10_000, 240, 40
+    released = threading.Event()
+    found: Counter[str] = Counter()
+    early: list[Finding] = []
+
+    def slow(host: str) -> Sequence[str]:
+        if host.startswith("silent"):
+            released.wait(30)
+        return lookup(host)
+
+    def sink(finding: Finding) -> None:
+        kind = finding.visit.resource_id.partition("-")[0]
+        found[kind] += 1
+        if kind == "silent" and not released.is_set():
+            early.append(finding)
+        if found["living"] == living:
+            released.set()
+
+    def visits(kind: str, count: int, zone: str) -> list[Visit]:
+        return [
+            Visit(f"{kind}-{n}", "package", f"http://{kind}-{n}.{zone}:{server.port}/x.csv")
+            for n in range(count)
+        ]
+
+    everyone = chain(
+        visits("silent", silent, "invalid"),
+        visits("dead", dead, "invalid"),
+        visits("living", living, "example"),
+    )
+    # Nothing but the event ends the silence: whoever waits for it first waits too long.
+    run(everyone, names=Names(slow, NameLimits(patience=0.01, timeout=60)), sink=sink)
+    assert found == {"silent": silent, "dead": dead, "living": living}
+    assert not early
