@@ -20,7 +20,7 @@ from ..aging.frequency import ALWAYS_FRESH, AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
 from .decide import Outcome
 from .findings import Agreement, Finding
-from .selection import Row, Verdict
+from .selection import Picked, Row, Verdict
 
 HOSTS_KEPT = 500
 """Of so many hosts, the most visited ones, a run's numbers are kept one by one; of all in the sum."""
@@ -213,7 +213,7 @@ _NUMBERS = tuple(one.name for one in fields(Host) if one.name != "packages")
 _PLACES = {Verdict.INTERNAL: Place.INTERNAL, Verdict.AD_HOC: Place.AD_HOC}
 
 
-def metadata_of(row: Row) -> Metadata:
+def metadata_of(row: Row | Picked) -> Metadata:
     """What the catalogue's own date of a resource did."""
     if row.is_new:
         return Metadata.FIRST_RUN

@@ -288,11 +288,15 @@ class Picked:
     """A resource that a run visits.
 
     :ivar hash_anyway: its bytes are wanted, whatever the server says of them
+    :ivar is_new: whether this run sees it for the first time
+    :ivar is_touched: whether its own date is later than in the run before
     """
 
     resource_id: str
     verdict: Verdict
     hash_anyway: bool
+    is_new: bool = False
+    is_touched: bool = False
 
 
 class Selection:
@@ -306,7 +310,7 @@ class Selection:
         self.verdicts: Counter[Verdict] = Counter()
         self._now = now
         self._rules = rules
-        self._visits: dict[str, Verdict] = {}
+        self._visits: dict[str, _Visited] = {}
         self._rotation = _Oldest(budget)
 
     def add(self, row: Row) -> Verdict:
@@ -315,17 +319,19 @@ class Selection:
         verdict = choice.verdict
         self.verdicts[verdict] += 1
         if verdict in _VISITS:
-            self._visits[row.resource_id] = verdict
+            self._visits[row.resource_id] = (verdict, row.is_new, row.is_touched)
         if choice.is_candidate:
-            self._rotation.offer(row.resource_id, _turn(row))
+            visited = (Verdict.VISIT_ROTATION, row.is_new, row.is_touched)
+            self._rotation.offer(row.resource_id, _turn(row), visited)
         return verdict
 
     def picked(self) -> list[Picked]:
         """All that are to be visited, once all resources were added."""
-        whole = self._rotation.ids()
-        due = [Picked(one, verdict, one in whole) for one, verdict in self._visits.items()]
-        turn = (one for one in whole if one not in self._visits)
-        return due + [Picked(one, Verdict.VISIT_ROTATION, True) for one in turn]
+        turn = self._rotation.lowest()
+        return [
+            Picked(one, verdict, one in turn, is_new, is_touched)
+            for one, (verdict, is_new, is_touched) in {**self._visits, **turn, **self._visits}.items()
+        ]
 
 
 def rotation_budget(total: int, rules: Rules) -> int:
@@ -346,21 +352,26 @@ def _turn(row: Row) -> float:
 _EPOCH = datetime(1970, 1, 1)
 
 
+_Visited = tuple[Verdict, bool, bool]
+"""What is kept of a row that may be visited, of which there may be many: see :class:`Picked`."""
+
+
 class _Oldest:
     """The lowest of many, of equal ones the first, in memory for just so many."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._count = 0
-        self._heap: list[tuple[float, int, str]] = []
+        self._heap: list[tuple[float, int, str, _Visited]] = []
 
-    def offer(self, id_: str, key: float) -> None:
+    def offer(self, id_: str, key: float, visited: _Visited) -> None:
         self._count += 1
+        one = (-key, -self._count, id_, visited)
         if len(self._heap) < self._size:
-            heapq.heappush(self._heap, (-key, -self._count, id_))
+            heapq.heappush(self._heap, one)
         elif self._heap and key < -self._heap[0][0]:
-            heapq.heapreplace(self._heap, (-key, -self._count, id_))
+            heapq.heapreplace(self._heap, one)
 
-    def ids(self) -> dict[str, None]:
+    def lowest(self) -> dict[str, _Visited]:
         """The lowest first."""
-        return dict.fromkeys(id_ for _key, _count, id_ in sorted(self._heap, reverse=True))
+        return {id_: visited for _key, _count, id_, visited in sorted(self._heap, reverse=True)}
