@@ -328,9 +328,10 @@ class Selection:
     def picked(self) -> list[Picked]:
         """All that are to be visited, once all resources were added."""
         turn = self._rotation.lowest()
+        rest = {one: visited for one, visited in turn.items() if one not in self._visits}
         return [
             Picked(one, verdict, one in turn, is_new, is_touched)
-            for one, (verdict, is_new, is_touched) in {**self._visits, **turn, **self._visits}.items()
+            for one, (verdict, is_new, is_touched) in (self._visits | rest).items()
         ]
 
 
