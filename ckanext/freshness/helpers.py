@@ -13,7 +13,7 @@ from . import settings
 from .aging.evidence import Evidence
 from .aging.status import Status
 from .ckan_adapter import declared_fields
-from .harvesting.objects import is_web_url
+from .harvesting.known import is_web_url
 from .harvesting.source_types import source_type_named
 from .logic import frequency_form, words
 from .logic.projection import KEYS

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from . import objects
 from .identity import Current
+from .known import current_records, orphaned_records
 from .memory import DocumentMemory
 from .sightings import Sighting, Sink
 from .source_config import SourceConfig
@@ -149,7 +149,7 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    known = Current(objects.current_records(source.id).values())
+    known = Current(current_records(source.id).values())
     orphans: Current | None = None
     result = Survey(current=len(known))
     seen: dict[str, Seen] = {}
@@ -188,7 +188,7 @@ def survey(
         adopted = None
         if kind is Kind.NEW:
             if orphans is None:
-                orphans = Current(objects.orphans(source_type.adopts, source.id).values())
+                orphans = Current(orphaned_records(source_type.adopts, source.id).values())
             adopted = orphans.of(one.url, containers.listed)
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
-from ckanext.freshness.harvesting import objects
+from ckanext.freshness.harvesting.known import current_records
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
@@ -94,7 +94,7 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
 
     # What the literal query gives is what the harvester takes for current, and what search shows.
     remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]
-    known = objects.current_records(harvest.source["id"])
+    known = current_records(harvest.source["id"])
     assert set(known) == set(remaining) == set(harvest.datasets())
     assert current(harvest) == sorted((one.guid, one.package_id) for one in known.values())
     states = dict(model.Session.query(model.Package.id, model.Package.state))

@@ -1,0 +1,153 @@
+"""What earlier harvests left in ckanext-harvest's tables: the current records, with their extras."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import harvest_model, model, package_extra
+from .strategy import Known
+
+_ROWS = 500
+"""Rows that are read at a time."""
+
+_URL_EXTRAS = frozenset({"dataset_url", "catalog_url"})
+_KNOWN_EXTRAS = (
+    "dataset_url",
+    "catalog_url",
+    "content_hash",
+    "fingerprint",
+    "forbidden_since",
+    "subject",
+)
+
+_object = harvest_model.HarvestObject.__table__
+_extra = harvest_model.HarvestObjectExtra.__table__
+
+
+def current_records(source_id: str) -> dict[str, Known]:
+    """The current records of a source by URL.
+
+    These are the rows of ``SELECT harvest_object.guid, harvest_object.package_id FROM harvest_object
+    WHERE harvest_object.current = true AND harvest_object.harvest_source_id = :source``. Should one URL
+    be current twice, the one imported last counts.
+    """
+    return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
+
+
+def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
+    """Current records by URL whose source was deleted while their packages are active.
+
+    :param types: only of sources of these types.
+    :param but: id of the source that asks.
+    """
+    source = harvest_model.HarvestSource.__table__
+    gone = sa.select(source.c.id).where(
+        source.c.active.is_(False), source.c.type.in_(types), source.c.id != but
+    )
+    package = model.Package.__table__
+    active = sa.select(package.c.id).where(package.c.state == "active")
+    return _known(
+        sa.and_(
+            _object.c.current.is_(True),
+            _object.c.harvest_source_id.in_(gone),
+            _object.c.package_id.in_(active),
+        )
+    )
+
+
+def _known(condition: Any) -> dict[str, Known]:
+    extras = (
+        sa.select(
+            _extra.c.harvest_object_id.label("id"),
+            sa.func.jsonb_object_agg(_extra.c.key, _extra.c.value).label("extras"),
+        )
+        .where(
+            _extra.c.key.in_(_KNOWN_EXTRAS),
+            _extra.c.harvest_object_id.in_(sa.select(_object.c.id).where(condition)),
+        )
+        .group_by(_extra.c.harvest_object_id)
+        .subquery()
+    )
+    rows = model.Session.execute(
+        sa.select(_object.c.id, _object.c.guid, _object.c.package_id, extras.c.extras)
+        .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
+        .where(condition)
+        .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
+        # All rows at once would take several times what is kept of them.
+        execution_options={"yield_per": _ROWS},
+    )
+    found: dict[str, Known] = {}
+    for part in rows.partitions():
+        # What another harvester wrote has none of our extras; its package may know the record's URL.
+        foreign = [row.package_id for row in part if row.package_id and not _ours(row.extras)]
+        uris = package_extra(foreign, "uri")
+        for row in part:
+            known = _as_known(*row, uri=uris.get(row.package_id))
+            found[known.url] = known
+    return found
+
+
+def _ours(extras: Mapping[str, str] | None) -> bool:
+    return not _URL_EXTRAS.isdisjoint(extras or ())
+
+
+def _as_known(
+    object_id: str,
+    guid: str,
+    package_id: str | None,
+    extras: Mapping[str, str] | None,
+    *,
+    uri: str | None,
+) -> Known:
+    extras = extras or {}
+    recognised = True
+    catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
+    since = extras.get("forbidden_since")
+    url = dataset or catalog
+    if url is None:
+        catalog, url = urls_in_guid(guid)
+        if url == guid or not is_web_url(url):
+            # A plain guid may also be an identifier that only looks like a URL, such as a DOI.
+            recognised = uri is not None and is_web_url(uri)
+            url = uri if uri and recognised else url
+    return Known(
+        url=url,
+        guid=guid,
+        # One text for all the records of a catalog.
+        catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
+        # A record whose package was purged is never unchanged.
+        content_hash=extras.get("content_hash") if package_id else None,
+        object_id=object_id,
+        package_id=package_id,
+        fingerprint=extras.get("fingerprint") if package_id else None,
+        forbidden_since=datetime.fromisoformat(since) if since else None,
+        subject=extras.get("subject"),
+        recognised=recognised,
+    )
+
+
+def is_web_url(text: str) -> bool:
+    """Whether a text can be the URL of a record."""
+    return text.startswith(("http://", "https://"))
+
+
+def urls_in_guid(guid: str) -> tuple[str | None, str]:
+    """The catalog's and the record's URL in a guid without extras: another harvester wrote it.
+
+    Understood are ``catalog=<url>;dataset=<url>``, ``dataset=<url>``, ``catalog=<url>`` and plain URLs.
+    """
+    rest = guid
+    catalog = None
+    if rest.startswith("catalog="):
+        before, separator, after = rest[len("catalog=") :].partition(";dataset=")
+        if not separator:
+            return None, before
+        return before, after
+    if rest.startswith("dataset="):
+        rest = rest[len("dataset=") :]
+    return catalog, rest
