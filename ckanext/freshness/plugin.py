@@ -25,6 +25,7 @@ from .logic import (
     dataset_actions,
     freshness_actions,
     harvest_actions,
+    run_actions,
     search,
     words,
 )
@@ -59,7 +60,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: getattr(module, name)
-            for module in (action, freshness_actions)
+            for module in (action, freshness_actions, run_actions)
             for name in module.__all__
         }
         harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}

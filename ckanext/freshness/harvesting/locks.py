@@ -32,6 +32,20 @@ def locked(*names: str) -> Iterator[None]:
                 _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
 
 
+@contextlib.contextmanager
+def locked_if_free(name: str) -> Iterator[bool]:
+    """Hold a lock unless somebody else does, and say whether it is held; waits for nobody."""
+    engine = model.Session.get_bind()
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        key = {"key": _key(name)}
+        got = bool(connection.execute(sa.text("SELECT pg_try_advisory_lock(:key)"), key).scalar())
+        try:
+            yield got
+        finally:
+            if got and not connection.invalidated:
+                connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
+
+
 def is_held(name: str) -> bool:
     """Whether anybody holds a lock now."""
     # A 64-bit key shows as two halves, and objsubid 1 tells it from a pair of 32-bit keys.

@@ -12,6 +12,9 @@ __all__ = [
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_resource_history",
+    "freshness_run_list",
+    "freshness_run_show",
     "freshness_show",
 ]
 
@@ -25,6 +28,24 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Whoever may change a dataset may confirm that its data are up to date."""
     return _as_for("package_update", context, data_dict)
+
+
+@tk.auth_allow_anonymous_access
+def freshness_resource_history(
+    context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Whoever may see a resource may see what visits to its URL were like."""
+    return _as_for("resource_show", context, data_dict)
+
+
+def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Sysadmins alone: private datasets count too, and their hosts are named."""
+    return {"success": False, "msg": tk._("Only sysadmins may see what runs counted")}
+
+
+def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Sysadmins alone: private datasets count too, and their hosts are named."""
+    return freshness_run_list(context, data_dict)
 
 
 def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""The command that does all of a night's work."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..logic import night_parts
+from ..logic import nightly as nights
+
+
+@click.command()
+def nightly() -> None:
+    """Do all that is to be done every night: for cron.
+
+    One part's failure does not keep the others from being done. Ends with 1 if one failed, or if
+    another nightly run is under way.
+    """
+    failed = []
+    try:
+        for done in nights.nightly(night_parts.PARTS, _now):
+            told = done.told
+            click.echo(f"{done.name}: {told.words}", err=not told.complete)
+            if not told.complete:
+                failed.append(done.name)
+    except nights.AlreadyRunningError as error:
+        raise click.ClickException(str(error)) from error
+    if failed:
+        words = tk._("Not all was done: {parts}")
+        raise click.ClickException(words.format(parts=", ".join(failed)))
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)

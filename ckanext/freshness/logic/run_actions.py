@@ -1,0 +1,173 @@
+"""The actions that tell what runs did, and what visits to a resource's URL were like."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from .. import settings
+from ..checking import selection
+from ..ckan_adapter import model
+from ..model import CheckRun, FreshnessEvidence, ResourceCheck
+from ..reporting import metrics
+from .projection import utc_text
+
+__all__ = ["freshness_resource_history", "freshness_run_list", "freshness_run_show"]
+
+_LISTED = 20
+_MOST = 1000
+
+
+@tk.side_effect_free
+def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs of the checker, the newest first. For sysadmins: they count private datasets too.
+
+    All moments are in UTC, ISO 8601 with ``Z``.
+
+    :param limit: at most so many, 20 if left out, 1000 at most
+    :param offset: so many of the newest are left out
+    :returns: of each ``id``, ``kind``, ``started_at``, ``ended_at`` (empty while it runs, or if it was
+        killed), ``visited`` (resources), ``error`` (why it ended early), ``version`` of this extension
+    :raises ValidationError: a number that cannot be used
+    """
+    tk.check_access("freshness_run_list", context, data_dict)
+    limit = _number(data_dict, "limit", _LISTED)
+    offset = _number(data_dict, "offset", 0)
+    rows = (
+        model.Session.query(CheckRun)
+        .order_by(CheckRun.started_at.desc(), CheckRun.id)
+        .limit(min(limit, _MOST))
+        .offset(offset)
+    )
+    return [_run(row) for row in rows]
+
+
+@tk.side_effect_free
+def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """A run of the checker, and what it counted. For sysadmins.
+
+    :param id: of the run; the newest one if left out
+    :returns: what ``freshness_run_list`` returns, and ``options`` (how it was called), ``resources`` and
+        ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
+        needed``), ``hosts`` (numbers of each host, of all under ``*``), ``text`` (the counts in HDX's
+        layout), ``headers`` (what servers' headers are worth, in words)
+    :raises ObjectNotFound: there is no such run, or none at all
+    """
+    tk.check_access("freshness_run_show", context, data_dict)
+    query = model.Session.query(CheckRun)
+    if data_dict.get("id"):
+        row = query.get(str(data_dict["id"]))
+    else:
+        row = query.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
+    if row is None:
+        raise tk.ObjectNotFound(tk._("There is no such run"))
+    made = metrics.Metrics(
+        row.resources or {}, row.datasets or {}, row.frequencies or {}, row.hosts or {}
+    )
+    return {
+        **_run(row),
+        "options": row.options,
+        "resources": made.resources,
+        "datasets": made.datasets,
+        "frequencies": made.frequencies,
+        "hosts": made.hosts,
+        "text": metrics.text(made),
+        "headers": metrics.headers(made),
+    }
+
+
+def _run(row: Any) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "kind": row.kind,
+        "started_at": utc_text(row.started_at),
+        "ended_at": utc_text(row.ended_at),
+        "visited": row.visited,
+        "error": row.error,
+        "version": row.version,
+    }
+
+
+@tk.side_effect_free
+def freshness_resource_history(
+    context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """What is known of the URL of a resource, and what the last visits to it were like.
+
+    All moments are in UTC, ISO 8601 with ``Z``. What was never visited has no attempts, and nothing else.
+
+    :param id: id of the resource
+    :returns: ``id``, ``package_id``, ``url``; ``broken`` (it failed several times, spread over some time),
+        ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed`` (another hash was met, the next
+        run asks again); ``failures`` in a row and ``failing_since``; ``tried_at``, ``succeeded_at``,
+        ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as they are remembered;
+        ``attempts``: the last five, the newest first; ``evidence``: the dates that count for this
+        resource (``evidence``, ``date``, ``claimed``)
+    :raises ObjectNotFound: no such resource
+    """
+    tk.check_access("freshness_resource_history", context, data_dict)
+    resource_id = tk.get_or_bust(data_dict, "id")
+    resource = model.Resource.get(resource_id)
+    if resource is None:
+        raise tk.ObjectNotFound(tk._("Resource not found"))
+    row = model.Session.query(ResourceCheck).get(resource_id)
+    # Of another URL than the one it has now, nothing is known.
+    known = row if row is not None and row.url == resource.url else None
+    return {
+        "id": resource.id,
+        "package_id": resource.package_id,
+        "url": resource.url,
+        "broken": known is not None and _is_broken(known),
+        "unconfirmed": known is not None and known.unconfirmed,
+        "failures": known.failures if known is not None else 0,
+        **{name: getattr(known, name, None) for name in _TEXTS},
+        **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
+        "attempts": known.attempts if known is not None else [],
+        "evidence": _evidence(resource_id),
+    }
+
+
+_TEXTS = ("undetermined", "hash", "etag", "last_modified")
+_MOMENTS = ("failing_since", "tried_at", "succeeded_at", "hashed_at", "changed_at")
+
+
+def _is_broken(row: Any) -> bool:
+    options = settings.checks()
+    return selection.is_broken(
+        row.failures,
+        row.failing_since,
+        row.tried_at,
+        least_failures=options.broken_after_failures,
+        least_span=options.broken_after,
+    )
+
+
+def _evidence(resource_id: str) -> list[dict[str, Any]]:
+    evidence = FreshnessEvidence
+    rows = (
+        model.Session.query(evidence)
+        .filter(evidence.resource_id == resource_id)
+        .order_by(evidence.happened_at.desc(), evidence.evidence)
+    )
+    return [
+        {
+            "evidence": row.evidence,
+            "date": utc_text(row.happened_at),
+            "claimed": utc_text(row.claimed_at),
+        }
+        for row in rows
+    ]
+
+
+def _number(data_dict: dict[str, Any], key: str, default: int) -> int:
+    value = data_dict.get(key)
+    if value in (None, ""):
+        return default
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
+    return number

@@ -1,0 +1,103 @@
+"""A night's work: every part is done whatever became of the others, by one at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from ckan.cli.cli import ckan
+from freezegun import freeze_time
+
+from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
+from ckanext.freshness.logic import night_parts
+from ckanext.freshness.logic.nightly import LOCK, AlreadyRunningError, Done, Part, Told, nightly
+from ckanext.freshness.tests.logic.conftest import Act
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def hours() -> Iterator[datetime]:
+    return (NOW + timedelta(hours=number) for number in range(100))
+
+
+def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[datetime]) -> None:
+    def work(now: datetime) -> Told:
+        assert is_held(LOCK)
+        return Told(f"{now:%H}")
+
+    parts = [Part("one", work), Part("two", work)]
+    assert list(nightly(parts, lambda: next(hours))) == [
+        Done("one", Told("00")),
+        Done("two", Told("01")),
+    ]
+    assert not is_held(LOCK)
+
+
+def test_what_fails_is_told_and_the_others_are_done(
+    hours: Iterator[datetime], caplog: pytest.LogCaptureFixture
+) -> None:
+    def wrong(now: datetime) -> Told:
+        raise LookupError("no such thing")
+
+    parts = [
+        Part("wrong", wrong),
+        Part("half", lambda now: Told("some", complete=False)),
+        Part("right", lambda now: Told("all")),
+    ]
+    with caplog.at_level(logging.ERROR):
+        done = list(nightly(parts, lambda: next(hours)))
+    assert [(one.name, one.told.complete) for one in done] == [
+        ("wrong", False),
+        ("half", False),
+        ("right", True),
+    ]
+    assert done[0].told.words == "LookupError: no such thing"
+    assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
+
+
+def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:
+    parts = [Part("one", lambda now: pytest.fail("not to be done"))]
+    with locked(LOCK), pytest.raises(AlreadyRunningError, match="under way"):
+        list(nightly(parts, lambda: next(hours)))
+
+
+def test_a_lock_is_taken_only_if_it_is_free() -> None:
+    with locked_if_free("a thing") as first:
+        with locked_if_free("a thing") as second, locked_if_free("another") as other:
+            assert (first, second, other) == (True, False, True)
+        # Who did not get it does not give it back.
+        assert is_held("a thing")
+    assert not is_held("a thing")
+
+
+def test_the_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = [{"key": "frequency", "value": "7"}, {"key": "review_date", "value": "2026-01-01"}]
+    with freeze_time(NOW - timedelta(days=58)):
+        made = act(
+            "package_create",
+            name="nightly",
+            extras=extras,
+            resources=[{"url": "http://127.0.0.1:9/"}],
+        )
+    done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 0, done.output
+    assert "refresh: Looked at 1 datasets: 1 changed" in done.output
+    shown = act("package_show", id=made["id"])["extras"]
+    assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
+    with locked(LOCK):
+        done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 1
+    assert "Another nightly run is under way" in done.output
+    failing = Part("extra", lambda now: Told("no luck", complete=False))
+    monkeypatch.setattr(night_parts, "PARTS", (failing, *night_parts.PARTS))
+    done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 1
+    assert "extra: no luck" in done.output
+    assert "refresh: Looked at 0 datasets" in done.output
+    assert "Not all was done: extra" in done.output
