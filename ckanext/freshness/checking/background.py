@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Generator
 from time import monotonic
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +23,7 @@ def in_batches(
     *,
     most: int = 500,
     seconds: float = 2.0,
-) -> Iterator[list[T]]:
+) -> Generator[list[T], None, None]:
     """What a coroutine hands over, as it comes.
 
     The loop ends when the iterator is closed, whatever it was doing; whoever stops half-way does so with

@@ -29,6 +29,41 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
         yield show
 
 
+@contextlib.contextmanager
+def visits_progress() -> Iterator[Callable[[tuple[int, ...]], None]]:
+    """A bar with rate, errors and time left on a terminal; elsewhere a line every 30 seconds.
+
+    Takes how many visits are done, how many of them met an error, and of how many.
+    """
+    if not sys.stderr.isatty():
+        told = [monotonic()]
+
+        def line(numbers: tuple[int, ...]) -> None:
+            done, errors, total = numbers
+            if monotonic() - told[0] >= 30:
+                told[0] = monotonic()
+                click.echo(f"{done} of {total} visits, {errors} with an error", err=True)
+
+        yield line
+        return
+    with contextlib.ExitStack() as stack:
+        bars: list[Any] = []
+        began = monotonic()
+
+        def show(numbers: tuple[int, ...]) -> None:
+            done, errors, total = numbers
+            if not bars:
+                bar: Any = click.progressbar(
+                    length=total, file=sys.stderr, show_pos=True, item_show_func=lambda words: words
+                )
+                bars.append(stack.enter_context(bar))
+            bars[0].length = total
+            rate = done / max(monotonic() - began, 0.001)
+            bars[0].update(done - bars[0].pos, f"{rate:.0f}/s, {errors} errors")
+
+        yield show
+
+
 class Counter:
     """Counts on a terminal while something goes on; elsewhere says so every 30 seconds."""
 

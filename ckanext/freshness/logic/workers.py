@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar
 
@@ -17,8 +18,9 @@ from ..ckan_adapter import disconnect
 P = TypeVar("P")
 R = TypeVar("R")
 
-Tell = Callable[[int], None]
-"""Told how much of a part is done."""
+Numbers = tuple[int, ...]
+Tell = Callable[[Numbers], None]
+"""Told how far a part has come: numbers of which the caller knows the meaning."""
 
 
 class WorkerError(Exception):
@@ -33,7 +35,7 @@ def share(
 ) -> list[R]:
     """Let a process of its own do each part; their results, in order.
 
-    :param tell: told how much of all parts together is done.
+    :param tell: told how far all parts together have come: each number is the sum of all parts'.
     :param errors: what a worker may raise to be raised here.
     :raises WorkerError: a worker ended before it was done.
     """
@@ -50,7 +52,7 @@ def share(
         processes.append(process)
         pipes.append(ours)
     results: dict[Connection, R] = {}
-    done: dict[Connection, int] = {}
+    done: dict[Connection, Numbers] = {}
     still_open = list(pipes)
     while still_open:
         for pipe in wait(still_open):
@@ -62,16 +64,23 @@ def share(
                 continue
             if isinstance(message, Exception):
                 raise message
-            if isinstance(message, int):
-                done[pipe] = message
-                tell(sum(done.values()))
+            if isinstance(message, _Done):
+                results[pipe] = message.result
             else:
-                (results[pipe],) = message
+                done[pipe] = message
+                tell(tuple(map(sum, zip(*done.values(), strict=True))))
     for process, pipe in zip(processes, pipes, strict=True):
         process.join()
         if pipe not in results:
             raise WorkerError(f"A worker ended with exit code {process.exitcode} before its work")
     return [results[pipe] for pipe in pipes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What a worker says last."""
+
+    result: Any
 
 
 class _OrphanedError(Exception):
@@ -85,13 +94,13 @@ def _work(
     pipe: Connection,
     parent: int,
 ) -> None:
-    def tell(done: int) -> None:
+    def tell(done: Numbers) -> None:
         if os.getppid() != parent:
             raise _OrphanedError
         pipe.send(done)
 
     try:
-        pipe.send((work(part, tell),))
+        pipe.send(_Done(work(part, tell)))
     except _OrphanedError:
         pass
     except errors as error:

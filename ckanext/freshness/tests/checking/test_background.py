@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
 from itertools import chain
 
@@ -77,6 +77,6 @@ def test_who_stops_half_way_stops_the_loop() -> None:
 
 def test_who_never_begins_starts_nothing() -> None:
     before = threading.active_count()
-    with closing(in_batches(lambda tell: _count(tell, 3))):
-        pass
+    batches: Generator[list[int], None, None] = in_batches(lambda tell: _count(tell, 3))
+    batches.close()
     assert threading.active_count() == before
