@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that are tables in the code: options and mapping.
+"""Writes the parts of the documentation that are tables in the code: options, mapping, aging.
 
 ``./dev run python docs/generate.py`` writes them anew. What stands between the two comments of a part is
 the script's; all else on these pages is written by people.
@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import yaml
 from rdflib import DCTERMS, FOAF, OWL, PROV, RDFS, SKOS, TIME, URIRef
 
+from ckanext.freshness import model
+from ckanext.freshness.aging import frequency
+from ckanext.freshness.aging.status import Status, assess
+from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
+from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 from ckanext.freshness.harvesting.fdp import namespaces, tables, values
 
 DOCS = Path(__file__).resolve().parent
@@ -128,6 +134,122 @@ def mapping() -> Iterator[str]:
     yield from table(("Prefix", "Namespace"), spaces, "20 80")
 
 
+def thresholds() -> Iterator[str]:
+    """The ages at which data of each of HDX's frequencies change their status."""
+    rows = [
+        (frequency.label(row.frequency), *map(str, (row.due, row.overdue, row.delinquent)))
+        for row in HDX_ROWS
+    ]
+    always = ", ".join(
+        frequency.label(days) for days in sorted(frequency.ALWAYS_FRESH, reverse=True)
+    )
+    head = ("Update frequency", "Due", "Overdue", "Delinquent")
+    yield from table(head, [*rows, (always, *["never"] * 3)], "40 20 20 20")
+
+
+EXAMPLES = (1, 7, 14, 30, 90, 180, 365, frequency.NEVER)
+"""The frequencies of HDX's examples."""
+_MOMENT = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def day_by_day() -> Iterator[str]:
+    """The first and the last day of each status, for HDX's examples."""
+    rows = []
+    for days in EXAMPLES:
+        found: dict[Status, list[int]] = {status: [] for status in Status}
+        for age in range(1000):
+            now = _MOMENT + timedelta(days=age)
+            found[assess(_MOMENT, days, now, Thresholds()).status].append(age)
+        rows.append((frequency.label(days), *(_span(found[status]) for status in list(Status)[:4])))
+    head = ("Update frequency", "Fresh on days", "Due", "Overdue", "Delinquent")
+    yield from table(head, rows, "28 18 18 18 18")
+
+
+def _span(ages: list[int]) -> str:
+    if not ages:
+        return "never"
+    if ages[-1] == 999:
+        return f"from {ages[0]} on" if ages[0] else "always"
+    return str(ages[0]) if len(ages) == 1 else f"{ages[0]} to {ages[-1]}"
+
+
+VOCABULARIES: tuple[tuple[str, str, type[Codes]], ...] = (
+    (
+        "EU authority table Frequency",
+        "DCAT-AP asks for it. As codes, and as IRIs such as "
+        "``http://publications.europa.eu/resource/authority/frequency/MONTHLY``.",
+        EuFrequency,
+    ),
+    (
+        "Dublin Core Collection Description Frequency",
+        "As codes, and as IRIs such as ``http://purl.org/cld/freq/biweekly``.",
+        CldFrequency,
+    ),
+    (
+        "ISO 19115 MD_MaintenanceFrequencyCode",
+        "As codes, and as IRIs of any catalogue that have the list's name before the code, INSPIRE's "
+        "among them.",
+        Iso19115,
+    ),
+)
+"""Title, how they are written, and the list itself."""
+
+
+def vocabularies() -> Iterator[str]:
+    """The codes of each list, and what they are read as."""
+    for title, note, vocabulary in VOCABULARIES:
+        yield from heading(title, "~")
+        yield note
+        yield ""
+        by_meaning: dict[int | frequency.Reason, list[str]] = {}
+        for code in vocabulary.spelled:
+            by_meaning.setdefault(vocabulary.codes[code.casefold()], []).append(f"``{code}``")
+        rows = [(meaning(read), ", ".join(codes)) for read, codes in by_meaning.items()]
+        yield from table(("Read as", "Codes"), rows, "30 70")
+
+
+def meaning(read: int | frequency.Reason) -> str:
+    """What a code is read as, with the number of days where it is one."""
+    if isinstance(read, frequency.Reason):
+        return "no frequency: it says nothing, so that a default counts"
+    days = f" ({read} days)" if read > 1 and read in frequency.WORDS else ""
+    return f"{frequency.label(read)}{days}"
+
+
+TABLES = (
+    model.ResourceCheck,
+    model.CheckRun,
+    model.DatasetFreshness,
+    model.FreshnessEvidence,
+    model.FreshnessTransition,
+)
+"""The tables that queries of one's own are about."""
+
+
+def schema() -> Iterator[str]:
+    """Each table with its columns, and what they mean."""
+    for row in TABLES:
+        yield from heading(f"``{row.__tablename__}``", "-")
+        words = " ".join((row.__doc__ or "").partition("\n\n")[0].split())
+        yield words
+        yield ""
+        cells = [
+            (f"``{one.name}``", type_words(one), one.comment or "") for one in row.__table__.columns
+        ]
+        yield from table(("Column", "Type", "Meaning"), cells, "22 14 64")
+
+
+TYPES = {"UnicodeText": "text", "DateTime": "timestamp", "BigInteger": "bigint"}
+
+
+def type_words(column: Any) -> str:
+    """A column's type, as PostgreSQL calls it, with its place in the key."""
+    name = type(column.type).__name__
+    if name == "ARRAY":
+        return "text[]"
+    return TYPES.get(name, name.lower()) + (", key" if column.primary_key else "")
+
+
 def path_words(path: URIRef | values.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
@@ -168,6 +290,10 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], widths: str) -
 PARTS = (
     Part("configuration.rst", "options", options),
     Part("fdp-mapping.rst", "mapping", mapping),
+    Part("checking.rst", "tables", schema),
+    Part("aging.rst", "thresholds", thresholds),
+    Part("aging.rst", "day by day", day_by_day),
+    Part("aging.rst", "vocabularies", vocabularies),
 )
 
 

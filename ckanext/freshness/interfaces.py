@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import ckan.plugins as p
 
-from .aging.vocabularies import Vocabulary
+from .aging.vocabularies import AS_NEEDED, LIVE, NEVER, Reason, Vocabulary
+
+__all__ = ["AS_NEEDED", "LIVE", "NEVER", "IFreshnessVocabularies", "Reason", "Vocabulary"]
 
 
 class IFreshnessVocabularies(p.Interface):

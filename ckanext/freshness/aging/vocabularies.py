@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from enum import Enum
 from fractions import Fraction
 from math import ceil
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 LIVE = 0
 NEVER = -1
@@ -42,6 +42,7 @@ class Reason(Enum):
 
 
 Reading = int | Reason | None
+Table = Mapping[str, int | Reason]
 
 
 class Vocabulary(Protocol):
@@ -73,18 +74,19 @@ def period(months: Fraction, seconds: Fraction) -> int | Reason:
     return ceil(years * 365 + rest * 30 + seconds / 86400) or Reason.OUT_OF_RANGE
 
 
-def _folded(codes: Mapping[str, int | Reason]) -> dict[str, int | Reason]:
-    return {code.casefold(): days for code, days in codes.items()}
-
-
 class Codes:
     """A list of codes, each written bare or, below one of ``namespaces``, as an IRI."""
 
     name: str
-    codes: Mapping[str, int | Reason]
+    spelled: ClassVar[Table]
+    """By code, as the list spells it."""
+    codes: ClassVar[Table]
     """By code, in lower case."""
     namespaces: tuple[str, ...] = ()
     """What stands before the code in an IRI, without ``http://`` or ``https://``, lower case."""
+
+    def __init_subclass__(cls) -> None:
+        cls.codes = {code.casefold(): days for code, days in cls.spelled.items()}
 
     def read(self, text: str) -> Reading:
         return self.codes.get(self.code(text.casefold()))
@@ -117,52 +119,50 @@ class EuFrequency(Codes):
 
     name = "eu"
     namespaces = ("publications.europa.eu/resource/authority/frequency/",)
-    codes = _folded(
-        {
-            "1MIN": 1,
-            "5MIN": 1,
-            "10MIN": 1,
-            "15MIN": 1,
-            "30MIN": 1,
-            "HOURLY": 1,
-            "BIHOURLY": 1,
-            "TRIHOURLY": 1,
-            "12HRS": 1,
-            "DAILY_2": 1,
-            "DAILY": 1,
-            "WEEKLY_5": 2,
-            "WEEKLY_3": 3,
-            "WEEKLY_2": 4,
-            "WEEKLY": 7,
-            "MONTHLY_3": 10,
-            "BIWEEKLY": 14,
-            "MONTHLY_2": 15,
-            "MONTHLY": 30,
-            "BIMONTHLY": 60,
-            "QUARTERLY": 90,
-            "ANNUAL_3": 120,
-            "ANNUAL_2": 180,
-            "ANNUAL": 365,
-            "BIENNIAL": 730,
-            "TRIENNIAL": 1095,
-            "QUADRENNIAL": 1460,
-            "QUINQUENNIAL": 1825,
-            "SEXENNIAL": 2190,
-            "DECENNIAL": 3650,
-            "BIDECENNIAL": 7300,
-            "TRIDECENNIAL": 10950,
-            "CONT": LIVE,
-            "UPDATE_CONT": LIVE,
-            "NEVER": NEVER,
-            "NOT_PLANNED": NEVER,
-            "AS_NEEDED": AS_NEEDED,
-            "IRREG": AS_NEEDED,
-            # "Provisional data": it says something of the data, nothing of when it changes.
-            "OP_DATPRO": Reason.UNSPECIFIED,
-            "OTHER": Reason.UNSPECIFIED,
-            "UNKNOWN": Reason.UNSPECIFIED,
-        }
-    )
+    spelled: ClassVar[Table] = {
+        "1MIN": 1,
+        "5MIN": 1,
+        "10MIN": 1,
+        "15MIN": 1,
+        "30MIN": 1,
+        "HOURLY": 1,
+        "BIHOURLY": 1,
+        "TRIHOURLY": 1,
+        "12HRS": 1,
+        "DAILY_2": 1,
+        "DAILY": 1,
+        "WEEKLY_5": 2,
+        "WEEKLY_3": 3,
+        "WEEKLY_2": 4,
+        "WEEKLY": 7,
+        "MONTHLY_3": 10,
+        "BIWEEKLY": 14,
+        "MONTHLY_2": 15,
+        "MONTHLY": 30,
+        "BIMONTHLY": 60,
+        "QUARTERLY": 90,
+        "ANNUAL_3": 120,
+        "ANNUAL_2": 180,
+        "ANNUAL": 365,
+        "BIENNIAL": 730,
+        "TRIENNIAL": 1095,
+        "QUADRENNIAL": 1460,
+        "QUINQUENNIAL": 1825,
+        "SEXENNIAL": 2190,
+        "DECENNIAL": 3650,
+        "BIDECENNIAL": 7300,
+        "TRIDECENNIAL": 10950,
+        "CONT": LIVE,
+        "UPDATE_CONT": LIVE,
+        "NEVER": NEVER,
+        "NOT_PLANNED": NEVER,
+        "AS_NEEDED": AS_NEEDED,
+        "IRREG": AS_NEEDED,
+        # "Provisional data": it says something of the data, nothing of when it changes.
+        "OP_DATPRO": Reason.UNSPECIFIED,
+        "OTHER": Reason.UNSPECIFIED,
+        "UNKNOWN": Reason.UNSPECIFIED,
+    }
 
 
 class CldFrequency(Codes):
@@ -170,29 +170,27 @@ class CldFrequency(Codes):
 
     name = "cld"
     namespaces = ("purl.org/cld/freq/",)
-    codes = _folded(
-        {
-            "continuous": LIVE,
-            "daily": 1,
-            "threeTimesAWeek": 3,
-            "semiweekly": 4,
-            "weekly": 7,
-            "threeTimesAMonth": 10,
-            "biweekly": 14,
-            "semimonthly": 15,
-            "monthly": 30,
-            "bimonthly": 60,
-            "quarterly": 90,
-            "threeTimesAYear": 120,
-            "semiannual": 180,
-            "annual": 365,
-            "biennial": 730,
-            "triennial": 1095,
-            "irregular": AS_NEEDED,
-            # Not in the namespace, yet what several national portals write.
-            "completelyIrregular": AS_NEEDED,
-        }
-    )
+    spelled: ClassVar[Table] = {
+        "continuous": LIVE,
+        "daily": 1,
+        "threeTimesAWeek": 3,
+        "semiweekly": 4,
+        "weekly": 7,
+        "threeTimesAMonth": 10,
+        "biweekly": 14,
+        "semimonthly": 15,
+        "monthly": 30,
+        "bimonthly": 60,
+        "quarterly": 90,
+        "threeTimesAYear": 120,
+        "semiannual": 180,
+        "annual": 365,
+        "biennial": 730,
+        "triennial": 1095,
+        "irregular": AS_NEEDED,
+        # Not in the namespace, yet what several national portals write.
+        "completelyIrregular": AS_NEEDED,
+    }
 
 
 class Iso19115(Codes):
@@ -203,26 +201,24 @@ class Iso19115(Codes):
 
     name = "iso19115"
     pattern = re.compile(r"(?:https?://\S*)?maintenancefrequency(?:code)?[#/_.:](\w+)/?")
-    codes = _folded(
-        {
-            "continual": LIVE,
-            "daily": 1,
-            "weekly": 7,
-            "fortnightly": 14,
-            "semimonthly": 15,
-            "monthly": 30,
-            "quarterly": 90,
-            "biannually": 180,
-            "annually": 365,
-            "biennially": 730,
-            "asNeeded": AS_NEEDED,
-            "irregular": AS_NEEDED,
-            "notPlanned": NEVER,
-            # "At regular intervals", without saying which.
-            "periodic": Reason.UNSPECIFIED,
-            "unknown": Reason.UNSPECIFIED,
-        }
-    )
+    spelled: ClassVar[Table] = {
+        "continual": LIVE,
+        "daily": 1,
+        "weekly": 7,
+        "fortnightly": 14,
+        "semimonthly": 15,
+        "monthly": 30,
+        "quarterly": 90,
+        "biannually": 180,
+        "annually": 365,
+        "biennially": 730,
+        "asNeeded": AS_NEEDED,
+        "irregular": AS_NEEDED,
+        "notPlanned": NEVER,
+        # "At regular intervals", without saying which.
+        "periodic": Reason.UNSPECIFIED,
+        "unknown": Reason.UNSPECIFIED,
+    }
 
     def code(self, text: str) -> str:
         match = self.pattern.fullmatch(text.removeprefix("md_"))
