@@ -43,6 +43,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     p.implements(p.IConfigurable)
     p.implements(p.IConfigurer)
     p.implements(p.IFacets, inherit=True)
+    p.implements(p.IOrganizationController, inherit=True)
     p.implements(p.IPackageController, inherit=True)
     p.implements(p.ITranslation)
 
@@ -71,6 +72,11 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         dataset_actions.after_write(context, pkg_dict)
+
+    def edit(self, entity: Any) -> None:
+        # IOrganizationController's and IPackageController's hook of the same name.
+        if getattr(entity, "is_organization", False):
+            dataset_actions.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
         return search.with_facet(facets_dict, package_type)

@@ -11,8 +11,9 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model, package_extras
-from . import extras, frequency_form, harvest_actions, projection
+from . import defaults, extras, frequency_form, harvest_actions, projection
 from .assessing import Cause, assess_packages
+from .frequencies import Speaker
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -52,10 +53,21 @@ def package_update(
 
 
 def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any]) -> None:
-    """A package was created or updated: judge it, in the same transaction."""
-    if _is_judged(data_dict.get("type") or "dataset"):
+    """A package was created or updated: judge it, in the same transaction.
+
+    If it is a harvest source, its datasets are judged by the next refresh.
+    """
+    package_type = data_dict.get("type") or "dataset"
+    if package_type == "harvest" and p.plugin_loaded("harvest"):
+        defaults.may_have_changed(Speaker.SOURCE, data_dict["id"], _now())
+    if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
         extras.write_in_hook(data_dict["id"], _now(), writer=context.get("user") or None)
+
+
+def after_organization_edit(organization: Any) -> None:
+    """An organization was edited: what it assumes for its datasets may be something else now."""
+    defaults.may_have_changed(Speaker.ORGANIZATION, organization.id, _now())
 
 
 def _is_judged(package_type: Any) -> bool:
