@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 
-from ..aging.dates import parse_date, script_date
+from ..aging.dates import EARLIEST, parse_date, script_date
 from ..aging.evidence import Dated, Evidence, observe
 from .snapshot import Dataset, Resource
 
@@ -46,7 +47,16 @@ def observed(dataset: Dataset, now: datetime, writer: str | None) -> Iterator[Da
         (dataset.metadata_modified, Evidence.METADATA),
     ]
     yield from _pieces(claims, now, None)
+    # First, so that the same date in the future counts as of the first time that it was seen.
+    yield from _inherited(dataset)
+    cut = {
+        piece.resource: piece.claimed
+        for piece in dataset.pieces
+        if piece.evidence is Evidence.CREATED and piece.claimed is not None
+    }
     for resource in dataset.resources:
+        if _is_new(resource, cut):
+            yield from _pieces([(resource.created, Evidence.CREATED)], now, resource.id)
         yield from _pieces(_of_resource(resource, now, writer, dataset), now, resource.id)
     if is_harvested(dataset):
         yield from _of_source(dataset, now)
@@ -68,12 +78,32 @@ def _of_resource(
     kind = Evidence.UPLOAD if ours else Evidence.HARVEST
     yield resource.last_modified, kind
     yield parse_date(resource.extras.get("revision_last_updated")), kind
-    yield resource.created, Evidence.CREATED
     # CKAN dates uploads itself, and gives them the URL of their file's name.
     if resource.is_known and resource.url_type != "upload" and resource.url != resource.known_url:
         yield now, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH
+
+
+def _is_new(resource: Resource, cut: Mapping[str | None, datetime]) -> bool:
+    """Whether a resource's creation is to be noted: once, and then only to correct a date in the future.
+
+    Whatever made it no evidence when the resource was first seen, as that it was harvested, may be
+    forgotten by then.
+
+    :param cut: dates of creation in the future, as they were claimed, by resource.
+    """
+    if not resource.is_known:
+        return resource.replaces is None
+    return resource.created is not None and resource.created < cut.get(resource.id, EARLIEST)
+
+
+def _inherited(dataset: Dataset) -> Iterator[Dated]:
+    """What was known of resources that others have replaced: the same data, as far as anybody can tell."""
+    heirs = {one.replaces: one.id for one in dataset.resources if one.replaces is not None}
+    for piece in dataset.pieces if heirs else ():
+        if piece.resource in heirs:
+            yield replace(piece, resource=heirs[piece.resource])
 
 
 def _of_source(dataset: Dataset, now: datetime) -> Iterator[Dated]:

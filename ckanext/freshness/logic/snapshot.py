@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -37,6 +37,12 @@ class Resource:
     known_url: str | None
     known_hash: str | None
     hash_writer: str | None
+    replaces: str | None = None
+    """The id of one that has just gone and had the same URL.
+
+    So it is with clients and harvesters that send datasets without their resources' ids: CKAN makes all
+    resources anew then.
+    """
 
 
 @dataclass(slots=True)
@@ -81,12 +87,17 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
     if not found:
         return []
     ids = {"ids": list(found)}
+    gone: dict[tuple[str, str], list[Any]] = {}
     for row in session.execute(sa.text(_RESOURCES), ids):
         dataset = found[row.owner]
         if row.id is None:
             dataset.gone.append(row.known_id)
+            gone.setdefault((row.owner, row.known_url), []).append(row)
         else:
             dataset.resources.append(_resource(row))
+    if gone:
+        for dataset in found.values():
+            dataset.resources = [_successor(one, dataset.id, gone) for one in dataset.resources]
     for row in session.execute(sa.text(_EVIDENCE), ids):
         if row.evidence in _KINDS:
             found[row.package_id].pieces.append(
@@ -135,6 +146,19 @@ def _resource(row: Any) -> Resource:
         known_url=row.known_url,
         known_hash=row.known_hash,
         hash_writer=row.hash_writer,
+    )
+
+
+def _successor(
+    resource: Resource, package_id: str, gone: Mapping[tuple[str, str], list[Any]]
+) -> Resource:
+    """A new resource with what is known of the one that it replaces; any other as it is."""
+    before = gone.get((package_id, resource.url)) if resource.url else None
+    if resource.is_known or not before:
+        return resource
+    row = before.pop(0)
+    return replace(
+        resource, replaces=row.known_id, known_hash=row.known_hash, hash_writer=row.hash_writer
     )
 
 

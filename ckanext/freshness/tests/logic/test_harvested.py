@@ -152,6 +152,28 @@ def test_a_plain_harvester(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(second.documents) == 1
 
 
+def test_what_was_harvested_is_not_fresh_when_its_harvests_are_forgotten() -> None:
+    """As by ``harvester source clear-history``: then nothing tells that nobody made it here."""
+    sysadmin()
+    source = harvest_model.HarvestSource(url="http://x.org", type="plain")
+    source.save()
+    package: dict[str, Any] = {
+        "id": str(uuid4()),
+        "name": f"d-{uuid4()}",
+        "extras": [{"key": "frequency", "value": "30"}],
+        "resources": [{"url": "http://x.org/1"}],
+    }
+    found = imported(source, dict(package))
+    assert dated(package["id"]) == (None, None, "unavailable")
+    model.Session.delete(model.Session.get(harvest_model.HarvestObject, found.id))
+    model.Session.commit()
+    call_action("package_patch", {"user": sysadmin()}, id=package["id"], title="Another")
+    assert dated(package["id"]) == (None, None, "unavailable")
+    link = {"package_id": package["id"], "url": "http://x.org/2"}
+    call_action("resource_create", {"user": sysadmin()}, **link)
+    assert dated(package["id"])[1:] == ("created", "fresh")
+
+
 def test_one_without_a_frequency_has_the_default_of_the_site(ckan_config: Any) -> None:
     ckan_config["ckanext.freshness.default_frequency"] = "P1W"
     made = call_action(

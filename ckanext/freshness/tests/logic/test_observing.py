@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,9 @@ from ckan.tests.helpers import changed_config
 from freezegun import freeze_time
 from werkzeug.datastructures import FileStorage
 
+from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import write_extras
+from ckanext.freshness.logic.assessing import Cause, assess_packages
 from ckanext.freshness.logic.projection import KEYS
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -64,6 +66,11 @@ def a_file() -> FileStorage:
 
 def extra(key: str, value: str) -> dict[str, Any]:
     return {"extras": [{"key": key, "value": value}]}
+
+
+def anew(dataset: Dataset, *urls: str) -> Dataset:
+    """A dataset as clients send it who know no ids of resources: CKAN makes all of them anew."""
+    return {**dataset, "title": "Other", "resources": [{"url": one} for one in urls]}
 
 
 @dataclass(frozen=True)
@@ -124,6 +131,19 @@ CASES = {
         lambda act, d: act("resource_create", package_id=d["id"], upload=a_file()),
         (at(EDITED), "upload"),
     ),
+    "the same links, without their ids": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/2", "http://x.org/1")),
+        MADE,
+        TWO,
+    ),
+    "the same links and one more, without their ids": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/1", "http://x.org/1")),
+        (at(EDITED), "created"),
+    ),
+    "another link, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/o")),
+        (at(EDITED), "created"),
+    ),
     "the order": Case(
         lambda act, d: act("package_resource_reorder", id=d["id"], order=[d["resources"][1]["id"]]),
         MADE,
@@ -154,6 +174,11 @@ CASES = {
                 }
             ]
         },
+    ),
+    "a creation in the future, corrected": Case(
+        lambda act, d: act("package_update", **resource(d, created="2024-01-01T00:00:00")),
+        ("2024-01-01T00:00:00Z", "created"),
+        {"resources": [{"url": "http://x.org/1", "created": "2099-01-01T00:00:00"}]},
     ),
     "a date of an upload in the future": Case(
         NOTHING,
@@ -276,6 +301,42 @@ def test_another_hash(act: Act, old: str, new_hash: str, same_writer: bool, coun
         act("resource_patch", id=resource_id, hash=new_hash, **who)
         found = known(shown(act, dataset))
     assert found == ((at(EDITED), "hash") if counts else MADE)
+
+
+def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
+    """What a check found, what was claimed, and who wrote the hash."""
+    with freeze_time(CREATED):
+        link = {
+            "url": "http://x.org/1",
+            "hash": MD5["one"],
+            "created": "2025-12-01T00:00:00",
+            "last_modified": "2099-01-01T00:00:00",
+        }
+        dataset = new(act, resources=[link])
+        old = dataset["resources"][0]["id"]
+        now = datetime.now(timezone.utc)
+        seen = observe(now - timedelta(days=1), Evidence.HTTP_HEADER, now, old)
+        assess_packages([dataset["id"]], now, cause=Cause.CHECK, found={dataset["id"]: [seen]})
+        model.Session.commit()
+
+    def pieces() -> set[tuple[str, str, str | None, bool]]:
+        return {
+            (one["evidence"], one["date"], one["claimed"], one["resource_id"] == old)
+            for one in act("freshness_show", id=dataset["id"])["pieces"]
+        }
+
+    before = pieces()
+    with freeze_time(EDITED):
+        act("package_update", **anew(dataset, "http://x.org/1"))
+        assert pieces() == {(*one, False) for *one, _ in before}
+        sent = {**link, "hash": MD5["one"], "created": EDITED.isoformat()}
+        act("package_update", **{**dataset, "resources": [dict(sent)]})
+        act("package_patch", id=dataset["id"], title="Another")
+        assert pieces() == {(*one, False) for *one, _ in before}
+    with freeze_time(EDITED + timedelta(days=1)):
+        sent["hash"] = MD5["other"]
+        found = act("package_update", **{**dataset, "resources": [dict(sent)]})
+    assert known(found) == (at(EDITED + timedelta(days=1)), "hash")
 
 
 def test_a_url_that_changes_in_a_dataset_never_seen_is_noticed(act: Act) -> None:
