@@ -114,17 +114,20 @@ def freshness_has_frequency_field(package_type: str | None) -> bool:
 
 
 def freshness_frequency_field(data: dict[str, Any]) -> dict[str, Any]:
-    """What the select for the update frequency shows in the form of a dataset."""
-    return asdict(frequency_form.select(data, settings.aging().frequency_keys))
+    """What the select for the update frequency shows in the form of a dataset.
+
+    Forms that show it do so before their custom fields, which then leave the same extra out.
+    """
+    field = frequency_form.select(data, settings.aging().frequency_keys)
+    tk.g.freshness_frequency_key = field.key
+    return asdict(field)
 
 
 def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
     """The extras that a dataset's form shows as custom fields: without ours, and what the select shows."""
-    package_type = data.get("type")
-    hidden = []
-    if freshness_is_followed(package_type) and not freshness_has_frequency_field(package_type):
-        key, _ = frequency_form.present(data, settings.aging().frequency_keys)
-        hidden.append(key)
+    # A theme with a form of its own may have no select: an extra that it hid would be lost.
+    shown = tk.g.get("freshness_frequency_key")
+    hidden = [shown] if shown else []
     return frequency_form.custom_fields(data, hidden)
 
 
@@ -162,6 +165,9 @@ def freshness_moment(text: str | None) -> str:
     """A moment of our API (UTC, ISO 8601 with ``Z``) in words, in the site's or the user's time zone."""
     if not text:
         return ""
-    return tk.h.render_datetime(
-        datetime.fromisoformat(text.replace("Z", "+00:00")), with_hours=True
-    )
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    try:
+        return tk.h.render_datetime(moment, with_hours=True)
+    except (OverflowError, ValueError):
+        # In the first and the last year some zones and weeks are out of what Python's dates can be.
+        return text

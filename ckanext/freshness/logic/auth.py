@@ -6,6 +6,8 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from .freshness_actions import reference
+
 __all__ = [
     "freshness_confirm",
     "freshness_harvest_hold_show",
@@ -83,9 +85,10 @@ def _may_update_source(context: dict[str, Any], data_dict: dict[str, Any]) -> di
 
 
 def _as_for(action: str, context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    dataset = reference(data_dict)
     asked = {key: value for key, value in context.items() if key != "package"}
     try:
-        tk.check_access(action, asked, {"id": tk.get_or_bust(data_dict, "id")})
+        tk.check_access(action, asked, {"id": dataset})
     except tk.NotAuthorized as error:
         return {"success": False, "msg": str(error)}
     return {"success": True}

@@ -72,14 +72,20 @@ def take(data: dict[str, Any], keys: Sequence[str]) -> None:
     """Put what a form's select says into the extras of a dataset that is about to be saved.
 
     An extra of the same key that somebody wrote by hand gives way to what is chosen, and stays where
-    nothing is. Without the select's field, nothing happens.
+    nothing is. Without the select's field, nothing happens; extras that are none are left to CKAN, which
+    refuses them.
     """
     if FIELD not in data:
         return
     chosen = str(data.pop(FIELD) or "").strip()
     key = data.pop(KEY_FIELD, None)
-    if not chosen:
+    extras = data.get("extras") or []
+    if (
+        not chosen
+        or not isinstance(extras, list)
+        or not all(isinstance(one, dict) for one in extras)
+    ):
         return
     key = key if key in keys else keys[0]
-    extras = [extra for extra in data.get("extras") or [] if extra.get("key") != key]
-    data["extras"] = [*extras, {"key": key, "value": chosen}]
+    others = [extra for extra in extras if extra.get("key") != key]
+    data["extras"] = [*others, {"key": key, "value": chosen}]

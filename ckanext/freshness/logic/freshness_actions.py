@@ -46,7 +46,7 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
-    package = model.Package.get(tk.get_or_bust(data_dict, "id"))
+    package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
     options = settings.aging()
@@ -69,8 +69,20 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     tk.check_access("freshness_confirm", context, data_dict)
     # Without a zone, as CKAN's own dates are: in UTC.
     now = _now().replace(microsecond=0, tzinfo=None).isoformat()
-    write_field(context, tk.get_or_bust(data_dict, "id"), observing.REVIEW_KEY, now)
+    write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
     return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
+
+
+def reference(data_dict: dict[str, Any]) -> str:
+    """The id or name of a dataset, as a caller gives it.
+
+    :raises tk.ValidationError: there is none.
+    :raises tk.ObjectNotFound: it is no text, for which CKAN's own actions end in an error of the database.
+    """
+    found = tk.get_or_bust(data_dict, "id")
+    if not isinstance(found, str):
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    return found
 
 
 def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:

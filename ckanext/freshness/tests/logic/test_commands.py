@@ -138,6 +138,14 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
     assert stored(made["id"])["zone"] == "3"
 
 
+@pytest.mark.parametrize("action", ["freshness_show", "freshness_confirm"])
+@pytest.mark.parametrize("reference", [["d"], {"a": 1}, 7])
+def test_an_id_that_is_none_is_a_clear_error(act: Act, action: str, reference: Any) -> None:
+    for user in (None, factories.User()["name"]):
+        with pytest.raises(tk.ObjectNotFound, match="Dataset not found"):
+            act(action, id=reference, **({"by": user} if user else {}))
+
+
 def test_what_is_shown(act: Act) -> None:
     then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     with freeze_time(then):

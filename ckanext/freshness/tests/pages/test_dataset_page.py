@@ -87,6 +87,15 @@ def test_what_is_wrong_is_said(read: Read) -> None:
     assert "January 1, 2099" in words(page.select("#freshness-evidence")[0])
 
 
+@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31T23:59:59Z"])
+def test_dates_at_the_ends_of_time_have_a_page(read: Read, year: str) -> None:
+    reviewed = [{"key": "review_date", "value": year}]
+    name = make_dataset(Status.DUE, extras=reviewed)["name"]
+    page = read(f"/dataset/{name}/freshness")
+    assert year[:4] in words(page.select_one("#freshness-evidence"))
+    assert year[:4] in str(read(f"/dataset/{name}"))
+
+
 def test_an_assumed_frequency_is_said_to_be_assumed(
     read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
@@ -189,6 +190,19 @@ def test_types_that_are_not_judged_have_no_select(
     assert form.custom == {"data_update_frequency": "7"}
 
 
+def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
+    """As one of a theme that replaces CKAN's whole form: what it hid would be lost when it is saved."""
+    data = {"extras": [{"key": key, "value": "7"} for key in ("color", "frequency", "freshness")]}
+
+    def shown() -> list[str]:
+        return [one["key"] for one in tk.h.freshness_custom_fields(data)]
+
+    with app.flask_app.test_request_context("/dataset/edit/data"):
+        assert shown() == ["color", "frequency"]
+        tk.h.freshness_frequency_field(data)
+        assert shown() == ["color"]
+
+
 @pytest.mark.parametrize("scheming", [["notes"]], indirect=True)
 def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) -> None:
     make_dataset(Status.DUE, "data")
@@ -221,6 +235,9 @@ def test_a_schema_with_a_field_for_it(scheming: None, edit: Any) -> None:
         ({"extras": []}, {"extras": []}),
         ({NAME: ""}, {}),
         ({NAME: None}, {}),
+        ({NAME: "7", "extras": "text"}, {"extras": "text"}),
+        ({NAME: "7", "extras": {"a": 1}}, {"extras": {"a": 1}}),
+        ({NAME: "7", "extras": [1]}, {"extras": [1]}),
         ({NAME: " 7 "}, {"extras": [{"key": "data_update_frequency", "value": "7"}]}),
         ({NAME: "7", f"{NAME}_key": "frequency"}, {"extras": [{"key": "frequency", "value": "7"}]}),
         (
