@@ -70,6 +70,7 @@ __all__ = [
     "package_extra",
     "package_extras",
     "packages_with_extras",
+    "packages_with_true_extra",
     "publish_jobs",
     "publish_objects",
     "rebuild",
@@ -299,6 +300,23 @@ def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str]]:
         {"keys": list(keys)},
     )
     return [(package_id, package_type) for package_id, package_type in rows]
+
+
+def packages_with_true_extra(keys: str) -> str:
+    """SQL: the ids of packages, as ``package_id``, that have a true value under one of some extras.
+
+    :param keys: the name of the parameter that has them.
+    """
+    true = "IN ('true', 'yes', 'on', 't', 'y', '1')"
+    if IS_2_12:
+        return f"""
+        SELECT id AS package_id FROM package WHERE extras ?| CAST(:{keys} AS text[]) AND EXISTS (
+            SELECT 1 FROM jsonb_each_text(extras) x
+            WHERE x.key = ANY(:{keys}) AND lower(btrim(x.value)) {true}
+        )"""
+    return f"""
+    SELECT DISTINCT package_id FROM package_extra
+    WHERE key = ANY(:{keys}) AND state = 'active' AND lower(btrim(value)) {true}"""
 
 
 def declared_fields(package_type: str) -> frozenset[str]:

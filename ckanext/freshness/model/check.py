@@ -36,7 +36,7 @@ class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
     hash = Column(
         UnicodeText, comment="of the bytes as last confirmed, after its detector's name: sha256:..."
     )
-    earlier = Column(
+    earlier: Column[list[str]] = Column(
         ARRAY(UnicodeText), nullable=False, comment="hashes seen before that one, newest first"
     )
     outdated = Column(

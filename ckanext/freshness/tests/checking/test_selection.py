@@ -212,7 +212,7 @@ def test_shards_are_the_same_on_every_machine() -> None:
     assert [shard_of(host) for host in ("", "example.org", "xn--bcher-kva.example")] == [0, 31, 54]
 
 
-FRESH = {"due": NOW + DAY}
+FRESH: dict[str, Any] = {"due": NOW + DAY}
 
 
 @pytest.mark.parametrize(
