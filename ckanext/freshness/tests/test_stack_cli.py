@@ -327,7 +327,7 @@ def test(server):
     os._exit(9)
 """
     (tmp_path / "test_it.py").write_text(test)
-    options = ["-p", "ckanext.freshness.tests.conftest", "-c", os.devnull, "--rootdir", tmp_path]
+    options = ["-p", "ckanext.freshness.tests.conftest", "-c", os.devnull, f"--rootdir={tmp_path}"]
     done = subprocess.run(
         [
             sys.executable,
