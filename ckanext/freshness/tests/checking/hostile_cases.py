@@ -114,6 +114,8 @@ SERVED: tuple[Case, ...] = (
     Case("/changed-then-a-page", Outcome.UNCONFIRMED, None, "an HTML page came"),
     Case("/api", Outcome.API),
     broken("/page", "format", "an HTML page came where CSV was promised"),
+    Case("/broken-archive", Outcome.CHANGED),
+    Case("/broken-gzip", Outcome.CHANGED),
     Case("/empty", Outcome.CHANGED),
     Case("/dates-invalid", Outcome.CHANGED),
     Case("/dates-overflowing", Outcome.CHANGED),

@@ -64,6 +64,10 @@ AS_IT_WAS = Memory(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
 CLOSED = frozenset({"/later"})
 """After these their host wants to be left alone for longer than anybody waits."""
 
+UNREADABLE = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL})
+SLOW = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
+"""Not waited for twice."""
+
 
 def lookup(host: str) -> Sequence[str]:
     """A resolver of a small world, in which most names lead to the hostile server."""
@@ -243,6 +247,23 @@ def test_the_host_is_asked_again_afterwards(everything: Run, case: Case) -> None
         assert found.outcome is Outcome.SAME_HASH, found.attempt
 
 
+def test_the_first_visit_to_hostile_urls(server: HostileServer) -> None:
+    # What is new where something is known is the first hash where nothing is.
+    server.repent()
+    places = urls(server.port)
+    cases = [case for case in SERVED if case.memory is KNOWN and case.reason not in SLOW]
+    done = run(visit_of(case, places[case.url], case.url, Memory()) for case in cases)
+    first = {
+        case.url: case.outcome if case.outcome in UNREADABLE else Outcome.FIRST_HASH
+        for case in cases
+    }
+    first["/not-modified-unasked"] = Outcome.ERROR
+    assert {it.visit.resource_id: it.outcome for it in done.findings} == first
+    for found in done.findings:
+        assert (found.memory.hash is not None) is (found.outcome is Outcome.FIRST_HASH)
+        storable(found)
+
+
 def test_nothing_inside_was_connected_to(everything: Run) -> None:
     assert everything.connected == {ADDRESS}
     assert everything.canary == 0
@@ -306,7 +327,8 @@ def damaged(answer: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
-def test_damaged_answers_are_findings_too(server: HostileServer) -> None:
+@pytest.mark.parametrize("runners", [1, 200])
+def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -> None:
     chance = random.Random(20261121)
     paths = [f"/damaged/{number}" for number in range(200)]
     for path in paths:
@@ -315,7 +337,7 @@ def test_damaged_answers_are_findings_too(server: HostileServer) -> None:
         Visit(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
         for n, path in enumerate(paths)
     ]
-    done = run(visits)
+    done = run(visits, options=replace(OPTIONS, runners=runners))
     assert sorted(it.visit.resource_id for it in done.findings) == sorted(paths)
     for found in done.findings:
         storable(found)

@@ -181,6 +181,8 @@ MISDEEDS: Mapping[str, Callable[[], Fault]] = {
     "/changed-then-a-page": lambda: OnceOnly(html("text/csv")),
     "/api": Counting,
     "/page": lambda: html("text/csv"),
+    "/broken-archive": lambda: Body(b"PK\x03\x04" + b"\x00\xff" * 999, "text/csv"),
+    "/broken-gzip": lambda: Body(b"\x1f\x8b\x08" + b"\xff" * 999, "text/csv"),
     "/empty": lambda: Body(b"", "text/csv"),
     "/dates-invalid": lambda: Headers({"Last-Modified": "yesterday, I think", "ETag": "no quotes"}),
     "/dates-overflowing": lambda: Headers(
