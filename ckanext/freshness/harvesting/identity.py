@@ -1,7 +1,8 @@
-"""Which current record a listed URL is: the same URL, or one that is only spelled in another way.
+"""Which current record a listed URL is: the same URL, or another one of the same record.
 
 A record's identity is its URL. Servers respell their URLs all the same: a last slash comes or goes,
-escapes change their case, http becomes https. Such a record is the one it was, and keeps its package.
+escapes change their case, http becomes https. Others begin to list what their documents called the
+record all along. Such a record is the one it was, and keeps its package.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ class Current:
         return self._by_url.get(url)
 
     def of(self, url: str, listed: Container[str]) -> Known | None:
-        """The record that a URL means: of exactly this URL, or else of another spelling of it.
+        """The record that a URL means: of exactly this URL, or else of another spelling of it, or else
+        the one whose document calls it so.
 
         :param listed: all listed URLs. A record that is listed under its own URL is no other's.
         """
@@ -38,6 +40,7 @@ class Current:
         if exact is not None or not self._by_url:
             return exact
         if self._by_spelling is None:
-            self._by_spelling = {loose_spelling(one.url): one for one in self}
+            self._by_spelling = {loose_spelling(one.subject): one for one in self if one.subject}
+            self._by_spelling |= {loose_spelling(one.url): one for one in self}
         found = self._by_spelling.get(loose_spelling(url))
         return None if found is None or found.url in listed else found

@@ -72,7 +72,8 @@ def load(object_ids: Sequence[str]) -> list[Pending]:
 def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
     """The packages that records of a source had before, by URL: the current one, else the last.
 
-    By URL and not by guid: a record may come back in another catalog.
+    By URL and not by guid: a record may come back in another catalog. Not what is another record's by
+    now, which went on with the package under another URL.
     """
     other = _extra.alias()
     of_a_dataset = sa.exists().where(
@@ -80,18 +81,32 @@ def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
     )
     # A dataset's object names its catalog too, which is then not the object's own URL.
     own = sa.case((of_a_dataset, "dataset_url"), else_="catalog_url")
-    rows = model.Session.execute(
+    objects_of_records = (
         sa.select(_extra.c.value, _object.c.package_id)
         .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
-        .where(
-            _extra.c.value.in_(urls),
-            _extra.c.key == own,
-            _object.c.harvest_source_id == source_id,
-            _object.c.package_id.is_not(None),
-        )
-        .order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
+        .where(_extra.c.key == own, _object.c.harvest_source_id == source_id)
     )
-    return {url: package_id for url, package_id in rows}
+    found = {
+        url: package_id
+        for url, package_id in model.Session.execute(
+            objects_of_records.where(
+                _extra.c.value.in_(urls), _object.c.package_id.is_not(None)
+            ).order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
+        )
+    }
+    if not found:
+        return {}
+    held_by = {
+        package_id: url
+        for url, package_id in model.Session.execute(
+            objects_of_records.where(
+                _object.c.current.is_(True), _object.c.package_id.in_(found.values())
+            )
+        )
+    }
+    return {
+        url: package_id for url, package_id in found.items() if held_by.get(package_id, url) == url
+    }
 
 
 def in_state(object_ids: Sequence[str], state: str) -> list[str]:
@@ -209,6 +224,17 @@ def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool =
         source = harvest_model.HarvestSource.__table__
         has_it = has_it.where(source.c.id == _object.c.harvest_source_id, source.c.active.is_(True))
     return bool(model.Session.execute(sa.select(has_it)).scalar())
+
+
+def is_of_an_ended_job(object_id: str) -> bool:
+    """Whether an object's job is over: it was aborted, and a later one may have found otherwise."""
+    job = harvest_model.HarvestJob.__table__
+    statement = (
+        sa.select(job.c.status)
+        .select_from(_object.join(job, job.c.id == _object.c.harvest_job_id))
+        .where(_object.c.id == object_id)
+    )
+    return model.Session.execute(statement).scalar() == "Finished"
 
 
 def add_error(object_id: str, message: str) -> None:

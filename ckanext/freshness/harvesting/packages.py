@@ -146,6 +146,10 @@ class PackageWriter:
             raise ImportFailed(
                 "its source was deleted meanwhile: nothing of it is deleted any more"
             )
+        if object_states.is_of_an_ended_job(pending.id):
+            raise ImportFailed(
+                "its job was aborted meanwhile: the next one deletes it, should it still be gone"
+            )
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
         object_states.retire(pending.id, self._source_id, pending.guid, package_id)

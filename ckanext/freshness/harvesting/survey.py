@@ -155,6 +155,7 @@ def survey(
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
+    adopted_packages: set[str] = set()
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
@@ -190,6 +191,13 @@ def survey(
             if orphans is None:
                 orphans = Current(orphaned_records(source_type.adopts, source.id).values())
             adopted = orphans.of(one.url, containers.listed)
+            if adopted is None and sighting.subject is not None:
+                adopted = orphans.of(sighting.subject, containers.listed)
+            if adopted is not None and adopted.package_id is not None:
+                if adopted.package_id in adopted_packages:
+                    adopted = None  # another URL goes on with it
+                else:
+                    adopted_packages.add(adopted.package_id)
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:

@@ -7,8 +7,15 @@ import re
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.harvesting.conftest import add_source, extras, stored
-from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.harvesting.conftest import (
+    Harvest,
+    add_source,
+    extras,
+    stored,
+    sysadmin,
+)
+from ckanext.freshness.tests.servers.fdp import Answer, FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -68,3 +75,86 @@ def test_three_sources_over_one_server_have_names_of_their_own(fdp: FdpServer) -
         assert (job.stats["updated"], job.stats["not modified"]) == (1, 1)
         after = source.datasets()
         assert {url: (one["id"], one["name"]) for url, one in after.items()} == before
+
+
+def serve(fdp: FdpServer, record: Record, url: str, *, subject: str) -> None:
+    """Answer at a URL with a record's document, in which it is called otherwise."""
+    document = fdp.renderer.document(record).replace(f"<{fdp.iri_of(record)}>", f"<{subject}>")
+    answer = Answer(200, document.encode(), {"Content-Type": "text/turtle"})
+    fdp.files[url.removeprefix(fdp.url)] = answer
+
+
+def ids(harvest: Harvest) -> list[str]:
+    return sorted(one["id"] for one in harvest.datasets().values())
+
+
+@pytest.mark.parametrize("made_again", [False, True], ids=["same source", "made again"])
+@pytest.mark.parametrize("url", ["what it is called", "a third one"])
+def test_a_listing_that_turns_to_what_documents_call_a_record(
+    fdp: FdpServer, url: str, made_again: bool
+) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    record = fdp.add_dataset(catalog, "one", distributions=0)
+    fdp.add_dataset(catalog, "other", distributions=0)
+    subject = f"{fdp.url}/called/one"
+    listed = subject if url == "what it is called" else f"{fdp.url}/third/one"
+    for one in (fdp.iri_of(record), listed):
+        serve(fdp, record, one, subject=subject)
+    harvest = add_source(fdp.source_url)
+    assert harvest.run().stats["added"] == 2
+    before = ids(harvest)
+
+    if made_again:
+        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+        harvest = add_source(fdp.source_url, language="en")
+    fdp.unlist(record, catalog)
+    fdp.list_also(listed, catalog, Kind.DATASET)
+    job = harvest.run()
+    assert (job.errors, job.stats["deleted"]) == ([], 0)
+    assert ids(harvest) == before
+    assert harvest.run().stats["not modified"] == 2
+    assert call_action("package_search", rows=0)["count"] == 2
+
+
+def test_a_spelling_that_comes_back_beside_the_present_one(fdp: FdpServer) -> None:
+    """The package went on under the other one: it is not taken away again at each harvest."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    first = fdp.add_dataset(catalog, path="/dataset/one", title="One", distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = ids(harvest)
+    fdp.unlist(first, catalog)
+    second = fdp.add_dataset(catalog, path="/dataset/one/", title="One, too", distributions=0)
+    assert harvest.run().stats["updated"] == 1
+    assert ids(harvest) == before
+
+    fdp.list_also(first, catalog)
+    assert harvest.run().stats["added"] == 1
+    found = harvest.datasets()
+    assert {fdp.iri_of(one) for one in (first, second)} == set(found)
+    assert [found[fdp.iri_of(second)]["id"]] == before
+    assert harvest.run().stats["not modified"] == 2
+
+
+@pytest.mark.parametrize("made_again", [False, True], ids=["same source", "made again"])
+def test_a_record_that_comes_back_in_two_spellings(fdp: FdpServer, made_again: bool) -> None:
+    """One of them goes on with its package, and the other one has its own."""
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    first = fdp.add_dataset(catalog, path="/dataset/one", title="One", distributions=0)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    (before,) = ids(harvest)
+    if made_again:
+        call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+        harvest = add_source(fdp.source_url, language="en")
+    fdp.unlist(first, catalog)
+    for path in ("/dataset/one/", "/dataset/one//"):
+        fdp.add_dataset(catalog, path=path, title=path, distributions=0)
+    assert harvest.run().errors == []
+    after = ids(harvest)
+    assert before in after
+    assert (len(after), len(harvest.current())) == (2, 2)
+    assert harvest.run().stats["not modified"] == 2

@@ -86,6 +86,36 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     assert active() == sorted(TITLES)
 
 
+# The job goes
+
+
+def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
+    fdp: FdpServer, harvest: Harvest
+) -> None:
+    """By then a later job may have found the record again."""
+    before = ids(harvest)
+    goes, (catalog,) = fdp.datasets[1], fdp.catalogs
+    fdp.unlist(goes, catalog)
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.remove()
+    with locked(f"record {harvest.source['id']} {fdp.iri_of(goes)}"):
+        consumer = in_a_thread(harvest.fetch)
+        until(waits_for_a_lock)
+        call_action("harvest_job_abort", {"user": sysadmin()}, id=job_id)
+        fdp.list_also(goes, catalog)
+        model.Session.remove()
+        later = harvest.start()
+        harvest.gather()
+        assert harvest.finish(later).stats["not modified"] == 3
+    consumer.join(PATIENCE)
+    (words,) = harvest.finish(job_id).errors
+    assert "aborted meanwhile" in words
+    assert ids(harvest) == before
+    assert len(harvest.current()) == 3
+    assert active() == sorted(TITLES)
+
+
 # The package goes
 
 

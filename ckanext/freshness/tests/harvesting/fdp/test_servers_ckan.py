@@ -182,4 +182,4 @@ def test_two_listed_urls_with_one_record(fdp: FdpServer) -> None:
     fdp.faults = {}
     fdp.unlist(record, catalog)
     job = harvest.run()
-    assert (job.errors, job.stats["added"]) == ([], 1)
+    assert (job.errors, job.stats["updated"], job.stats["deleted"]) == ([], 1, 0)
