@@ -306,6 +306,31 @@ def test_the_canary_and_the_hook_would_notice(watch: None, canary: Canary) -> No
     assert {"127.0.0.1", "127.0.0.8"} <= done.connected
 
 
+@pytest.mark.parametrize("outside", range(1, 4))
+def test_a_name_that_changes_its_mind(
+    watch: None, canary: Canary, server: HostileServer, outside: int
+) -> None:
+    asked: Counter[str] = Counter()
+
+    def rebinding(host: str) -> Sequence[str]:
+        asked[host] += 1
+        return [ADDRESS] if asked[host] <= outside else ["127.0.0.1"]
+
+    visit = Visit("1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN)
+    # Believed for less time than lies between the two downloads; each has a connection of its own.
+    names = Names(rebinding, NameLimits(ttl=0.02))
+    done = run([visit], names=names, options=replace(OPTIONS, confirm_after=0.05))
+    (found,) = done.findings
+    assert done.connected <= {ADDRESS}
+    assert canary.visitors() == 0
+    if found.outcome is not Outcome.CHANGED:
+        assert found.outcome in (Outcome.ERROR, Outcome.UNCONFIRMED)
+        assert found.attempt.reason == Reason.INSIDE_ADDRESS.value
+        assert not found.counts_as_failure
+        assert found.memory == KNOWN
+    assert (found.outcome is Outcome.CHANGED) is (asked["mind.example"] <= outside)
+
+
 ANSWERS = (
     b'HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nETag: "x"\r\nLast-Modified: Tue, 01 Sep 2026'
     b" 10:00:00 GMT\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Length: 8\r\n\r\na,b\n1,2\n",
