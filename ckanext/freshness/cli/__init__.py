@@ -6,13 +6,13 @@ import click
 
 from .harvests import preview, release
 from .health import doctor
-from .night import nightly
+from .night import nightly, prune
 from .runs import runs
 from .statuses import refresh, set_frequency, uninstall
 
 __all__ = ["freshness"]
 
-COMMANDS = (preview, release, doctor, refresh, set_frequency, nightly, runs, uninstall)
+COMMANDS = (preview, release, doctor, refresh, set_frequency, nightly, prune, runs, uninstall)
 
 
 @click.group()

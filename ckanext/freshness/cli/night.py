@@ -1,4 +1,4 @@
-"""The command that does all of a night's work."""
+"""Commands for every night: all of its work, and what is forgotten."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ import click
 
 from ..logic import night_parts
 from ..logic import nightly as nights
+from ..settings import OptionError
+
+
+@click.command()
+def prune() -> None:
+    """Forget runs and changes of statuses that are older than the options say."""
+    try:
+        click.echo(night_parts.prune(_now()).words)
+    except OptionError as error:
+        raise click.ClickException(str(error)) from error
 
 
 @click.command()

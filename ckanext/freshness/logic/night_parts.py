@@ -7,7 +7,9 @@ from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 
-from .indexing import SolrAwayError
+from .. import settings
+from ..checking import runs
+from .indexing import Failure, SolrAwayError
 from .nightly import Part, Told
 from .refresh import refresh
 
@@ -22,13 +24,23 @@ def statuses(now: datetime) -> Told:
     words = tk._("Looked at {datasets} datasets: {changed} changed")
     told = words.format(datasets=done.datasets, changed=done.changed)
     if done.failures:
-        words = tk._("{told}; {count} could not be indexed, the first {dataset}: {error}")
-        first = done.failures[0]
-        told = words.format(
-            told=told, count=len(done.failures), dataset=first.package_id, error=first.words
-        )
+        told = f"{told}; {_unindexed(done.failures)}"
     return Told(told, complete=not done.failures)
 
 
-PARTS = (Part("refresh", statuses),)
+def _unindexed(failures: list[Failure]) -> str:
+    words = tk._("{count} datasets could not be indexed, the first {dataset}: {error}")
+    first = failures[0]
+    return words.format(count=len(failures), dataset=first.package_id, error=first.words)
+
+
+def prune(now: datetime) -> Told:
+    """Forget runs and transitions that are older than the options say."""
+    options = settings.checks()
+    gone = runs.prune(now, keep_runs=options.keep_runs, keep_transitions=options.keep_transitions)
+    words = tk._("Forgot {runs} runs and {transitions} changes of statuses")
+    return Told(words.format(runs=gone.runs, transitions=gone.transitions))
+
+
+PARTS = (Part("refresh", statuses), Part("prune", prune))
 """In the order in which they are done: what one finds, the next ones use."""

@@ -107,7 +107,7 @@ def freshness_resource_history(
     :raises ObjectNotFound: no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)
-    resource_id = tk.get_or_bust(data_dict, "id")
+    resource_id = str(tk.get_or_bust(data_dict, "id"))
     resource = model.Resource.get(resource_id)
     if resource is None:
         raise tk.ObjectNotFound(tk._("Resource not found"))

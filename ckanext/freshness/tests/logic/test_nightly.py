@@ -8,12 +8,15 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from ckan import model
 from ckan.cli.cli import ckan
+from ckan.tests.helpers import changed_config
 from freezegun import freeze_time
 
 from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
 from ckanext.freshness.logic import night_parts
 from ckanext.freshness.logic.nightly import LOCK, AlreadyRunningError, Done, Part, Told, nightly
+from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.logic.conftest import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -76,7 +79,7 @@ def test_a_lock_is_taken_only_if_it_is_free() -> None:
     assert not is_held("a thing")
 
 
-def test_the_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     extras = [{"key": "frequency", "value": "7"}, {"key": "review_date", "value": "2026-01-01"}]
     with freeze_time(NOW - timedelta(days=58)):
         made = act(
@@ -88,6 +91,7 @@ def test_the_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 0, done.output
     assert "refresh: Looked at 1 datasets: 1 changed" in done.output
+    assert "prune: Forgot 0 runs and 0 changes of statuses" in done.output
     shown = act("package_show", id=made["id"])["extras"]
     assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
     with locked(LOCK):
@@ -101,3 +105,36 @@ def test_the_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "extra: no luck" in done.output
     assert "refresh: Looked at 0 datasets" in done.output
     assert "Not all was done: extra" in done.output
+
+
+def test_prune_forgets_what_is_older_than_the_options_say(kept_db: None, cli: Any) -> None:
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    common: dict[str, Any] = {"kind": "check", "options": {}, "version": "1"}
+    ages = {"old": 10.1, "young": 9.9}
+    model.Session.add_all(
+        CheckRun(id=name, started_at=now - timedelta(days=days), **common)
+        for name, days in ages.items()
+    )
+    model.Session.add_all(
+        FreshnessTransition(
+            package_id=name,
+            to_status="due",
+            changed_at=now - timedelta(days=days * 2),
+            cause="time",
+        )
+        for name, days in ages.items()
+    )
+    model.Session.commit()
+    with (
+        changed_config("ckanext.freshness.check.keep_runs_days", 10),
+        changed_config("ckanext.freshness.check.keep_transitions_days", 20),
+    ):
+        done = cli.invoke(ckan, ["freshness", "prune"])
+    assert done.exit_code == 0, done.output
+    assert "Forgot 1 runs and " in done.output
+    runs = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
+    assert [one.id for one in runs] == ["young"]
+    kept = model.Session.query(FreshnessTransition.package_id)
+    assert [one.package_id for one in kept.filter(FreshnessTransition.package_id.in_(ages))] == [
+        "young"
+    ]
