@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .checks import check
 from .harvests import preview, release
 from .health import doctor
 from .night import nightly, prune
@@ -12,7 +13,10 @@ from .statuses import refresh, set_frequency, uninstall
 
 __all__ = ["freshness"]
 
-COMMANDS = (preview, release, doctor, refresh, set_frequency, nightly, prune, runs, uninstall)
+COMMANDS = (
+    *(preview, release, check, refresh, set_frequency, nightly, prune, runs, doctor),
+    uninstall,
+)
 
 
 @click.group()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..checking import runs
+from . import checks
 from .indexing import Failure, SolrAwayError
 from .nightly import Part, Told
 from .refresh import refresh
+
+
+def visits(now: datetime) -> Told:
+    """Visit the URLs that are due."""
+    _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    counting = done.counting
+    words = tk._("Visited {visits} resources, {errors} with an error")
+    told = [words.format(visits=counting.visits, errors=counting.errors), *checks.missing(done)]
+    return Told("; ".join(told), complete=len(told) == 1)
 
 
 def statuses(now: datetime) -> Told:
@@ -42,5 +52,5 @@ def prune(now: datetime) -> Told:
     return Told(words.format(runs=gone.runs, transitions=gone.transitions))
 
 
-PARTS = (Part("refresh", statuses), Part("prune", prune))
+PARTS = (Part("check", visits), Part("refresh", statuses), Part("prune", prune))
 """In the order in which they are done: what one finds, the next ones use."""

@@ -20,7 +20,7 @@ async def _count(tell: Callable[[int], None], up_to: int) -> None:
 
 
 def test_everything_comes_in_order_and_in_batches() -> None:
-    batches = list(in_batches(lambda tell: _count(tell, 25), most=10, seconds=5))
+    batches: list[list[int]] = list(in_batches(lambda tell: _count(tell, 25), most=10, seconds=5))
     assert [len(batch) for batch in batches] == [10, 10, 5]
     assert list(chain(*batches)) == list(range(25))
 

@@ -1,0 +1,74 @@
+"""What a run needs to know of datasets as wholes. Moments in rows are in UTC, without a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from ..aging.evidence import Evidence
+from ..aging.status import Status
+from ..ckan_adapter import model
+from .counting import Updated
+from .store import utc
+
+_UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
+
+
+def ids_of(names: Sequence[str]) -> dict[str, str]:
+    """The ids of active datasets by what they were asked for, a name or an id; without those that are not."""
+    rows = model.Session.execute(sa.text(_IDS), {"names": list(names)}).all()
+    return {key: row.id for row in rows for key in (row.id, row.name) if key in names}
+
+
+def in_doubt(package_ids: Sequence[str]) -> list[str]:
+    """Those of some datasets that say of themselves that they cannot be determined."""
+    rows = model.Session.execute(sa.text(_IN_DOUBT), {"ids": list(package_ids)})
+    return list(rows.scalars())
+
+
+def newly_said(run_id: str) -> Iterator[tuple[str, Updated]]:
+    """Datasets that were reviewed, or of which a script has said that they changed, since the start of the
+    last run before this one; of each, what it was.
+    """
+    rows = model.Session.execute(sa.text(_SAID), {"run": run_id, "said": list(_UPDATED)}).all()
+    for package_id, evidence in rows:
+        yield package_id, _UPDATED[evidence]
+
+
+def statuses(
+    now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
+) -> Iterator[tuple[str, Status, int | None]]:
+    """All active datasets of some types that were judged: their status now, and their frequency.
+
+    :param package_ids: only these.
+    """
+    values = {"now": utc(now), "types": sorted(package_types), "ids": list(package_ids or ())}
+    statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"
+    for package_id, status, frequency in model.Session.execute(sa.text(statement), values).all():
+        yield package_id, Status(status), frequency
+
+
+_IN_DOUBT = """
+SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND undetermined IS NOT NULL"""
+
+_SAID = """
+SELECT e.package_id, e.evidence FROM freshness_evidence e
+WHERE e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
+    SELECT max(before.started_at) FROM freshness_run before, freshness_run this
+    WHERE this.id = :run AND before.kind = this.kind AND before.started_at < this.started_at
+)"""
+
+_STATUSES = """
+SELECT d.package_id, CASE
+    WHEN d.delinquent <= :now THEN 'delinquent'
+    WHEN d.overdue <= :now THEN 'overdue'
+    WHEN d.due <= :now THEN 'due'
+    WHEN d.due IS NOT NULL THEN 'fresh'
+    ELSE d.status END, d.frequency_days
+FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE p.state = 'active' AND p.type = ANY(:types)"""
+
+_IDS = """
+SELECT id, name FROM package WHERE state = 'active' AND (id = ANY(:names) OR name = ANY(:names))"""

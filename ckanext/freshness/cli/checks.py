@@ -1,0 +1,146 @@
+"""The command that visits URLs."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import click
+import sqlalchemy as sa
+
+from ..checking import datasets
+from ..checking.runs import LocksLostError
+from ..checking.selection import Selection
+from ..logic import checks, checks_queue
+from ..logic.workers import WorkerError
+from ..reporting import metrics
+from ..settings import OptionError
+from ..web.urls import host_name
+from .progress import visits_progress
+
+
+@click.command()
+@click.argument("dataset", nargs=-1)
+@click.option(
+    "--policy",
+    type=click.Choice(["hdx"]),
+    default="hdx",
+    show_default=True,
+    help="The rules of a visit.",
+)
+@click.option("--host", help="Only URLs of this host.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also what is fresh, or was visited just now."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="Processes that share the hosts.",
+)
+@click.option("--queue", is_flag=True, help="Leave the work to 'ckan jobs worker', on any machine.")
+@click.option("--strict", is_flag=True, help="End with 1 if a URL that was visited is in error.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only say what would be visited, and why the rest not."
+)
+@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+def check(
+    dataset: tuple[str, ...],
+    policy: str,
+    host: str | None,
+    everything: bool,
+    workers: int,
+    queue: bool,
+    strict: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Visit the URLs of resources that are due, or all those of each DATASET (name or id).
+
+    To be run every night. What a run was killed in the middle of, the next one goes on with. Ends with 1
+    if not all was done.
+    """
+    scope = checks.Scope(_ids(dataset), host_name(host) if host else None, everything)
+    try:
+        if dry_run:
+            _tell_plan(checks.plan(scope, _now()), as_json)
+        elif queue:
+            _tell_queued(checks_queue.enqueue(scope, _now()), as_json)
+        else:
+            with visits_progress() as tell:
+                run, done = checks.check(scope, _now, workers=workers, tell=tell)
+            _tell_done(run.id, done, as_json, strict)
+    except (OptionError, WorkerError, LocksLostError) as error:
+        raise click.ClickException(str(error)) from error
+    except sa.exc.OperationalError as error:
+        words = tk._(
+            "The database was lost ({error}): the run has stopped. What it had written stays; the next "
+            "run goes on from there."
+        )
+        raise click.ClickException(words.format(error=str(error.orig).strip())) from error
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _ids(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    if not names:
+        return None
+    found = datasets.ids_of(names)
+    missing = [name for name in names if name not in found]
+    if missing:
+        words = tk._("There is no dataset {names}: nothing was visited")
+        raise click.ClickException(words.format(names=", ".join(missing)))
+    return tuple(sorted({found[name] for name in names}))
+
+
+def _tell_plan(selection: Selection, as_json: bool) -> None:
+    picked = selection.picked()
+    why = {verdict.value: count for verdict, count in sorted(selection.verdicts.items(), key=_name)}
+    rotation = sum(one.hash_anyway for one in picked)
+    if as_json:
+        click.echo(json.dumps({"visits": len(picked), "rotation": rotation, "verdicts": why}))
+        return
+    for verdict, count in why.items():
+        click.echo(f"{verdict}: {count}")
+    words = tk._("{visits} resources would be visited, {rotation} of them read whole in their turn")
+    click.echo(words.format(visits=len(picked), rotation=rotation))
+
+
+def _name(one: tuple[Any, int]) -> str:
+    return one[0].value
+
+
+def _tell_queued(queued: checks_queue.Queued, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"run": queued.run_id, "jobs": queued.jobs, "queue": queued.queue}))
+        return
+    words = tk._(
+        "{jobs} jobs wait in the queue {queue} for 'ckan jobs worker {queue}'. "
+        "'ckan freshness runs {run}' will tell what they found."
+    )
+    click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
+
+
+def _tell_done(run_id: str, done: checks.Done, as_json: bool, strict: bool) -> None:
+    counting = done.counting
+    made = metrics.Metrics(
+        counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
+    )
+    if as_json:
+        plain = {"run": run_id, "visited": counting.visits, "errors": counting.errors}
+        click.echo(json.dumps({**plain, "resources": made.resources, "datasets": made.datasets}))
+    else:
+        click.echo("\n\n".join(filter(None, (metrics.text(made), metrics.headers(made)))))
+        words = tk._("Visited {visits} resources, {errors} with an error")
+        click.echo("\n" + words.format(visits=counting.visits, errors=counting.errors))
+    complete = True
+    for words in checks.missing(done):
+        click.echo(words, err=True)
+        complete = False
+    if not complete or (strict and counting.errors):
+        raise click.exceptions.Exit(1)

@@ -1,0 +1,399 @@
+"""A run of the checker: what is due is visited, remembered, judged, written and indexed.
+
+A run has parts, each with its own shards of hosts: one in this process, one for each of several workers,
+or one for each background job. A part holds the locks of its shards, chooses, visits, and writes what it
+finds in batches; what it counted is put together when all have ended (:func:`finish`). A run that is
+killed leaves whole batches behind, and its locks go with it, so that the next run goes on from there.
+
+The network has a thread of its own (:mod:`..checking.background`); CKAN, the database and Solr belong to
+the thread of the caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from .. import settings
+from ..aging.evidence import Dated, Evidence
+from ..checking import datasets, engine, recording, runs, store
+from ..checking.background import in_batches
+from ..checking.counting import Counting, Metadata, metadata_of
+from ..checking.decide import Outcome
+from ..checking.findings import Finding, Visit
+from ..checking.sandbox import Sandbox
+from ..checking.selection import (
+    SHARDS,
+    Picked,
+    Rules,
+    Selection,
+    Verdict,
+    rotation_budget,
+    shard_of,
+)
+from ..ckan_adapter import model
+from ..web.client import Client
+from ..web.hosts import Hosts
+from . import indexing
+from .assessing import Cause, assess_packages
+from .extras import write_by_sql
+from .indexing import BATCH, Failure, SolrAwayError
+from .workers import share
+
+Clock = Callable[[], datetime]
+Tell = Callable[[tuple[int, ...]], None]
+"""Told how many visits are done, how many of them met an error, and of how many."""
+
+ALL_SHARDS = tuple(range(SHARDS))
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a run is to look at; without anything, all that is due.
+
+    :ivar package_ids: only these datasets, whether due or not
+    :ivar host: only URLs of this (normalised) host
+    :ivar everything: what is fresh, too, whenever it was visited last
+    """
+
+    package_ids: tuple[str, ...] | None = None
+    host: str | None = None
+    everything: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, as all of its parts know it.
+
+    :ivar now: its start, with its zone, from which intervals count
+    """
+
+    id: str
+    now: datetime
+    scope: Scope = field(default_factory=Scope)
+
+
+@dataclass(slots=True)
+class Done:
+    """What a part of a run has done, or all parts together.
+
+    :ivar left: shards that another run held: their hosts were not visited
+    :ivar failures: datasets whose documents Solr refused; each run tries them again
+    :ivar solr_away: why documents were not sent, where Solr did not answer: the next run sends them
+    """
+
+    counting: Counting = field(default_factory=Counting)
+    left: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    solr_away: str | None = None
+
+    def merge(self, other: Done) -> None:
+        """Add what another part has done."""
+        self.counting.merge(other.counting)
+        self.left += other.left
+        self.failures += other.failures
+        self.solr_away = self.solr_away or other.solr_away
+
+
+def check(
+    scope: Scope,
+    clock: Clock,
+    *,
+    workers: int = 1,
+    tell: Tell = lambda numbers: None,
+) -> tuple[Run, Done]:
+    """Do a whole run, in this process or in several.
+
+    :param clock: the time, aware.
+    :param workers: processes, each for its own hosts. More than one only where forking is harmless, as
+        in commands.
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    :raises workers.WorkerError: a worker ended before it was done.
+    :raises runs.LocksLostError: the database closed the connection with the locks.
+    """
+    run = begin(scope, clock())
+    try:
+        if workers > 1:
+            job = _Job(run, clock)
+            parts = [ALL_SHARDS[number::workers] for number in range(workers)]
+            done = share(parts, job.part, tell, (runs.LocksLostError, settings.OptionError))
+        else:
+            done = [part(run, ALL_SHARDS, clock, tell)]
+        return run, finish(run, done, clock)
+    except BaseException as error:
+        _give_up(run, clock(), error)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A part of a run, for a worker."""
+
+    run: Run
+    clock: Clock
+
+    def part(self, shards: Sequence[int], tell: Tell) -> Done:
+        return part(self.run, shards, self.clock, tell)
+
+
+def begin(scope: Scope, now: datetime) -> Run:
+    """Begin a run: its row, a row for each resource, and a first judgement of datasets without one.
+
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    """
+    aging, _ = settings.aging(), settings.checks()
+    model.Session.rollback()
+    run = Run(runs.begin_run(now, asdict(scope)), now, scope)
+    store.sync(now, aging.dataset_types)
+    new = iter(store.unassessed(aging.dataset_types))
+    while batch := list(islice(new, BATCH)):
+        _judge(run, batch, now, {}, Done())
+    return run
+
+
+def plan(scope: Scope, now: datetime) -> Selection:
+    """What a run of now would visit, and why it would not visit the rest. Nothing is visited.
+
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    """
+    model.Session.rollback()
+    store.sync(now, settings.aging().dataset_types)
+    checks = settings.checks()
+    selection = _selection(scope, now, _rules(scope, checks.rules, None))
+    for row in store.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
+        selection.add(row)
+    return selection
+
+
+def part(
+    run: Run,
+    shards: Collection[int],
+    clock: Clock,
+    tell: Tell = lambda numbers: None,
+    *,
+    handed: bool = False,
+) -> Done:
+    """Do a run's part: the hosts of some shards, as far as no other run visits them.
+
+    :param handed: only what other parts were redirected to, and handed on.
+    """
+    done = Done()
+    with runs.shards(shards) as locks:
+        done.left = len(set(shards) - locks.held)
+        picked = _choose(run, shards, locks.held, done.counting, handed=handed)
+        _visit(run, picked, locks, clock, tell, done)
+    return done
+
+
+def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None = None) -> Done:
+    """End a run: follow what was handed on, count its datasets, and write down what it counted.
+
+    :param error: why the parts are not all, for people.
+    """
+    whole = Done()
+    for one in parts:
+        whole.merge(one)
+    if store.handed_on():
+        rest = part(run, ALL_SHARDS, clock, handed=True)
+        rest.left = 0
+        whole.merge(rest)
+    types = settings.aging().dataset_types
+    _count_datasets(whole.counting, run, types, clock())
+    if run.scope == Scope() and not whole.left and error is None:
+        store.remember_dates(types)
+    counting = whole.counting
+    figures = runs.Figures(
+        resources=counting.resources(),
+        datasets=counting.datasets(),
+        frequencies=counting.frequencies(),
+        hosts=counting.hosts(),
+        visited=counting.visits,
+    )
+    runs.end_run(run.id, clock(), figures, error=error or whole.solr_away)
+    return whole
+
+
+def missing(done: Done) -> list[str]:
+    """What a run has not done, in words for people; nothing if it was complete."""
+    said = []
+    if done.left:
+        words = tk._(
+            "Another run is visiting hosts: {count} of {all} groups of hosts were left to it"
+        )
+        said.append(words.format(count=done.left, all=len(ALL_SHARDS)))
+    if done.solr_away:
+        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
+        said.append(words.format(error=done.solr_away))
+    words = tk._("Dataset {dataset} could not be indexed: {error}")
+    said += [words.format(dataset=one.package_id, error=one.words) for one in done.failures]
+    return said
+
+
+def _give_up(run: Run, now: datetime, error: BaseException) -> None:
+    """Write down why a run ended early, if the database still listens."""
+    try:
+        model.Session.rollback()
+        runs.end_run(run.id, now, error=f"{type(error).__name__}: {error}"[:1000])
+    except Exception:
+        model.Session.rollback()
+
+
+# Choosing.
+
+
+def _rules(scope: Scope, rules: Rules, shards: Collection[int] | None) -> Rules:
+    asked = scope.everything or scope.package_ids is not None
+    return replace(rules, everything=asked, at_once=asked, shards=shards)
+
+
+def _selection(scope: Scope, now: datetime, rules: Rules) -> Selection:
+    budget = 0
+    if scope == Scope():
+        budget = rotation_budget(store.total(rules=rules), rules)
+    return Selection(store.utc(now), rules, budget)
+
+
+def _choose(
+    run: Run, shards: Collection[int], held: Collection[int], counting: Counting, *, handed: bool
+) -> list[Picked]:
+    """What a part visits; all resources of its shards are counted."""
+    checks = settings.checks()
+    scope = run.scope
+    rules = _rules(scope, checks.rules, held)
+    if handed:
+        rules = replace(rules, everything=True, at_once=True)
+    selection = (
+        Selection(store.utc(run.now), rules, 0) if handed else _selection(scope, run.now, rules)
+    )
+    own = frozenset(shards)
+    rows = store.stream(
+        run.now, checks, package_ids=scope.package_ids, host=scope.host, handed=handed
+    )
+    for row in rows:
+        verdict = selection.add(row)
+        if not handed and (verdict is not Verdict.ELSEWHERE or shard_of(row.host) in own):
+            counting.chosen(row, verdict)
+    return selection.picked()
+
+
+# Visiting.
+
+
+def _visit(
+    run: Run,
+    picked: Sequence[Picked],
+    locks: runs.Shards,
+    clock: Clock,
+    tell: Tell,
+    done: Done,
+) -> None:
+    metadata = {one.resource_id: metadata_of(one) for one in picked}
+    visits = list(store.visits(picked, run.now, settings.aging()))
+    counting = done.counting
+    tell((0, 0, len(visits)))
+    if not visits:
+        return
+    made = in_batches(_visiting(visits, locks.held, clock))
+    with closing(made) as batches:
+        for findings in batches:
+            locks.check()
+            if findings:
+                _write(run, findings, metadata, clock, done)
+                tell((counting.visits, counting.errors, len(visits)))
+
+
+def _visiting(
+    visits: Sequence[Visit], held: frozenset[int], clock: Clock
+) -> Callable[[Callable[[Finding], None]], Any]:
+    """The coroutine that makes visits and hands over what they find; options are read here and now."""
+    checks = settings.checks()
+    web = settings.web(checks.limits)
+    hosts = Hosts(checks.policy, checks.policies)
+    options = engine.Options(
+        runners=checks.concurrency,
+        confirm_after=checks.confirm_after,
+        mine=lambda host: shard_of(host) in held,
+    )
+
+    async def make(hand_over: Callable[[Finding], None]) -> None:
+        with Sandbox() as sandbox:
+            async with Client(web, hosts) as client:
+                await engine.check(visits, client, sandbox, options, hand_over, now=clock)
+
+    return make
+
+
+# Writing.
+
+
+_DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
+
+
+def _write(
+    run: Run,
+    findings: Sequence[Finding],
+    metadata: Mapping[str, Metadata],
+    clock: Clock,
+    done: Done,
+) -> None:
+    """One transaction: what was found, and what follows from it; then the documents."""
+    for finding in findings:
+        done.counting.visited(finding, metadata[finding.visit.resource_id])
+    written = recording.write(findings, run.now)
+    found: dict[str, list[Dated]] = {}
+    for finding in written:
+        if pieces := _evidence(finding):
+            found.setdefault(finding.visit.package_id, []).extend(pieces)
+    doubted = {one.visit.package_id for one in written if one.outcome in _DOUBTS}
+    told = {one.visit.package_id for one in written} - doubted - set(found)
+    ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(told))})
+    _judge(run, ids, clock(), found, done)
+
+
+def _evidence(finding: Finding) -> list[Dated]:
+    """What a visit says of when the data changed."""
+    resource = finding.visit.resource_id
+    said = (
+        (finding.modified, Evidence.HTTP_HEADER),
+        (finding.changed_at, Evidence.HASH),
+    )
+    return [
+        Dated(when.replace(microsecond=0), evidence, resource)
+        for when, evidence in said
+        if when is not None
+    ]
+
+
+def _judge(
+    run: Run, ids: Sequence[str], now: datetime, found: Mapping[str, Sequence[Dated]], done: Done
+) -> None:
+    """Judge datasets anew, commit, and send the documents of those that say something else."""
+    changed: list[str] = []
+    if ids:
+        changed = assess_packages(ids, now, cause=Cause.CHECK, run_id=run.id, found=found)
+    if changed:
+        write_by_sql(changed)
+    marks = indexing.mark(changed) if changed else {}
+    model.Session.commit()
+    if done.solr_away is None:
+        try:
+            done.failures += indexing.index(marks)
+        except SolrAwayError as error:
+            done.solr_away = str(error)
+
+
+# Counting.
+
+
+def _count_datasets(counting: Counting, run: Run, types: Collection[str], now: datetime) -> None:
+    """Count all datasets that the run looked at, with the status that they have now."""
+    for package_id, what in datasets.newly_said(run.id):
+        counting.updated(package_id, what)
+    for package_id, status, frequency in datasets.statuses(now, types, run.scope.package_ids):
+        counting.dataset(package_id, status, frequency)

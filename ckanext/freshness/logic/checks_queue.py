@@ -1,0 +1,82 @@
+"""A run of the checker as background jobs of CKAN: one shard of hosts each, for any number of workers.
+
+A host is always visited by one worker. What the jobs counted comes back as their results; a last job,
+which waits for all others, ends the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+import ckan.plugins.toolkit as tk
+import rq
+from rq.job import Dependency
+
+from . import checks
+from .checks import Done, Run, Scope
+
+QUEUE = "freshness"
+"""The queue that ``ckan jobs worker freshness`` works on."""
+
+JOBS = 16
+"""Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
+
+_DAY = 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A run whose jobs wait."""
+
+    run_id: str
+    jobs: int
+    queue: str = QUEUE
+
+
+def enqueue(scope: Scope, now: datetime) -> Queued:
+    """Begin a run, and leave its work to whoever works on the queue.
+
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    """
+    run = checks.begin(scope, now)
+    # CKAN ends jobs after three minutes otherwise; visits have limits of their own.
+    options = {"timeout": _DAY, "result_ttl": _DAY}
+    parts = [
+        tk.enqueue_job(
+            work,
+            [run, checks.ALL_SHARDS[number::JOBS]],
+            title=f"Freshness run {run.id}: hosts, part {number + 1} of {JOBS}",
+            queue=QUEUE,
+            rq_kwargs=dict(options),
+        )
+        for number in range(JOBS)
+    ]
+    tk.enqueue_job(
+        end,
+        [run],
+        title=f"Freshness run {run.id}: end",
+        queue=QUEUE,
+        rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
+    )
+    return Queued(run.id, JOBS + 1)
+
+
+def work(run: Run, shards: tuple[int, ...]) -> Done:
+    """A job: the hosts of some shards."""
+    return checks.part(run, shards, _now)
+
+
+def end(run: Run) -> None:
+    """The last job: put together what the others have counted."""
+    job = rq.get_current_job()
+    assert job is not None, "this is called by a worker only"
+    results = [one.return_value() for one in job.fetch_dependencies()]
+    done = [result for result in results if result is not None]
+    lost = len(results) - len(done)
+    words = f"{lost} of {len(results)} jobs failed: see the log of the workers" if lost else None
+    checks.finish(run, done, _now, error=words)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
