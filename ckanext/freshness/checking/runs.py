@@ -17,6 +17,13 @@ from ..ckan_adapter import model
 from .selection import SHARDS
 from .store import LOCKS, utc
 
+_LOST_WORDS = (
+    "The database closed the connection that held this run's locks: the run stops, since another one "
+    "may visit the same hosts now. The next run goes on."
+)
+_LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
+"""What a connection that was lost says at first, and from then on."""
+
 
 class LocksLostError(Exception):
     """The connection that held a run's locks is gone, and with it the right to visit hosts."""
@@ -50,6 +57,7 @@ class Shards:
     def __init__(self, connection: sa.engine.Connection, held: frozenset[int]) -> None:
         self.held = held
         self._connection = connection
+        self._is_lost = False
 
     def check(self) -> None:
         """Make sure that they are still held; to be called now and then while visiting.
@@ -58,11 +66,12 @@ class Shards:
         """
         try:
             self._connection.execute(sa.text("SELECT 1"))
-        except sa.exc.DBAPIError as error:
-            raise LocksLostError(
-                "The database closed the connection that held this run's locks: the run stops, "
-                "since another one may visit the same hosts now. The next run goes on."
-            ) from error
+        except _LOST as error:
+            # The connection may be opened again by its next use, but the locks are gone.
+            self._is_lost = True
+            raise LocksLostError(_LOST_WORDS) from error
+        if self._is_lost:
+            raise LocksLostError(_LOST_WORDS)
 
 
 @contextlib.contextmanager
@@ -81,7 +90,7 @@ def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
             yield Shards(connection, held)
         finally:
             # If the connection is lost, so are the locks.
-            with contextlib.suppress(sa.exc.DBAPIError):
+            with contextlib.suppress(*_LOST):
                 _each(connection, _GIVE_BACK, sorted(held))
 
 
