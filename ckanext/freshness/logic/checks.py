@@ -52,6 +52,9 @@ Tell = Callable[[tuple[int, ...]], None]
 
 ALL_SHARDS = tuple(range(SHARDS))
 
+BATCH_OF_FINDINGS = 500
+"""Findings of one transaction, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -299,7 +302,7 @@ def _visit(
     tell((0, 0, len(visits)))
     if not visits:
         return
-    made = in_batches(_visiting(visits, locks.held, clock))
+    made = in_batches(_visiting(visits, locks.held, clock), most=BATCH_OF_FINDINGS)
     with closing(made) as batches:
         for findings in batches:
             locks.check()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 from ckan.lib import search
-from ckan.tests import factories
+from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import runs
+from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.logic import checks
 from ckanext.freshness.logic.checks import Done, Scope
 from ckanext.freshness.logic.refresh import refresh
+from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient")
@@ -38,10 +43,21 @@ def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(ckan_config, key, value)
 
 
+class Host(FileHost):
+    """One of whose URLs leads to another host."""
+
+    elsewhere = ""
+
+    def answer(self, request: Request) -> Answer:
+        if request.path == "/elsewhere":
+            return Answer(302, b"", {"Location": self.elsewhere})
+        return super().answer(request)
+
+
 @pytest.fixture
-def host() -> Iterator[FileHost]:
+def host() -> Iterator[Host]:
     # Its newest file is a day old when it is visited.
-    with FileHost(now=START + 10 * DAY) as server:
+    with Host(now=START + 10 * DAY) as server:
         yield server
 
 
@@ -49,7 +65,7 @@ Make = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def make(host: FileHost) -> Make:
+def make(host: Host) -> Make:
     """A weekly dataset with a resource for each of some files."""
 
     def dataset(*files: HostedFile, **more: Any) -> dict[str, Any]:
@@ -76,24 +92,42 @@ def stored(dataset: dict[str, Any]) -> dict[str, str]:
     return package_extras(model.Package.get(dataset["id"]))
 
 
+def history(resource: dict[str, Any]) -> dict[str, Any]:
+    model.Session.remove()
+    return helpers.call_action("freshness_resource_history", id=resource["id"])
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that happens within seconds."""
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end, "it has not happened"
+        time.sleep(0.01)
+
+
 def found(query: str) -> set[str]:
     """The names of the datasets that Solr finds."""
     answer = search.query_for(model.Package).run({"q": query, "fl": "name", "rows": 100})
     return {one if isinstance(one, str) else one["name"] for one in answer["results"]}
 
 
-def test_what_two_nights_find(host: FileHost, make: Make) -> None:
+def test_what_two_nights_find(host: Host, make: Make) -> None:
     datasets = {path: make(file) for path, file in WHAT.items()}
     assert stored(datasets["/stocks.csv"])["freshness"] == "fresh"
 
     first = run(10 * DAY)
-    # Its own dates say nothing newer than ten days, but a server's header does.
+    # Their own dates are ten days old, but a server's header is not.
     assert first.counting.resources() == {
-        "firstrun,error": 2,
-        "firstrun,cannot tell": 1,
-        "first hash": 5,
         "http header,first hash": 1,
-    } or first.counting.resources()
+        "first hash": 5,
+        "error": 2,
+        "cannot tell": 1,
+    }
+    assert first.counting.datasets() == {
+        "0: Fresh, Updated http header": 1,
+        "1: Due, Updated firstrun": 6,
+        "1: Due, Updated firstrun,error": 2,
+    }
     assert first.counting.visits == len(WHAT)
     assert stored(datasets["/bulletin.csv"])["freshness"] == "fresh"
     assert stored(datasets["/bulletin.csv"])["freshness_evidence"] == "http header"
@@ -106,5 +140,110 @@ def test_what_two_nights_find(host: FileHost, make: Make) -> None:
     assert (stocks["freshness"], stocks["freshness_evidence"]) == ("fresh", "hash")
     assert stocks["freshness_last_modified"] == (START + 11 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert stored(datasets["/boundaries.csv"])["freshness"] == "due"
-    print(first.counting.resources(), second.counting.resources(), second.counting.datasets())
+    assert second.counting.resources() == {
+        "nothing": 1,
+        "not modified": 3,
+        "hash": 1,
+        "api": 1,
+        "error": 2,
+        "cannot tell": 1,
+    }
+    assert second.counting.datasets() == {
+        "0: Fresh, Updated nothing": 1,
+        "0: Fresh, Updated hash": 1,
+        "1: Due, Updated nothing": 5,
+        "1: Due, Updated nothing,error": 2,
+    }
     assert runs.held_shards() == frozenset()
+
+
+def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
+    make(*(file for file in FILES if file.path == "/stocks.csv"))
+    for after, visits in ((10 * DAY, 1), (10.5 * DAY, 0), (11 * DAY, 1)):
+        assert run(after).counting.visits == visits
+    assert host.count("/stocks.csv") == 2
+
+
+def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
+    make(WHAT["/stocks.csv"])
+    with runs.shards():
+        done = run(10 * DAY)
+    assert (done.left, done.counting.visits) == (len(checks.ALL_SHARDS), 0)
+    assert "Another run is visiting hosts" in checks.missing(done)[0]
+    assert done.counting.resources() == {"firstrun": 1}
+    assert host.count("/stocks.csv") == 0
+    assert run(10 * DAY).counting.visits == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_redirects_to_hosts_of_other_workers(
+    host: Host, make: Make, ckan_config: Any, workers: int
+) -> None:
+    """They are followed by whoever visits that host."""
+    assert len({shard_of(one) % 2 for one in ("127.0.0.1", "127.0.0.5")}) == 2
+    with FileHost(now=START, address="127.0.0.5") as elsewhere:
+        host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
+        dataset = factories.Dataset(
+            resources=[{"url": f"{host.url}/elsewhere", "format": "CSV"}],
+            extras=[{"key": "frequency", "value": "7"}],
+        )
+        done = run(10 * DAY, workers=workers)
+        assert done.counting.resources() == {"first hash": 1}
+        assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
+        elsewhere.publish()
+        run(11 * DAY, workers=workers)
+        assert stored(dataset)["freshness_evidence"] == "hash"
+
+
+def test_a_url_that_was_edited_meanwhile_keeps_nothing_of_the_old_one(
+    host: Host, make: Make
+) -> None:
+    dataset = make(WHAT["/stocks.csv"])
+    resource = dataset["resources"][0]
+    hold = host.faults["/stocks.csv"] = Hold()
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(run, 10 * DAY)
+        until(lambda: host.count("/stocks.csv") == 1)
+        new = host.url_of(WHAT["/boundaries.csv"])
+        user = {"user": factories.Sysadmin()["name"]}
+        helpers.call_action("resource_patch", user, id=resource["id"], url=new)
+        hold.release()
+        assert running.result(60).counting.visits == 1
+    known = history(resource)
+    assert (known["url"], known["hash"], known["attempts"]) == (new, None, [])
+    assert run(20 * DAY).counting.resources() == {"first hash": 1}
+
+
+def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
+    fresh = make(WHAT["/stocks.csv"])
+    make(WHAT["/boundaries.csv"])
+    for _ in range(2):
+        done = run(2 * DAY, Scope(package_ids=(fresh["id"],)))
+        assert done.counting.visits == 1
+        assert sum(done.counting.resources().values()) == 1
+    assert host.count("/boundaries.csv") == 0
+    assert run(2 * DAY, Scope(everything=True)).counting.visits == 2
+
+
+def test_a_run_that_is_killed_leaves_whole_batches(
+    host: Host, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had written stays, what it had not is visited by the next one, and by nobody twice."""
+    make(WHAT["/stocks.csv"])
+    make(WHAT["/boundaries.csv"])
+    monkeypatch.setattr(checks, "BATCH_OF_FINDINGS", 1)
+    write, written = checks._write, []
+
+    def killed(*arguments: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        write(*arguments)
+        written.append(arguments)
+
+    monkeypatch.setattr(checks, "_write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(10 * DAY)
+    model.Session.rollback()
+    assert runs.held_shards() == frozenset()
+    monkeypatch.setattr(checks, "_write", write)
+    assert run(10 * DAY).counting.visits == 1
