@@ -1,0 +1,123 @@
+"""The command that visits URLs, and the same work left to background jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from ckan.cli.cli import ckan
+from ckan.lib import jobs
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.checking import runs
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.logic import checks_queue
+from ckanext.freshness.tests.logic.test_checks import START, impatient
+from ckanext.freshness.tests.servers.file_host import FILES, FileHost
+
+__all__ = ["impatient"]
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient")
+
+Invoke = Callable[..., Any]
+
+
+@pytest.fixture
+def dataset() -> Iterator[dict[str, Any]]:
+    """A dataset that is due every day, with two files that are there and one that is not."""
+    wanted = [one for one in FILES if one.path in ("/stocks.csv", "/boundaries.csv", "/wells.csv")]
+    with FileHost(now=START) as host:
+        yield factories.Dataset(
+            name="files",
+            resources=[{"url": host.url_of(one), "format": "CSV"} for one in wanted],
+            extras=[{"key": "frequency", "value": "1"}],
+        )
+
+
+@pytest.fixture
+def check(cli: Any) -> Invoke:
+    def invoke(*arguments: str) -> Any:
+        done = cli.invoke(ckan, ["freshness", "check", *arguments])
+        model.Session.remove()
+        return done
+
+    return invoke
+
+
+def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check()
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "* total: 3 *," in lines
+    assert "error: 1" in "".join(lines)
+    assert "Visited 3 resources, 1 with an error" in lines
+    (run,) = helpers.call_action("freshness_run_list")
+    assert run["visited"] == 3 and run["ended_at"] and not run["error"]
+
+
+def test_for_programs(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("--json")
+    told = json.loads(done.output[done.output.index("{") :])
+    assert (told["visited"], told["errors"]) == (3, 1)
+    assert told["resources"] == {"first hash": 2, "error": 1}
+    assert told["run"] == helpers.call_action("freshness_run_list")[0]["id"]
+
+
+def test_strict(dataset: dict[str, Any], check: Invoke) -> None:
+    assert check("--strict").exit_code == 1
+
+
+def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> None:
+    assert "Visited 3 resources" in check("files").output
+    assert "Visited 0 resources" in check("--host", "other.example").output
+    assert "Visited 3 resources" in check("--host", "127.0.0.1", "--all").output
+
+
+def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("files", "nothing")
+    assert done.exit_code == 1
+    assert "There is no dataset nothing: nothing was visited" in done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
+def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "visit: daily: 3" in done.output.splitlines()
+    assert helpers.call_action("freshness_run_list") == []
+    told = check("--dry-run", "--json").output
+    assert json.loads(told[told.index("{") :])["visits"] == 3
+
+
+def test_an_option_that_cannot_be_used(
+    dataset: dict[str, Any], check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.requests_per_second", "many")
+    done = check()
+    assert done.exit_code == 1
+    assert "ckanext.freshness.check.requests_per_second must be" in f"{done.output}{done.exception}"
+
+
+def test_another_run_is_under_way(dataset: dict[str, Any], check: Invoke) -> None:
+    with runs.shards():
+        done = check()
+    assert done.exit_code == 1
+    assert "Another run is visiting hosts" in done.output
+
+
+def test_background_jobs(
+    dataset: dict[str, Any], check: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks_queue, "JOBS", 3)
+    told = json.loads((output := check("--queue", "--json").output)[output.index("{") :])
+    assert told["queue"] == checks_queue.QUEUE
+    assert len(jobs.get_queue(checks_queue.QUEUE).job_ids) == checks_queue.JOBS
+    model.Session.remove()
+    jobs.Worker([checks_queue.QUEUE]).work(burst=True)
+    model.Session.remove()
+    run = helpers.call_action("freshness_run_show", id=told["run"])
+    assert (run["visited"], run["error"]) == (3, None)
+    assert run["resources"] == {"first hash": 2, "error": 1}
+    assert run["datasets"] == {"0: Fresh, Updated firstrun": 1}
