@@ -9,6 +9,7 @@ import ckan.plugins.toolkit as tk
 from .freshness_actions import reference
 
 __all__ = [
+    "freshness_check",
     "freshness_confirm",
     "freshness_harvest_hold_show",
     "freshness_harvest_preview",
@@ -29,6 +30,11 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
 
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Whoever may change a dataset may confirm that its data are up to date."""
+    return _as_for("package_update", context, data_dict)
+
+
+def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Whoever may change a dataset may have its URLs visited."""
     return _as_for("package_update", context, data_dict)
 
 

@@ -13,15 +13,14 @@ import ckan.plugins.toolkit as tk
 import rq
 from rq.job import Dependency
 
+from ..ckan_adapter import job_from_id
 from . import checks
 from .checks import Done, Run, Scope
-
-QUEUE = "freshness"
-"""The queue that ``ckan jobs worker freshness`` works on."""
 
 JOBS = 16
 """Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
 
+_UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
 
 
@@ -31,7 +30,12 @@ class Queued:
 
     run_id: str
     jobs: int
-    queue: str = QUEUE
+    queue: str
+
+
+def queue() -> str:
+    """The queue that the site leaves visits to."""
+    return str(tk.config.get("ckanext.freshness.check.queue"))
 
 
 def enqueue(scope: Scope, now: datetime) -> Queued:
@@ -47,7 +51,7 @@ def enqueue(scope: Scope, now: datetime) -> Queued:
             work,
             [run, checks.ALL_SHARDS[number::JOBS]],
             title=f"Freshness run {run.id}: hosts, part {number + 1} of {JOBS}",
-            queue=QUEUE,
+            queue=queue(),
             rq_kwargs=dict(options),
         )
         for number in range(JOBS)
@@ -56,10 +60,38 @@ def enqueue(scope: Scope, now: datetime) -> Queued:
         end,
         [run],
         title=f"Freshness run {run.id}: end",
-        queue=QUEUE,
+        queue=queue(),
         rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
     )
-    return Queued(run.id, JOBS + 1)
+    return Queued(run.id, JOBS + 1, queue())
+
+
+def enqueue_dataset(package_id: str, title: str) -> bool:
+    """Let somebody who works on the queue visit a dataset's URLs, due or not.
+
+    :returns: False if that waits, or goes on, already.
+    """
+    job_id = f"freshness-check-{package_id}"
+    try:
+        waiting = job_from_id(job_id)
+    except KeyError:
+        pass
+    else:
+        if waiting.get_status() in _UNDER_WAY:
+            return False
+    tk.enqueue_job(
+        visit_dataset,
+        [package_id],
+        title=f"Freshness of dataset {title}",
+        queue=queue(),
+        rq_kwargs={"timeout": _DAY, "job_id": job_id},
+    )
+    return True
+
+
+def visit_dataset(package_id: str) -> None:
+    """A job: all URLs of one dataset."""
+    checks.check(Scope(package_ids=(package_id,)), _now)
 
 
 def work(run: Run, shards: tuple[int, ...]) -> Done:

@@ -11,12 +11,37 @@ from ..checking import selection
 from ..ckan_adapter import model
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
 from ..reporting import metrics
+from . import checks_queue
+from .auth import reference
 from .projection import utc_text
 
-__all__ = ["freshness_resource_history", "freshness_run_list", "freshness_run_show"]
+__all__ = [
+    "freshness_check",
+    "freshness_resource_history",
+    "freshness_run_list",
+    "freshness_run_show",
+]
 
 _LISTED = 20
 _MOST = 1000
+
+
+def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Have the URLs of a dataset's resources visited soon, by a background worker, due or not.
+
+    What was asked for a short while ago and still waits is not asked for again.
+
+    :param id: id or name of the dataset
+    :returns: ``package_id``; ``queued`` (false if a visit was waiting already); ``queue``, on which
+        ``ckan jobs worker`` must work
+    :raises ObjectNotFound: no such dataset
+    """
+    tk.check_access("freshness_check", context, data_dict)
+    package = model.Package.get(reference(data_dict))
+    if package is None:
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
+    return {"package_id": package.id, "queued": queued, "queue": checks_queue.queue()}
 
 
 @tk.side_effect_free
