@@ -51,6 +51,8 @@ class Need(enum.Flag):
     SOLR = enum.auto()
     HARVEST = enum.auto()
     """ckanext-harvest's plugin and its tables."""
+    TABLES = enum.auto()
+    """This extension's tables, as this version has them."""
 
 
 @dataclass(frozen=True, slots=True)

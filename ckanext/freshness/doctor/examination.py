@@ -7,13 +7,14 @@ from datetime import datetime
 
 import ckan.plugins as p
 
-from ..ckan_adapter import model
-from . import Check, Finding, Need, harvests, note, queues, site
+from ..ckan_adapter import has_newest_migration, model
+from . import Check, Finding, Need, checks, harvests, note, queues, site
 from .services import away
 
 CHECKS = (
     Check("plugins", site.plugins),
     Check("options", site.options),
+    Check("options of checks", checks.options),
     Check("migrations", site.migrations, Need.DATABASE),
     Check("source types", site.source_types, Need.DATABASE | Need.HARVEST),
     Check("background workers", site.workers, Need.REDIS),
@@ -22,7 +23,10 @@ CHECKS = (
     Check("imports", harvests.imports, Need.DATABASE | Need.HARVEST),
     Check("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
     Check("cron", harvests.cron, Need.DATABASE | Need.HARVEST),
-    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST),
+    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST | Need.TABLES),
+    Check("nights", checks.nights, Need.DATABASE | Need.TABLES),
+    Check("runs", checks.stuck, Need.DATABASE | Need.TABLES),
+    Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
     Check("sizes", harvests.sizes, Need.DATABASE),
 )
 """In the order in which they are told: what may cause others comes first."""
@@ -34,6 +38,8 @@ def examine(now: datetime) -> Iterator[Finding]:
     yield from findings
     if not p.plugin_loaded("harvest"):
         missing |= Need.HARVEST
+    if missing & Need.DATABASE or not has_newest_migration("freshness"):
+        missing |= Need.TABLES
     for check in CHECKS:
         lacks = check.needs & missing
         if not lacks:

@@ -1,0 +1,108 @@
+"""The checker's runs and what they leave: whether they come, whether they end, whether statuses follow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import settings
+from ..checking import runs
+from ..ckan_adapter import model
+from ..harvesting.objects import utc
+from ..model import CheckRun, DatasetFreshness, Unindexed
+from . import Finding, note, problem
+
+NIGHT = timedelta(hours=36)
+"""A nightly run may be late, but not by half a day."""
+STILL = timedelta(hours=1)
+"""So long after its boundary a status is written, and a document sent, where cron does its work."""
+
+BEGINNING = timedelta(minutes=10)
+"""Between its row and its locks a run looks at all resources, and at datasets that it does not know."""
+
+_CRON = "Call ckan freshness nightly by cron, once a night."
+
+
+def options(now: datetime) -> Iterator[Finding]:
+    """Options of the checker that cannot be used."""
+    try:
+        settings.checks()
+    except settings.OptionError as error:
+        yield problem(f"An option cannot be used: {error}", "Correct it in the site's ini file.")
+
+
+def nights(now: datetime) -> Iterator[Finding]:
+    """Whether somebody calls the checker every night."""
+    newest = _newest()
+    if newest is None:
+        yield note("The URLs of this site's resources have never been checked", _CRON)
+        return
+    if utc(now) - newest.started_at > NIGHT:
+        yield problem(
+            f"The last check was begun on {_at(newest.started_at)}: nothing has been looked at since",
+            _CRON,
+        )
+    if newest.error:
+        yield problem(
+            f"The check of {_at(newest.started_at)} ended early: {newest.error}",
+            "The next run goes on where it was: ckan freshness nightly",
+        )
+
+
+def stuck(now: datetime) -> Iterator[Finding]:
+    """A newest run that was killed, or whose machine went away."""
+    newest = _newest()
+    if newest is None or newest.ended_at is not None or runs.held_shards():
+        return
+    if utc(now) - newest.started_at > BEGINNING:
+        yield problem(
+            f"The check of {_at(newest.started_at)} has not ended, and nobody works on it: it was killed, "
+            "or no worker takes its background jobs",
+            "The next run goes on where it was: ckan freshness nightly",
+        )
+
+
+def statuses(now: datetime) -> Iterator[Finding]:
+    """Whether somebody writes the statuses that time has changed, and sends what was written."""
+    dataset, package = DatasetFreshness, model.Package
+    late = (
+        model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
+        .join(package, package.id == dataset.package_id)
+        .filter(dataset.next_boundary < utc(now) - STILL, package.state != "deleted")
+        .one()
+    )
+    if late[0]:
+        yield problem(
+            f"The stored statuses of {late[0]} datasets are behind, the first since {_at(late[1])}: the "
+            "counts of the facet are wrong",
+            "Call ckan freshness refresh by cron, every few minutes.",
+        )
+    unsent = (
+        model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))
+        .filter(Unindexed.since < utc(now) - STILL)
+        .one()
+    )
+    if unsent[0]:
+        yield problem(
+            f"The documents of {unsent[0]} datasets in Solr are older than what is known of their "
+            f"freshness, the first since {_at(unsent[1])}",
+            "ckan freshness refresh sends them, and names those that Solr refuses.",
+        )
+
+
+def _newest() -> Any:
+    """The newest run over the whole catalogue."""
+    options = CheckRun.options
+    return (
+        model.Session.query(CheckRun)
+        .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
+        .order_by(CheckRun.started_at.desc())
+        .first()
+    )
+
+
+def _at(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC"
