@@ -193,11 +193,11 @@ def survey(
             adopted = orphans.of(one.url, containers.listed)
             if adopted is None and sighting.subject is not None:
                 adopted = orphans.of(sighting.subject, containers.listed)
-            if adopted is not None and adopted.package_id is not None:
-                if adopted.package_id in adopted_packages:
-                    adopted = None  # another URL goes on with it
-                else:
-                    adopted_packages.add(adopted.package_id)
+            package_id = adopted.package_id if adopted else None
+            if package_id is not None and package_id in adopted_packages:
+                adopted = None  # another URL goes on with it
+            elif package_id is not None:
+                adopted_packages.add(package_id)
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
