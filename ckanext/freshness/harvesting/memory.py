@@ -7,8 +7,9 @@ import json
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from ..ckan_adapter import model
+from ..ckan_adapter import harvest_model, model
 from ..model import HarvestDocument
+from .record import Record
 
 _table = HarvestDocument.__table__
 
@@ -47,6 +48,19 @@ class DocumentMemory:
         ).scalar()
         model.Session.commit()
         return bool(found)
+
+    def resources_of(self, object_id: str) -> frozenset[str]:
+        """The URLs of the distributions that a record had when one of its objects was gathered."""
+        table = harvest_model.HarvestObject.__table__
+        content = model.Session.execute(
+            sa.select(table.c.content).where(table.c.id == object_id)
+        ).scalar()
+        model.Session.commit()
+        try:
+            resources = Record.from_json(content or "").resources
+        except ValueError:
+            return frozenset()  # another harvester wrote it
+        return frozenset(one["uri"] for one in resources if one.get("uri"))
 
     def remember(self, url: str, digest: str, outline: str) -> None:
         """Keep an outline, JSON text, for the next crawl."""

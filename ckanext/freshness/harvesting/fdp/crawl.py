@@ -240,7 +240,10 @@ class Crawl:
         self, url: str, listed_in: tuple[str, ...], document: Document, member: Member
     ) -> Sighting:
         """A record out of its own document and those of its distributions."""
-        parts, of_pages = await self._distributions.read(url, member.distributions)
+        ours = self._known.of(url, self.containers.listed)
+        parts, of_pages = await self._distributions.read(
+            url, member.distributions, ours.object_id if ours else None
+        )
         fingerprint = self._reader.hash(
             member.digest, *member.part_of, *listed_in, *(part.digest for part in parts)
         )

@@ -231,6 +231,10 @@ class Reader:
         """Whether an earlier crawl of the source has read a document."""
         return self._memory.knows(url)
 
+    def resources_of(self, object_id: str) -> frozenset[str]:
+        """The URLs of the distributions that a harvested record had."""
+        return self._memory.resources_of(object_id)
+
     def hash(self, *parts: str | bytes) -> str:
         """SHA-256 in hex of some parts and of the salt."""
         digest = hashlib.sha256(self._salt.encode())

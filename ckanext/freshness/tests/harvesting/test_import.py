@@ -108,6 +108,46 @@ TITLES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("pages", "withdrawn", "names"),
+    [
+        (False, 1, ["File 2", "File 3"]),
+        (False, 2, ["File 1", "File 2", "File 3"]),
+        (False, 3, ["File 1", "File 2", "File 3"]),
+        (True, 3, []),
+    ],
+)
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wall_in_front_of_distributions_takes_no_resources(
+    fdp: FdpServer, pages: bool, withdrawn: int, names: list[str], status: int
+) -> None:
+    """More than half of them: no withdrawal, unless pages of distributions leave them out."""
+    fdp.layout.pages = pages
+    record = fdp.add_dataset(fdp.add_catalog(), title="Before", distributions=3)
+    files = [one for one in record.listing(Kind.DISTRIBUTION) if isinstance(one, Record)]
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = {one["name"]: one["id"] for one in harvest.dataset(record, fdp)["resources"]}
+    for one in files[:withdrawn]:
+        fdp.withdraw(one, status)
+    fdp.change(record, title="After")
+    job = harvest.run()
+    after = harvest.dataset(record, fdp)
+    assert {one["name"]: one["id"] for one in after["resources"]} == {
+        name: before[name] for name in names
+    }
+    stays = len(names) == 3
+    assert after["title"] == ("Before" if stays else "After")
+    assert [f"it answers {status}, as more than half" in one for one in job.errors] == [
+        True
+    ] * stays
+
+    for one in files:
+        fdp.publish(one)
+    assert harvest.run().errors == []
+    assert harvest.dataset(record, fdp)["title"] == "After"
+
+
 def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     records = {
