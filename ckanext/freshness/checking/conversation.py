@@ -17,7 +17,7 @@ from http import HTTPStatus
 
 from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
 from ..web.headers import can_be_sent, parse_http_date
-from ..web.urls import display_url
+from ..web.urls import Target, display_url
 from ..web.visit import Visit as Asking
 from . import decide
 from .content import DETECTORS
@@ -75,15 +75,17 @@ class Conversation:
         "_hasher",
         "_headers",
         "_steps",
+        "_target",
         "_tools",
         "asking",
         "host",
         "visits",
     )
 
-    def __init__(self, tools: Tools, visit: Visit, host: str) -> None:
+    def __init__(self, tools: Tools, visit: Visit, host: str, target: Target | None = None) -> None:
         self.visits = [visit]
         self.host = host
+        self._target = target
         self.asking: Asking | None = None
         self._tools = tools
         self._conditional = False
@@ -120,7 +122,7 @@ class Conversation:
 
     def _ask(self, etag: str | None = None, last_modified: str | None = None) -> None:
         request = Request(self.url, etag=etag, last_modified=last_modified)
-        self.asking = self._tools.client.begin(request, self._choose)
+        self.asking = self._tools.client.begin(request, self._choose, self._target)
 
     def _choose(self, answer: Answer) -> Sink | Body:
         """What happens to the body of an answer whose headers are there."""

@@ -139,14 +139,15 @@ class _Engine:
                 talk.visits.append(visit)
                 continue
             try:
-                host = parse_url(visit.url).host
-                first = host if visit.start_at is None else parse_url(visit.start_at).host
+                target = first = parse_url(visit.url)
+                if visit.start_at is not None:
+                    first = parse_url(visit.start_at)
             except FetchError as error:
                 self._give(Conversation(self._tools, visit, "").failed(error))
                 continue
-            host = host.rstrip(".")
-            talk = of_url[visit.url] = Conversation(self._tools, visit, host)
-            self._queue(first).waiting.append(talk)
+            host = target.host.rstrip(".")
+            talk = of_url[visit.url] = Conversation(self._tools, visit, host, first)
+            self._queue(first.host).waiting.append(talk)
             self._open += 1
 
     def _queue(self, name: str) -> _Queue:

@@ -29,7 +29,8 @@ def is_wall(status: int, headers: Mapping[str, str]) -> bool:
     """
     if status == REQUEST_DENIED:
         return True
-    return any(
-        (value := headers.get(name)) is not None and value.strip().lower() in values
-        for name, values in WALLS
-    )
+    for name, values in WALLS:
+        value = headers.get(name)
+        if value is not None and value.strip().lower() in values:
+            return True
+    return False

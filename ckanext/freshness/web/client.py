@@ -146,13 +146,16 @@ class Client:
         """
         return await self._fetch(self.begin(request, choose))
 
-    def begin(self, request: Request, choose: Choose | None = None) -> Visit:
+    def begin(
+        self, request: Request, choose: Choose | None = None, target: Target | None = None
+    ) -> Visit:
         """A request to be asked for with :meth:`step`, by a caller who owns the waiting.
 
+        :param target: what its URL is, where the caller has parsed it
         :raises FetchError: it cannot be asked for
         """
         visit = Visit(request, request.limits or self.settings.limits, choose)
-        visit.begin()
+        visit.begin(target)
         return visit
 
     async def step(self, visit: Visit, *, patient: bool = False) -> Answer | None:

@@ -125,7 +125,9 @@ class Host:
     @property
     def opens_in(self) -> float:
         """Seconds until its rate and its pauses let a request start; 0 if they do now."""
-        return max(0.0, max(self._next_at, self._paused_until) - time.monotonic())
+        until = self._next_at if self._next_at > self._paused_until else self._paused_until
+        left = until - time.monotonic()
+        return left if left > 0 else 0.0
 
     @property
     def open(self) -> bool:

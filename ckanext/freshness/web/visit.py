@@ -70,13 +70,15 @@ class Visit:
         self.seconds = 0.0
         self.insecure = False
 
-    def begin(self) -> None:
+    def begin(self, target: Target | None = None) -> None:
         """Look at the request itself.
+
+        :param target: what its URL is, where the caller has parsed it
 
         :raises FetchError: the URL cannot be visited, or the request cannot be sent
         """
         request = self.request
-        self.start = self.target = parse_url(request.url)
+        self.start = self.target = parse_url(request.url) if target is None else target
         if request.method not in _METHODS:
             words = f"was not asked for: no method {request.method!r}"
             raise self.error(Fault(Reason.INVALID_REQUEST, words))
@@ -88,8 +90,8 @@ class Visit:
             common["If-None-Match"] = request.etag
         if request.last_modified and can_be_sent(request.last_modified):
             common["If-Modified-Since"] = request.last_modified
-        given = {**request.headers, "Accept": request.accept or ""}
-        if (name := illegal_header(given)) is not None:
+        given = {**request.headers, "Accept": request.accept} if request.accept else request.headers
+        if given and (name := illegal_header(given)) is not None:
             words = f"was not asked for: the header {name} has characters that no header may have"
             raise self.error(Fault(Reason.INVALID_REQUEST, words))
         self._common = common
