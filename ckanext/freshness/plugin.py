@@ -54,6 +54,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def configure(self, config: Any) -> None:
         # An option that cannot be used stops the start, and not everybody's edits.
         settings.aging()
+        settings.checks()
         let_odd_dates_be_indexed()
         if p.plugin_loaded("harvest"):
             let_consumers_wait()

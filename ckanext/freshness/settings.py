@@ -14,6 +14,7 @@ import ckan.plugins.toolkit as tk
 
 from .aging import frequency
 from .aging.thresholds import Thresholds, ThresholdsError
+from .checking.fields import FIELDS
 from .checking.selection import Intervals, Rules
 from .harvesting.source_config import SourceConfig
 from .web.client import FetchError, Limits, Settings
@@ -22,9 +23,6 @@ from .web.hosts import HostPolicy
 from .web.urls import host_name, parse_url
 
 _HARVEST = "ckanext.freshness.harvest."
-
-RESOURCE_FIELDS = ("last_modified", "size", "mimetype", "hash")
-"""The fields of resources that the checker may fill in."""
 
 
 class OptionError(ValueError):
@@ -173,7 +171,7 @@ class Checks:
     confirm_after: float
     """Seconds until a changed file is downloaded again."""
     resource_fields: frozenset[str]
-    """The fields of resources that are filled in; of :data:`RESOURCE_FIELDS`."""
+    """The fields of resources that are filled in; of :data:`FIELDS`."""
     concurrency: int
     """Visits that go on at a time."""
     limits: Limits
@@ -194,17 +192,11 @@ def checks() -> Checks:
     robots = bool(option("ckanext.freshness.check.robots"))
     rules = Rules(
         internal_hosts=internal | _own_hosts(),
-        adhoc_hosts=_hosts("ckanext.freshness.check.adhoc_hosts"),
+        adhoc_hosts=adhoc_hosts(),
         intervals=_intervals("ckanext.freshness.visit_intervals"),
         longest_back_off=_days("ckanext.freshness.check.max_backoff_days"),
         rotation=_days("ckanext.freshness.check.rotation_days"),
     )
-    fields = frozenset(option("ckanext.freshness.check.resource_fields"))
-    if not fields <= set(RESOURCE_FIELDS):
-        raise OptionError(
-            f"ckanext.freshness.check.resource_fields must be of {', '.join(RESOURCE_FIELDS)}, "
-            f"not {', '.join(sorted(fields - set(RESOURCE_FIELDS)))}"
-        )
     return Checks(
         rules=rules,
         archived_keys=tuple(option("ckanext.freshness.check.archived_keys")),
@@ -212,7 +204,7 @@ def checks() -> Checks:
         broken_after_failures=_count("ckanext.freshness.check.broken_after_failures"),
         broken_after=timedelta(hours=_at_least("ckanext.freshness.check.broken_after_hours", 0)),
         confirm_after=_at_least("ckanext.freshness.check.confirm_after", 0),
-        resource_fields=fields,
+        resource_fields=resource_fields(),
         concurrency=_count("ckanext.freshness.check.concurrency"),
         limits=_check_limits(),
         policy=HostPolicy(
@@ -224,6 +216,27 @@ def checks() -> Checks:
         keep_runs=_days("ckanext.freshness.check.keep_runs_days"),
         keep_transitions=_days("ckanext.freshness.check.keep_transitions_days"),
     )
+
+
+def adhoc_hosts() -> frozenset[str]:
+    """Hosts, normalised, that make files when asked.
+
+    :raises OptionError: one of them can be no host.
+    """
+    return _hosts("ckanext.freshness.check.adhoc_hosts")
+
+
+def resource_fields() -> frozenset[str]:
+    """The fields of resources that the checker fills in; of :data:`FIELDS`.
+
+    :raises OptionError: one of them is none.
+    """
+    key = "ckanext.freshness.check.resource_fields"
+    given = frozenset(tk.config.get(key))
+    if not given <= set(FIELDS):
+        wrong = ", ".join(sorted(given - set(FIELDS)))
+        raise OptionError(f"{key} must be of {', '.join(FIELDS)}, not {wrong}")
+    return given
 
 
 def _check_limits() -> Limits:

@@ -78,7 +78,7 @@ def sync(now: datetime, package_types: Collection[str]) -> Synced:
 
     A row whose resource is gone goes over to a resource of the same dataset with the same URL, if one
     is new: so it is where resources are written without their ids. A row whose URL is another one now
-    begins anew, and only keeps what the checker wrote.
+    begins anew; what the checker wrote is only kept so that it is told apart.
 
     :param now: start of the run, with its zone.
     """
@@ -259,7 +259,9 @@ def not_found(resource_ids: Sequence[str]) -> list[str]:
 
 
 _OWN_DATE = """
-    CASE WHEN r.last_modified IS DISTINCT FROM CAST(c.wrote ->> 'last_modified' AS timestamp)
+    CASE WHEN r.last_modified IS DISTINCT FROM CAST(
+        coalesce(c.wrote ->> 'last_modified', c.wrote ->> 'old_last_modified') AS timestamp
+    )
     THEN r.last_modified ELSE c.seen_modified END"""
 """A resource's own date, and not what the checker wrote."""
 
@@ -312,7 +314,11 @@ SELECT n.*, :now FROM unnest(
     CAST(:ids AS text[]), CAST(:packages AS text[]), CAST(:urls AS text[]), CAST(:hosts AS text[])
 ) AS n
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
-    host = excluded.host, {", ".join(f"{column} = DEFAULT" for column in _ANEW)}"""
+    host = excluded.host, wrote = jsonb_strip_nulls(jsonb_build_object(
+        'old_last_modified',
+        coalesce(freshness_check.wrote -> 'last_modified', freshness_check.wrote -> 'old_last_modified'),
+        'old_hash', coalesce(freshness_check.wrote -> 'hash', freshness_check.wrote -> 'old_hash')
+    )), {", ".join(f"{column} = DEFAULT" for column in _ANEW)}"""
 
 _UNASSESSED = """
 SELECT p.id FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id

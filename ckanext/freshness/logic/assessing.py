@@ -18,8 +18,9 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.evidence import Dated, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
+from ..checking import fields
 from ..ckan_adapter import declared_fields, model
-from . import frequencies, observing, projection, snapshot
+from . import doubt, frequencies, observing, projection, snapshot
 from .frequencies import Said, Speaker
 from .snapshot import Dataset
 
@@ -76,6 +77,8 @@ class Outcome:
     """What this extension's should be."""
     keys: Sequence[str]
     """The extras that are this extension's: all of its names but those that a schema declares."""
+    fields: Mapping[str, Mapping[str, Any]]
+    """What the checker had written into the fields of its resources and is missing now, by their ids."""
 
     @property
     def changes_extras(self) -> bool:
@@ -139,9 +142,19 @@ def outcomes(
             reserved[dataset.type] = own_keys(dataset.type)
         keys = reserved[dataset.type]
         wanted = {key: value for key, value in projection.extras(row).items() if key in keys}
-        done.append(Outcome(dataset.id, dataset.extras, wanted, keys))
+        done.append(Outcome(dataset.id, dataset.extras, wanted, keys, _missing_fields(dataset)))
     written.write()
     return done
+
+
+def _missing_fields(dataset: Dataset) -> dict[str, dict[str, Any]]:
+    """What of the checker's is to be written into resources' fields again."""
+    links = [one for one in dataset.resources if one.wrote and one.url_type != "upload"]
+    if not links:
+        return {}
+    allowed = settings.resource_fields()
+    missing = {one.id: fields.again(one.fields, one.wrote, allowed) for one in links}
+    return {resource_id: values for resource_id, values in missing.items() if values}
 
 
 def standing(
@@ -213,7 +226,7 @@ def _row(dataset: Dataset, judgement: Judgement, now: datetime) -> Row:
         overdue=_naive(bounds.overdue if bounds else None),
         delinquent=_naive(bounds.delinquent if bounds else None),
         next_boundary=_naive(next_boundary(assessment, now)),
-        undetermined=None if before is None else before.undetermined,
+        undetermined=doubt.undetermined(dataset, assessment, said.days, settings.adhoc_hosts()),
         stated_date=stated,
         stated_since=since if stated else None,
     )

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
 from ..model import DatasetFreshness
-from . import projection, snapshot
+from . import projection, resource_fields, snapshot
 from .assessing import Cause, outcomes, own_keys
 
 
@@ -26,6 +26,8 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None
         if outcome.changes_extras:
             package = model.Session.get(model.Package, package_id)
             write_extras_in_session(package, outcome.stored, outcome.wanted, outcome.keys)
+        if outcome.fields:
+            resource_fields.write_in_session(outcome.fields)
 
 
 def write_by_sql(package_ids: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..aging.evidence import Dated, Evidence
+from ..checking import fields
 from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
 from .frequencies import DEFAULT_KEY, Speaker, of_source
 
@@ -37,6 +38,12 @@ class Resource:
     known_url: str | None
     known_hash: str | None
     hash_writer: str | None
+    doubt: str | None = None
+    """Why its changes cannot be determined, as the last visit to its URL had it: ``api``, ``blocked``."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Its own fields as they are, what the checker wrote included; see :mod:`..checking.fields`."""
+    wrote: Mapping[str, Any] = field(default_factory=dict)
+    """What the checker wrote into them, which is no evidence of anything: all above is without it."""
     replaces: str | None = None
     """The id of one that has just gone and had the same URL.
 
@@ -133,19 +140,28 @@ def _dataset(row: Any) -> Dataset:
 
 def _resource(row: Any) -> Resource:
     extras = json.loads(row.extras) if row.extras else {}
+    wrote = row.wrote or {}
+    is_at_url = row.wrote_at == row.stored_url
+    if not is_at_url:
+        wrote = fields.of_another_url(wrote)
+    has = fields.stored(row.last_modified, row.size, row.mimetype, row.hash)
+    is_ours = {name for name in has if has[name] == fields.ours(wrote, name)}
     return Resource(
         id=row.id,
         name=row.name or "",
         url=row.url.strip(),
         url_type=row.url_type,
-        hash=(row.hash or "").strip(),
+        hash=((row.known_hash if "hash" in is_ours else row.hash) or "").strip(),
         created=moment(row.created),
-        last_modified=moment(row.last_modified),
+        last_modified=None if "last_modified" in is_ours else moment(row.last_modified),
         extras=extras if isinstance(extras, dict) else {},
         is_known=row.known_id is not None,
         known_url=row.known_url,
         known_hash=row.known_hash,
         hash_writer=row.hash_writer,
+        doubt=row.undetermined if is_at_url else None,
+        fields=has,
+        wrote=wrote,
     )
 
 
@@ -185,10 +201,16 @@ _NO_HARVEST = "SELECT NULL AS id, NULL AS config"
 
 _RESOURCES = """
 SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.hash, r.created,
-    r.last_modified, r.extras, m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash,
+    r.last_modified, r.size, r.mimetype, r.extras, c.wrote, c.url AS wrote_at, c.undetermined,
+    r.url AS stored_url, m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash,
     m.hash_writer
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
+LEFT JOIN LATERAL (
+    SELECT * FROM freshness_check k
+    WHERE k.package_id = r.package_id AND (k.resource_id = r.id OR k.url = r.url)
+    ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
+) c ON true
 ORDER BY r.position"""
 
 _EVIDENCE = """

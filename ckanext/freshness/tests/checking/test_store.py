@@ -186,7 +186,7 @@ def test_hosts_are_normalised(url: str, host: str) -> None:
 def test_another_url_is_another_thing() -> None:
     one_resource()
     write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR, counts_as_failure=True))
-    sql("UPDATE freshness_check SET wrote = '{\"size\": 5}', seen_modified = '2026-01-01'")
+    sql("""UPDATE freshness_check SET wrote = '{"size": 5, "hash": "h"}', seen_modified = now()""")
     sql("UPDATE resource SET url = 'https://other.example.org/'")
     assert store.sync(NOW + DAY, TYPES) == Synced(added=1, replaced=0, removed=0)
     package("new")
@@ -197,7 +197,7 @@ def test_another_url_is_another_thing() -> None:
     assert {key: value for key, value in anew.items() if key not in kept} == {
         key: value for key, value in new.items() if key not in kept
     }
-    assert (anew["host"], anew["wrote"]) == ("other.example.org", {"size": 5})
+    assert (anew["host"], anew["wrote"]) == ("other.example.org", {"old_hash": "h"})
     assert anew["first_seen"] == NOW.replace(tzinfo=None)
 
 
@@ -691,7 +691,8 @@ def test_lost_locks_are_noticed() -> None:
     with runs.shards({5}) as mine:
         sql(
             "SELECT pg_terminate_backend(pid) FROM pg_locks "
-            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 5",
+            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 5 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
             **{"class": runs.LOCKS},
         )
         with pytest.raises(runs.LocksLostError, match="The next run goes on"):

@@ -1,0 +1,78 @@
+"""What the checker knows of resources, in their own fields: written by SQL, and by nobody else.
+
+Neither hooks, nor activities, nor ``metadata_modified``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..checking import fields
+from ..checking.findings import Finding
+from ..ckan_adapter import model
+
+
+def write_found(findings: Sequence[Finding], allowed: Collection[str]) -> list[str]:
+    """Write what visits found into the fields of links; nothing is committed.
+
+    To be called in the transaction of :func:`..checking.recording.write`, with what that has written.
+
+    :param allowed: the fields that may be written.
+    :returns: the ids of packages whose documents say something else now.
+    """
+    said = {one.visit.resource_id: fields.found(one) for one in findings if one.handed_to is None}
+    said = {one: values for one, values in said.items() if values.keys() & set(allowed)}
+    if not said:
+        return []
+    changes: dict[str, dict[str, Any]] = {}
+    packages = set()
+    for row in model.Session.execute(sa.text(_STORED), {"ids": list(said)}):
+        has = fields.stored(row.last_modified, row.size, row.mimetype, row.hash)
+        wanted = fields.after_visit(has, row.wrote, said[row.id], allowed)
+        if wanted:
+            changes[row.id] = wanted
+            packages.add(row.package_id)
+    if changes:
+        write(changes)
+        values = {"rows": _rows(changes)}
+        model.Session.execute(sa.text(_REMEMBER), values)
+    return sorted(packages)
+
+
+def write(changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write values into resources' fields, by resource id."""
+    model.Session.execute(sa.text(_WRITE), {"rows": _rows(changes)})
+
+
+def write_in_session(changes: Mapping[str, Mapping[str, Any]]) -> None:
+    """The same while an action writes the resources' package, so that it indexes them so."""
+    write(changes)
+    for resource_id, values in changes.items():
+        resource = model.Session.get(model.Resource, resource_id)
+        if resource is not None:
+            model.Session.expire(resource, list(values))
+
+
+def _rows(changes: Mapping[str, Mapping[str, Any]]) -> str:
+    return json.dumps([{"id": one, "fields": dict(values)} for one, values in changes.items()])
+
+
+_STORED = """
+SELECT r.id, r.package_id, r.last_modified, r.size, r.mimetype, r.hash, c.wrote
+FROM resource r JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
+WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload'"""
+
+_RECORDS = "jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (id text, fields jsonb)"
+_WRITE = f"""
+UPDATE resource r SET
+    last_modified = coalesce(CAST(f.fields ->> 'last_modified' AS timestamp), r.last_modified),
+    size = coalesce(CAST(f.fields ->> 'size' AS bigint), r.size),
+    mimetype = coalesce(f.fields ->> 'mimetype', r.mimetype),
+    hash = coalesce(f.fields ->> 'hash', r.hash)
+FROM {_RECORDS} WHERE r.id = f.id"""
+_REMEMBER = f"""
+UPDATE freshness_check c SET wrote = c.wrote || f.fields FROM {_RECORDS} WHERE c.resource_id = f.id"""

@@ -1,0 +1,112 @@
+"""What a visit writes into a resource's own fields, and what it leaves alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.checking import fields
+from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.findings import Attempt, Finding, Visit
+
+NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
+FINDING = Finding(
+    Visit("r", "p", "http://x.org/"),
+    "x.org",
+    Outcome.SAME_HASH,
+    Memory(),
+    Attempt(NOW, "GET", Outcome.SAME_HASH),
+)
+OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
+ALL = fields.FIELDS
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, {}),
+        ({"modified": NOW}, {"last_modified": "2026-11-21T02:00:00"}),
+        (
+            {"modified": NOW, "changed_at": NOW + timedelta(seconds=5.5)},
+            {"last_modified": "2026-11-21T02:00:05"},
+        ),
+        ({"size": 0}, {"size": 0}),
+        ({"mimetype": "text/csv"}, {"mimetype": "text/csv"}),
+        ({"mimetype": "application/octet-stream"}, {}),
+        ({"memory": Memory(hash="sha256:a")}, {"hash": "sha256:a"}),
+        ({"memory": Memory(hash="sha256:a", outdated=True)}, {}),
+    ],
+)
+def test_what_a_visit_says(facts: dict[str, Any], expected: dict[str, Any]) -> None:
+    assert fields.found(replace(FINDING, **facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "has", "wrote", "said", "written"),
+    [
+        ("size", None, {}, 5, True),
+        ("size", 4, {}, 5, True),
+        ("size", 5, {}, 5, False),
+        ("size", 0, {}, 0, False),
+        ("mimetype", None, {}, "text/csv", True),
+        ("mimetype", "text/html", {}, "text/csv", False),
+        ("mimetype", "text/html", {"mimetype": "text/html"}, "text/csv", True),
+        ("mimetype", "text/xml", {"mimetype": "text/html"}, "text/csv", False),
+        ("last_modified", None, {}, NEW, True),
+        ("last_modified", OLD, {}, NEW, True),
+        ("last_modified", NEW, {}, OLD, False),
+        ("last_modified", NEW, {"last_modified": NEW}, OLD, True),
+        ("last_modified", NEW, {"old_last_modified": NEW}, OLD, True),
+        ("last_modified", NEW, {"last_modified": OLD, "old_last_modified": NEW}, OLD, False),
+        ("hash", None, {}, "sha256:a", True),
+        ("hash", "md5 of theirs", {}, "sha256:a", False),
+        ("hash", "sha256:b", {"hash": "sha256:b"}, "sha256:a", True),
+    ],
+)
+def test_only_what_is_empty_or_wrong_is_written(
+    name: str, has: Any, wrote: dict[str, Any], said: Any, written: bool
+) -> None:
+    stored = {} if has is None else {name: has}
+    expected = {name: said} if written else {}
+    assert fields.after_visit(stored, wrote, {name: said}, ALL) == expected
+    others = set(ALL) - {name}
+    assert fields.after_visit(stored, wrote, {name: said}, others) == {}
+
+
+@pytest.mark.parametrize(
+    ("has", "wrote", "expected"),
+    [
+        ({}, {}, {}),
+        ({}, {"size": 5, "hash": "h"}, {"size": 5, "hash": "h"}),
+        ({"size": 6}, {"size": 5}, {}),
+        ({"size": 5}, {"size": 5}, {}),
+        ({"last_modified": OLD}, {"last_modified": NEW}, {"last_modified": NEW}),
+        ({"last_modified": NEW}, {"last_modified": OLD}, {}),
+        ({}, {"old_last_modified": OLD, "old_hash": "h"}, {}),
+    ],
+)
+def test_what_others_emptied_is_written_again(
+    has: dict[str, Any], wrote: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    assert fields.again(has, wrote, ALL) == expected
+    assert fields.again(has, wrote, set()) == {}
+
+
+def test_with_another_url_it_is_only_known_what_was_written() -> None:
+    wrote = {"size": 5, "last_modified": NEW, "old_last_modified": OLD, "old_hash": "h"}
+    old = fields.of_another_url(wrote)
+    assert old == {"old_last_modified": NEW, "old_hash": "h"}
+    assert fields.of_another_url(old) == old
+
+
+def test_empty_fields_are_left_out() -> None:
+    assert fields.stored(None, None, "", "") == {}
+    assert fields.stored(datetime(2026, 1, 1), 0, "a/b", "h") == {
+        "last_modified": OLD,
+        "size": 0,
+        "mimetype": "a/b",
+        "hash": "h",
+    }
