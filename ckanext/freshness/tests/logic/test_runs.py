@@ -121,9 +121,14 @@ def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
 
 def test_the_command_for_programs(act: Act, runs: None, cli: Any) -> None:
     done = cli.invoke(ckan, ["freshness", "runs", "--json", "--limit", "2"])
-    assert json.loads(done.stdout) == act("freshness_run_list", limit=2)
+    assert told(done, "[\n") == act("freshness_run_list", limit=2)
     done = cli.invoke(ckan, ["freshness", "runs", "last", "--json"])
-    assert json.loads(done.stdout) == act("freshness_run_show", id="third")
+    assert told(done, "{\n") == act("freshness_run_show", id="third")
+
+
+def told(done: Any, begin: str) -> Any:
+    """The JSON of an output, in which click 8.1 has the log's lines too."""
+    return json.loads(done.output[done.output.index(begin) :])
 
 
 def test_the_command_says_what_is_not_there(cli: Any) -> None:
