@@ -308,6 +308,8 @@ PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "mixed": Bench.mixed,
     "big_file": Bench.big_file,
 }
+"""Each gives one key of the result or more. A part that needs a site (``full_size``, two workers)
+joins here, and loads CKAN in its own function: the others are to be measured without it."""
 
 
 def by_host(urls: Iterable[str]) -> dict[str, list[str]]:
