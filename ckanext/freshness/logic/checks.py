@@ -40,7 +40,7 @@ from ..checking.selection import (
 from ..ckan_adapter import model
 from ..web.client import Client
 from ..web.hosts import Hosts
-from . import indexing
+from . import indexing, resource_fields
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
 from .indexing import BATCH, Failure, SolrAwayError
@@ -356,7 +356,8 @@ def _write(
     doubted = {one.visit.package_id for one in written if one.outcome in _DOUBTS}
     told = {one.visit.package_id for one in written} - doubted - set(found)
     ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(told))})
-    _judge(run, ids, clock(), found, done)
+    touched = resource_fields.write_found(written, settings.resource_fields())
+    _judge(run, ids, clock(), found, done, touched)
 
 
 def _evidence(finding: Finding) -> list[Dated]:
@@ -374,14 +375,23 @@ def _evidence(finding: Finding) -> list[Dated]:
 
 
 def _judge(
-    run: Run, ids: Sequence[str], now: datetime, found: Mapping[str, Sequence[Dated]], done: Done
+    run: Run,
+    ids: Sequence[str],
+    now: datetime,
+    found: Mapping[str, Sequence[Dated]],
+    done: Done,
+    touched: Sequence[str] = (),
 ) -> None:
-    """Judge datasets anew, commit, and send the documents of those that say something else."""
+    """Judge datasets anew, commit, and send the documents of those that say something else.
+
+    :param touched: datasets whose resources' fields were written, too.
+    """
     changed: list[str] = []
     if ids:
         changed = assess_packages(ids, now, cause=Cause.CHECK, run_id=run.id, found=found)
     if changed:
         write_by_sql(changed)
+    changed = sorted({*changed, *touched})
     marks = indexing.mark(changed) if changed else {}
     model.Session.commit()
     if done.solr_away is None:
