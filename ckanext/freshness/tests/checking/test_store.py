@@ -140,13 +140,14 @@ def one_resource() -> None:
 
 
 def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
-    for name, columns in {
+    packages: dict[str, dict[str, Any]] = {
         "p": {},
         "private": {"private": True},
         "draft": {"state": "draft"},
         "deleted": {"state": "deleted"},
         "other": {"type": "catalog"},
-    }.items():
+    }
+    for name, columns in packages.items():
         package(name, **columns)
         resource(f"r-{name}", name)
     resource("r-deleted-too", state="deleted")
