@@ -42,6 +42,9 @@ def current_records(source_id: str) -> dict[str, Known]:
 def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
     """Current records by URL whose source was deleted while their packages are active.
 
+    Only packages of the asking source's own organization: whoever may make a source somewhere could
+    else get hold of what belongs to others, and write it anew.
+
     :param types: only of sources of these types.
     :param but: id of the source that asks.
     """
@@ -50,7 +53,11 @@ def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
         source.c.active.is_(False), source.c.type.in_(types), source.c.id != but
     )
     package = model.Package.__table__
-    active = sa.select(package.c.id).where(package.c.state == "active")
+    # A source is a package, too.
+    asking = sa.select(package.c.owner_org).where(package.c.id == but).scalar_subquery()
+    active = sa.select(package.c.id).where(
+        package.c.state == "active", package.c.owner_org.is_not_distinct_from(asking)
+    )
     return _known(
         sa.and_(
             _object.c.current.is_(True),

@@ -211,8 +211,8 @@ def sysadmin() -> str:
 def add_source(
     url: str, *, source_type: str = "fdp", owner_org: str = "", **config: Any
 ) -> Harvest:
-    """Make a harvest source, as its form does."""
-    owner_org = owner_org or factories.Organization()["id"]
+    """Make a harvest source, as its form does; all of one organization unless another is named."""
+    owner_org = owner_org or _organization()
     source = call_action(
         "harvest_source_create",
         {"user": sysadmin()},
@@ -224,6 +224,11 @@ def add_source(
         config=json.dumps(config) if config else "",
     )
     return Harvest(source)
+
+
+def _organization() -> str:
+    found = model.Group.get("harvesters")
+    return found.id if found else factories.Organization(name="harvesters")["id"]
 
 
 @pytest.fixture

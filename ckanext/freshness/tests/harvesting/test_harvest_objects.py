@@ -5,6 +5,7 @@ from __future__ import annotations
 import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
+from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
@@ -99,6 +100,22 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
     assert current(harvest) == sorted((one.guid, one.package_id) for one in known.values())
     states = dict(model.Session.query(model.Package.id, model.Package.state))
     assert states[before[fdp.iri_of(leaving)].package_id] == "deleted"
+
+
+def test_nobody_adopts_what_belongs_to_another_organization(fdp: FdpServer) -> None:
+    """Else its editors could write anew what they may not even see."""
+    fdp.add_dataset(fdp.add_catalog(), title="Theirs")
+    old = add_source(fdp.source_url)
+    old.run()
+    ((_, package_id),) = old.current()
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
+
+    other = add_source(fdp.source_url, owner_org=factories.Organization()["id"], language="en")
+    job = other.run()
+    assert (job.errors, job.stats["added"]) == ([], 1)
+    ((_, own_id),) = other.current()
+    assert own_id != package_id
+    assert call_action("package_show", id=package_id)["owner_org"] == old.source["owner_org"]
 
 
 def test_a_source_made_again_adopts_its_datasets(fdp: FdpServer) -> None:
