@@ -12,6 +12,7 @@ import ckan.plugins.toolkit as tk
 from . import settings
 from .aging.evidence import Evidence
 from .aging.status import Status
+from .checking.decide import Outcome
 from .ckan_adapter import declared_fields
 from .harvesting.known import is_web_url
 from .harvesting.source_types import source_type_named
@@ -33,6 +34,8 @@ __all__ = [
     "freshness_is_followed",
     "freshness_link",
     "freshness_moment",
+    "freshness_not_visited_label",
+    "freshness_outcome_label",
     "freshness_status",
     "freshness_status_label",
     "freshness_status_meaning",
@@ -83,6 +86,16 @@ def freshness_given_by_label(whom: str) -> str:
 def freshness_undetermined_label(reason: str) -> str:
     """Why nothing can be learned of a dataset's changes, in words."""
     return words.undetermined_label(reason)
+
+
+def freshness_outcome_label(outcome: str) -> str:
+    """What a visit to a URL found, in a sentence."""
+    return words.outcome_label(Outcome(outcome))
+
+
+def freshness_not_visited_label(reason: str) -> str:
+    """Why a URL is never visited, in a sentence."""
+    return words.not_visited_label(reason)
 
 
 def freshness_cause_label(cause: str) -> str:

@@ -15,7 +15,7 @@ from ..aging.evidence import Dated
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import declared_fields, model
 from ..model import FreshnessTransition
-from . import assessing, frequencies, observing, snapshot
+from . import assessing, frequencies, observing, snapshot, visits
 from .frequencies import Said
 from .projection import utc_text
 
@@ -42,7 +42,13 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``resource_name``, ``evidence``, ``date``, ``claimed``: the date in the future that it was cut
         from); ``deciding_resource`` (``id``, ``name``) or nothing; ``stated_date`` (``value``,
         ``since``, ``stands_still``) or nothing; ``problems``: sentences; ``transitions``: the newest 20
-        (``from``, ``to``, ``at``, ``evidence``, ``cause``); ``may_confirm``
+        (``from``, ``to``, ``at``, ``evidence``, ``cause``); ``visits``: what is at the URLs, ``total``
+        (resources) and ``resources``, at most 100 and those that fail first, each with ``id``, ``name``,
+        ``url`` (for reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing),
+        ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url``
+        (after redirects) of the last visit, ``broken``, ``failures`` in a row, ``failing_since``,
+        ``changed_at`` (when its content was last found changed), ``attempts`` (the last five);
+        ``may_confirm``; ``may_check``: whether who asks may have the URLs visited
     :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
@@ -142,7 +148,9 @@ def _shown(
         "stated_date": _stated(row),
         "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
         "transitions": transitions,
-        "may_confirm": _may_confirm(context, package.id),
+        "visits": visits.of_dataset(package.id),
+        "may_confirm": _may("freshness_confirm", context, package.id),
+        "may_check": _may("freshness_check", context, package.id),
     }
 
 
@@ -260,9 +268,9 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
     ]
 
 
-def _may_confirm(context: dict[str, Any], package_id: str) -> bool:
+def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
     try:
-        tk.check_access("freshness_confirm", _same_user(context), {"id": package_id})
+        tk.check_access(action, _same_user(context), {"id": package_id})
     except tk.NotAuthorized:
         return False
     return True

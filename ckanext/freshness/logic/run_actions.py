@@ -7,11 +7,10 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..checking import selection
 from ..ckan_adapter import model
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
 from ..reporting import metrics
-from . import checks_queue
+from . import checks_queue, visits
 from .auth import reference
 from .projection import utc_text
 
@@ -143,7 +142,7 @@ def freshness_resource_history(
         "id": resource.id,
         "package_id": resource.package_id,
         "url": resource.url,
-        "broken": known is not None and _is_broken(known),
+        "broken": known is not None and visits.is_broken(known, settings.checks()),
         "unconfirmed": known is not None and known.unconfirmed,
         "failures": known.failures if known is not None else 0,
         **{name: getattr(known, name, None) for name in _TEXTS},
@@ -155,17 +154,6 @@ def freshness_resource_history(
 
 _TEXTS = ("undetermined", "hash", "etag", "last_modified")
 _MOMENTS = ("failing_since", "tried_at", "succeeded_at", "hashed_at", "changed_at")
-
-
-def _is_broken(row: Any) -> bool:
-    options = settings.checks()
-    return selection.is_broken(
-        row.failures,
-        row.failing_since,
-        row.tried_at,
-        least_failures=options.broken_after_failures,
-        least_span=options.broken_after,
-    )
 
 
 def _evidence(resource_id: str) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from ..aging import frequency
 from ..aging.evidence import Evidence
 from ..aging.messages import N_
 from ..aging.status import Status
+from ..checking.decide import Outcome
+from ..checking.selection import Verdict
 
 _STATUS = {
     Status.FRESH: N_("Fresh"),
@@ -51,6 +53,26 @@ _UNDETERMINED = {
     ),
     "adhoc": N_("Its host makes the data when asked for them, so that they have no date."),
     "blocked": N_("Its host does not let this site look at the data."),
+}
+
+_OUTCOME = {
+    Outcome.NOT_MODIFIED: N_("The server says that it has not changed."),
+    Outcome.HEADER: N_("The server says that it has changed."),
+    Outcome.SAME_HASH: N_("Its content is the same as before."),
+    Outcome.FIRST_HASH: N_("Its content was read for the first time."),
+    Outcome.REPEAT_HASH: N_("Its content is one that it has had before."),
+    Outcome.CHANGED: N_("Its content has changed."),
+    Outcome.API: N_(
+        "Its content differs at each download, so that nobody can tell whether the data changed."
+    ),
+    Outcome.UNCONFIRMED: N_("Its content may have changed: the next check looks again."),
+    Outcome.ERROR: N_("It could not be read."),
+    Outcome.CANNOT_TELL: N_("The server did not let this site look: it may be there for people."),
+}
+
+_NOT_VISITED = {
+    Verdict.INTERNAL.value: N_("Not visited: this site holds it itself."),
+    Verdict.AD_HOC.value: N_("Not visited: its host makes the data when asked for them."),
 }
 
 _GIVEN_BY = {
@@ -94,6 +116,16 @@ def evidence_label(evidence: Evidence) -> str:
 def undetermined_label(reason: str) -> str:
     """Why nothing can be learned of a dataset; the reason itself where it is none of ours."""
     return _translated(_UNDETERMINED, reason)
+
+
+def outcome_label(outcome: Outcome) -> str:
+    """What a visit to a URL found, in a sentence."""
+    return tk._(_OUTCOME[outcome])
+
+
+def not_visited_label(reason: str) -> str:
+    """Why a URL is never visited, in a sentence; the reason itself where it is none of ours."""
+    return _translated(_NOT_VISITED, reason)
 
 
 def given_by_label(whom: str) -> str:

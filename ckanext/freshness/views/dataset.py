@@ -8,10 +8,17 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from ..aging.messages import N_
 from .csrf import protect
 
 dataset = Blueprint("freshness_dataset", __name__)
 dataset.before_request(protect)
+
+_FORBIDDEN = {
+    "freshness_confirm": N_("Only those who may change this dataset may confirm its data"),
+    "freshness_check": N_("Only those who may change this dataset may have its URLs visited"),
+}
+"""What is said to those who may see a dataset, and not do that."""
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["GET"])
@@ -43,14 +50,27 @@ def confirm(id: str) -> ResponseReturnValue:
     return tk.redirect_to("freshness_dataset.read", id=id)
 
 
+@dataset.route("/dataset/<id>/freshness/check", methods=["POST"])
+def check(id: str) -> ResponseReturnValue:
+    """Somebody who looks after the dataset wants its URLs visited."""
+    if _call("freshness_check", id=id)["queued"]:
+        words = tk._(
+            "A background worker will visit the URLs. Come back in a while to see the result."
+        )
+    else:
+        words = tk._("A visit of the URLs is under way already, or waits for a background worker.")
+    tk.h.flash_notice(words)
+    return tk.redirect_to("freshness_dataset.read", id=id)
+
+
 def _call(action: str, **data: Any) -> Any:
     try:
         return tk.get_action(action)({"for_view": True}, data)
     except tk.ObjectNotFound:
         tk.abort(404, tk._("Dataset not found"))
     except tk.NotAuthorized:
-        if action == "freshness_confirm":
-            tk.abort(403, tk._("Only those who may change this dataset may confirm its data"))
+        if action in _FORBIDDEN and _call("freshness_show", **data):
+            tk.abort(403, tk._(_FORBIDDEN[action]))
         # As CKAN's own pages: whether there is such a dataset is nobody else's business.
         tk.abort(404, tk._("Dataset not found"))
 

@@ -142,15 +142,7 @@ def test_other_sites_cannot_confirm(
     make_dataset(Status.OVERDUE, "data", owner_org="relief")
     path = "/dataset/data/freshness"
     monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
-    browser = make_app().test_client()
-    browser.get(path)
-    browser.post(path)
-    password = "a long password"
-    user = factories.Sysadmin(password=password)
-    login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
-    token = login.select("form [name=_csrf_token]")[0]["value"]
-    fields = {"login": user["name"], "password": password, "_csrf_token": token}
-    browser.post("/user/login", data=fields)
+    browser = logged_in(make_app, path)
 
     browser.post(path, status=400)
     assert call_action("freshness_show", id="data")["status"] == "overdue"
@@ -159,6 +151,21 @@ def test_other_sites_cannot_confirm(
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
     browser.post(path, data=sent, status=200)
     assert call_action("freshness_show", id="data")["status"] == "fresh"
+
+
+def logged_in(make_app: Any, *visited: str) -> Any:
+    """The browser of a sysadmin, who has gone to and posted to some pages before."""
+    browser = make_app().test_client()
+    for path in visited:
+        browser.get(path)
+        browser.post(path)
+    password = "a long password"
+    user = factories.Sysadmin(password=password)
+    login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
+    token = login.select("form [name=_csrf_token]")[0]["value"]
+    fields = {"login": user["name"], "password": password, "_csrf_token": token}
+    browser.post("/user/login", data=fields)
+    return browser
 
 
 def tk_config() -> Any:

@@ -1,0 +1,85 @@
+"""What is at the URLs of a dataset's resources, as the last visits found it: for people who look at it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import settings
+from ..checking import selection
+from ..checking.selection import Rules, Verdict
+from ..checking.store import host_of
+from ..ckan_adapter import model
+from ..web.urls import display_url
+from .projection import utc_text
+
+MOST = 100
+"""Resources that are told of; some datasets have thousands."""
+
+_ATTEMPT = ("at", "outcome", "status", "words", "final_url")
+
+
+def of_dataset(package_id: str) -> dict[str, Any]:
+    """What is known of the URLs of a dataset, those that fail first, as ``freshness_show`` tells it."""
+    checks = settings.checks()
+    rows = model.Session.execute(sa.text(_RESOURCES), {"id": package_id, "most": MOST}).all()
+    return {
+        "total": rows[0].total if rows else 0,
+        "resources": [_resource(row, checks) for row in rows],
+    }
+
+
+def is_broken(row: Any, checks: settings.Checks) -> bool:
+    """Whether a URL has failed so often and for so long that it counts as broken, by the site's options.
+
+    :param row: of ``freshness_check``.
+    """
+    return selection.is_broken(
+        row.failures,
+        row.failing_since,
+        row.tried_at,
+        least_failures=checks.broken_after_failures,
+        least_span=checks.broken_after,
+    )
+
+
+def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
+    attempts = [{key: one.get(key) for key in _ATTEMPT} for one in row.attempts or []]
+    newest = attempts[0] if attempts else dict.fromkeys(_ATTEMPT)
+    return {
+        "id": row.id,
+        "name": row.name or "",
+        "url": display_url(row.url or ""),
+        "not_visited": _never(row, checks.rules),
+        "tried_at": utc_text(row.tried_at),
+        **{key: newest[key] for key in _ATTEMPT if key != "at"},
+        "broken": row.failures is not None and is_broken(row, checks),
+        "failures": row.failures or 0,
+        "failing_since": utc_text(row.failing_since),
+        "changed_at": utc_text(row.changed_at),
+        "attempts": attempts,
+    }
+
+
+def _never(row: Any, rules: Rules) -> str | None:
+    """Why a resource is never visited, as far as its URL decides that."""
+    host = host_of(row.url or "")
+    if row.url_type == "upload" or host in rules.internal_hosts:
+        return Verdict.INTERNAL.value
+    return Verdict.AD_HOC.value if host in rules.adhoc_hosts else None
+
+
+# A resource that was written without its id has another one until the next run, and the same URL.
+_RESOURCES = """
+SELECT r.id, r.name, r.url, r.url_type, c.tried_at, c.failures, c.failing_since, c.changed_at, c.attempts,
+    count(*) OVER () AS total
+FROM resource r
+LEFT JOIN LATERAL (
+    SELECT * FROM freshness_check k
+    WHERE k.package_id = r.package_id AND k.url = r.url
+    ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
+) c ON true
+WHERE r.package_id = :id AND r.state = 'active'
+ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
+LIMIT :most"""

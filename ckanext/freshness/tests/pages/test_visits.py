@@ -1,0 +1,277 @@
+"""What the page of a dataset says of its URLs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from bs4 import BeautifulSoup, Tag
+from ckan.lib import jobs
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.logic import checks, visits, words
+from ckanext.freshness.logic.checks import Scope
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
+from ckanext.freshness.tests.pages.test_dataset_page import words as text
+from ckanext.freshness.tests.servers.file_host import FILES, FileHost
+
+DAY = timedelta(days=1)
+NOW = datetime.now(timezone.utc).replace(microsecond=0)
+PATH = "/dataset/files/freshness"
+TITLES = {file.path: file.title for file in FILES}
+
+
+@pytest.fixture(autouse=True)
+def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loopback may be visited, and nothing is waited for."""
+    for key, value in {
+        "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
+        "ckanext.freshness.check.confirm_after": "0.01",
+        "ckanext.freshness.check.requests_per_second": "10000",
+        "ckanext.freshness.check.retry_delays": ["0.01"],
+    }.items():
+        monkeypatch.setitem(ckan_config, key, value)
+
+
+@pytest.fixture
+def host() -> Iterator[FileHost]:
+    with FileHost(now=NOW + 20 * DAY) as server:
+        yield server
+
+
+@pytest.fixture
+def editor(clean_site: None) -> dict[str, Any]:
+    """Somebody who may edit the datasets of the organization "relief"."""
+    user = factories.UserWithToken()
+    factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
+    return user
+
+
+def make(*urls: str, **more: Any) -> dict[str, Any]:
+    """A weekly dataset with a link for each URL."""
+    resources = [{"url": url, "name": f"File {number}"} for number, url in enumerate(urls)]
+    extras = [{"key": "frequency", "value": "7"}]
+    return factories.Dataset(**{"name": "files", "resources": resources, "extras": extras, **more})
+
+
+def of_host(host: FileHost) -> dict[str, Any]:
+    """A dataset with all files of a host."""
+    links = [
+        {"url": host.url_of(file), "name": file.title, "format": file.format} for file in FILES
+    ]
+    return make(resources=links)
+
+
+def run(after: timedelta) -> None:
+    checks.check(Scope(everything=True), lambda: NOW + after)
+    model.Session.remove()
+
+
+def rows(page: BeautifulSoup) -> dict[str, Tag]:
+    """The rows of the table by the resource's name, in order."""
+    return {text(row.select("a")[0]): row for row in page.select("#freshness-visits tbody tr")}
+
+
+def found(row: Tag) -> str:
+    """What a row says that was found, without the visits before."""
+    (cell,) = row.select("td:nth-of-type(3)")
+    for one in cell.select("details"):
+        one.extract()
+    return text(cell)
+
+
+def test_what_visits_found_is_said(host: FileHost, read: Read) -> None:
+    of_host(host)
+    shown = rows(read(PATH))
+    assert {text(row).endswith("Never visited") for row in shown.values()} == {True}
+
+    run(20 * DAY)
+    host.publish()
+    run(22 * DAY)
+    page = read(PATH)
+    shown = rows(page)
+    assert list(shown)[:2] == [TITLES["/admissions.csv"], TITLES["/wells.csv"]]
+    assert {found(shown[TITLES[path]]) for path in ("/api/prices.json",)} == {
+        "Its content differs at each download, so that nobody can tell whether the data changed. "
+        "HTTP status 200"
+    }
+    assert found(shown[TITLES["/boundaries.csv"]]) == (
+        "The server says that it has not changed. HTTP status 304"
+    )
+    stocks = shown[TITLES["/stocks.csv"]]
+    assert found(stocks) == "Its content has changed. HTTP status 200"
+    changed = [str(one["datetime"]) for one in stocks.select("td:last-child time")]
+    assert changed == [(NOW + 22 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")]
+    wells = found(shown[TITLES["/wells.csv"]])
+    assert wells.startswith("It could not be read. answered 404 (Not Found)")
+    assert wells.endswith(": 2 visits.")
+    assert "Broken" not in wells
+    registry = found(shown[TITLES["/registry.csv"]])
+    assert registry.startswith("The server did not let this site look: it may be there for people.")
+    assert "403" in registry
+    assert "failed" not in registry
+    moved = found(shown[TITLES["/old/shelters.csv"]])
+    assert moved.endswith(f"It redirects to: {host.url}/shelters.csv")
+    assert len(shown[TITLES["/stocks.csv"]].select("time")) == 2
+    (before, *_) = [row.select("details li") for row in rows(read(PATH)).values()]
+    assert len(before) == 2
+
+    run(24 * DAY)
+    wells = found(rows(read(PATH))[TITLES["/wells.csv"]])
+    assert "Broken. It has failed since" in wells
+    assert wells.endswith(": 3 visits.")
+
+
+def test_why_nothing_can_be_said(host: FileHost, read: Read) -> None:
+    make(f"{host.url}/api/prices.json")
+    run(20 * DAY)
+    assert read(PATH).select("#freshness-undetermined") == []
+    run(22 * DAY)
+    (said,) = read(PATH).select("#freshness-undetermined")
+    assert "The link answers differently each time" in text(said)
+    assert "The status is what the dates give, and may be wrong." in text(said)
+
+
+def test_hosts_that_are_not_visited(
+    read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.adhoc_hosts", ["made.example.org"])
+    make(f"{ckan_config['ckan.site_url']}/table.csv", "https://made.example.org/?q=1")
+    run(20 * DAY)
+    inside, made = (found(row) for row in rows(read(PATH)).values())
+    assert inside == "Not visited: this site holds it itself."
+    assert made == "Not visited: its host makes the data when asked for them."
+
+
+def test_no_secret_is_shown(host: FileHost, read: Read) -> None:
+    url = host.url.replace("//", "//user:secret@") + "/wells.csv?token=secret"
+    make(url)
+    run(20 * DAY)
+    page = read(PATH)
+    assert "secret" not in page.select_one("#freshness-visits").decode()
+    assert "***@127.0.0.1" in text(page.select_one("#freshness-visits"))
+    assert "secret" not in json.dumps(call_action("freshness_show", id="files")["visits"])
+
+
+def test_of_another_url_nothing_is_known(host: FileHost, read: Read) -> None:
+    dataset = make(f"{host.url}/wells.csv")
+    run(20 * DAY)
+    user = {"user": factories.Sysadmin()["name"]}
+    # Written without its id, a resource has another one, and what is known of its URL.
+    call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/wells.csv"}])
+    assert len(moments(read(PATH), "#freshness-visits")) == 1
+    call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/stocks.csv"}])
+    assert "Never visited" in text(read(PATH).select_one("#freshness-visits"))
+    assert dataset["num_resources"] == 1
+
+
+def test_of_many_those_that_fail_are_shown(
+    host: FileHost, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visits, "MOST", 2)
+    make(*(f"{host.url}/{name}.csv" for name in ("stocks", "boundaries", "registry", "wells")))
+    run(20 * DAY)
+    page = read(PATH)
+    assert list(rows(page)) == ["File 3", "File 2"]
+    assert "These are 2 of 4 resources, those that fail first." in text(page)
+
+
+def test_a_dataset_without_resources(read: Read) -> None:
+    make(resources=[])
+    page = read(PATH)
+    assert "The dataset has no resources." in text(page)
+    assert rows(page) == {}
+
+
+def test_it_is_one_statement(read: Read) -> None:
+    package_id = make(*(f"https://data.example.org/{number}" for number in range(7)))["id"]
+    statements: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    engine = model.Session.get_bind()
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        assert visits.of_dataset(package_id)["total"] == 7
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+    assert len(statements) == 1
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_each_outcome_has_its_sentence(outcome: Outcome) -> None:
+    assert words.outcome_label(outcome).endswith(".")
+
+
+def buttons(page: BeautifulSoup) -> list[Tag]:
+    return page.select(f"form[method=post][action='{PATH}/check']")
+
+
+def test_editors_have_the_urls_visited(
+    app: Any, host: FileHost, read: Read, editor: dict[str, Any]
+) -> None:
+    make(f"{host.url}/stocks.csv", owner_org="relief")
+    for user in (None, factories.UserWithToken()):
+        assert buttons(read(PATH, user)) == []
+        headers = {"Authorization": user["token"]} if user else {}
+        app.post(f"{PATH}/check", headers=headers, status=403)
+    assert jobs.get_queue().jobs == []
+
+    (form,) = buttons(read(PATH, editor))
+    assert text(form) == "Visit the URLs now"
+    headers = {"Authorization": editor["token"]}
+    for words_of_page in (
+        "A background worker will visit the URLs.",
+        "A visit of the URLs is under way already",
+    ):
+        answer = app.post(f"{PATH}/check", headers=headers)
+        page = BeautifulSoup(answer.body, "html.parser")
+        assert words_of_page in text(page)
+        assert page.select("#freshness-visits")
+    jobs.Worker().work(burst=True)
+    model.Session.remove()
+    (row,) = rows(read(PATH)).values()
+    assert found(row).startswith("Its content was read for the first time.")
+    assert host.count("/stocks.csv") == 1
+
+
+def test_strangers_do_not_learn_of_private_datasets(app: Any, editor: dict[str, Any]) -> None:
+    make("https://data.example.org/a", owner_org="relief", private=True)
+    stranger = {"Authorization": factories.UserWithToken()["token"]}
+    for path in (PATH, f"{PATH}/check", "/dataset/nothing/freshness/check"):
+        app.post(path, headers=stranger, status=404)
+    app.get(f"{PATH}/check", headers=stranger, status=404)
+
+
+def test_other_sites_cannot_ask_for_visits(
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, clean_site: None
+) -> None:
+    make("https://data.example.org/a")
+    monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
+    browser = logged_in(make_app)
+    browser.post(f"{PATH}/check", status=400)
+    assert jobs.get_queue().jobs == []
+    (form,) = buttons(BeautifulSoup(browser.get(PATH).body, "html.parser"))
+    sent = {str(one["name"]): one["value"] for one in form.select("input")}
+    browser.post(f"{PATH}/check", data=sent, status=200)
+    assert len(jobs.get_queue().jobs) == 1
+    jobs.get_queue().empty()
+
+
+def test_in_german(host: FileHost, read: Read) -> None:
+    make(f"{host.url}/wells.csv", f"{host.url}/stocks.csv")
+    run(20 * DAY)
+    page = read(f"/de{PATH}")
+    wells, stocks = (found(row) for row in rows(page).values())
+    assert wells.startswith("Es konnte nicht gelesen werden.")
+    assert stocks == "Der Inhalt wurde zum ersten Mal gelesen. HTTP-Status 200"
+    assert "Was unter den URLs zu finden ist" in text(page)
