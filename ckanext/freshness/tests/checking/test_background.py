@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import closing
 from itertools import chain
+from typing import Any
 
 import pytest
 
@@ -19,14 +20,18 @@ async def _count(tell: Callable[[int], None], up_to: int) -> None:
         await asyncio.sleep(0)
 
 
+def counting(up_to: int) -> Callable[[Callable[[int], None]], Coroutine[Any, Any, None]]:
+    return lambda tell: _count(tell, up_to)
+
+
 def test_everything_comes_in_order_and_in_batches() -> None:
-    batches: list[list[int]] = list(in_batches(lambda tell: _count(tell, 25), most=10, seconds=5))
+    batches: list[list[int]] = list(in_batches(counting(25), most=10, seconds=5))
     assert [len(batch) for batch in batches] == [10, 10, 5]
     assert list(chain(*batches)) == list(range(25))
 
 
 def test_nothing_at_all() -> None:
-    assert list(chain(*in_batches(lambda tell: _count(tell, 0)))) == []
+    assert list(chain(*in_batches(counting(0)))) == []
 
 
 def test_what_came_is_not_held_back() -> None:
@@ -77,6 +82,6 @@ def test_who_stops_half_way_stops_the_loop() -> None:
 
 def test_who_never_begins_starts_nothing() -> None:
     before = threading.active_count()
-    batches: Generator[list[int], None, None] = in_batches(lambda tell: _count(tell, 3))
+    batches: Generator[list[int], None, None] = in_batches(counting(3))
     batches.close()
     assert threading.active_count() == before

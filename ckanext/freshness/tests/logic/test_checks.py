@@ -234,7 +234,8 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     make(WHAT["/stocks.csv"])
     make(WHAT["/boundaries.csv"])
     monkeypatch.setattr(checks, "BATCH_OF_FINDINGS", 1)
-    write, written = checks._write, []
+    write = checks._write
+    written: list[Any] = []
 
     def killed(*arguments: Any) -> None:
         if written:
