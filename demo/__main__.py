@@ -1,4 +1,4 @@
-"""What ./dev demo does: harvests a FAIR Data Point, adds datasets of each freshness, serves the result."""
+"""What ./dev demo does: harvests, adds datasets of each freshness, checks URLs, serves the result."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import datetime
 import hashlib
 import json
 import os
-import re
 import secrets
 import subprocess
 import sys
@@ -16,10 +15,12 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from demo import checks
 from demo import datasets as hand_made
-from demo.children import Child, Children, log_name
+from demo.children import Child, Children, address_of, log_name
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
 from stack import ports
 from stack.commands import Interrupted, end_on_signals, last_lines
@@ -89,18 +90,23 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
     with step("Adding datasets of each status of freshness"):
         site.ensure_organization(hand_made.ORGANIZATION, hand_made.TITLE)
         site.ensure_datasets(hand_made.HAND_MADE)
+    # Without our own source, the site may visit no address of this machine.
+    checked = None if options.source else check_files(site, children, state, options.state)
     with step("ckan freshness refresh"):
         ckan("freshness", "refresh", "--all")
     statuses = site.statuses()
     say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
+    if checked is not None:
+        say(checks_summary(checked))
     all_shown = all(statuses.get(one.status) for one in hand_made.HAND_MADE)
-    code = 0 if datasets and not report.counts["errored"] and all_shown else 1
+    all_found = checked is None or checked.complete
+    code = 0 if datasets and not report.counts["errored"] and all_shown and all_found else 1
     if not options.no_serve:
         serve(site, source, options.port, state["password"], datasets, children)
     return code
 
 
-def start_fair_data_point(children: Children, state: dict[str, object]) -> tuple[str, int]:
+def start_fair_data_point(children: Children, state: dict[str, Any]) -> tuple[str, int]:
     """Start our own FAIR Data Point, on the port of last time if that is free; its URL and port."""
     last = state.get("fdp_port")
     port = ports.choose(last if isinstance(last, int) else None)
@@ -109,10 +115,35 @@ def start_fair_data_point(children: Children, state: dict[str, object]) -> tuple
         "fair data point",
         [sys.executable, "-m", module, "--demo", f"--port={port}", f"--today={state['today']}"],
     )
-    while not (found := re.search(r"^listening on (\S+)$", child.log.read_text(), re.MULTILINE)):
-        child.check()
-        time.sleep(POLL / 3)
-    return found[1], port
+    return address_of(child), port
+
+
+def check_files(
+    site: Site, children: Children, state: dict[str, Any], kept: Path
+) -> checks.Checked:
+    """Check the files of a file host twice, as in two nights.
+
+    :param kept: the file of the state, which the next start goes on from.
+    """
+    with step("Starting a file host"):
+        edition = int(state.get("edition", 1))
+        host = checks.start_file_host(children, state.get("files_port"), edition)
+        # With each start the publisher goes on.
+        state.update(files_port=host.port, edition=edition + 1)
+        kept.write_text(json.dumps(state))
+    made = hand_made.linked(host.url)
+    with step("Adding datasets with its files"):
+        site.ensure_datasets(made)
+    with step("ckan freshness check, twice"):
+        return checks.check_twice(host, [one.name for one in made], ckan, site.outcomes)
+
+
+def checks_summary(checked: checks.Checked) -> str:
+    """What two checks found, in words."""
+    return (
+        f"\nVisited {checked.second.total()} URLs twice; in between new data were published\n"
+        f"                  first second\n{checked}"
+    )
 
 
 def ensure_source(site: Site, url: str, *, own: bool) -> Source:
@@ -254,6 +285,7 @@ What to look at
     {base}/dataset    click the values of the facet Freshness
     {base}/organization/{hand_made.ORGANIZATION}    a dataset of each status
     {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
+    {base}/dataset/{hand_made.ALL_FILES}/freshness    what a check found at URLs; log in to have them visited
     {base}/harvest/{source.name}    press Admin, then Reharvest
     {base}/organization/{ORGANIZATION}"""
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,17 @@ class Child:
             raise StackError(
                 f"{self.name} ended with code {code}. The end of {self.log}:\n{last_lines(self.log)}"
             )
+
+
+def address_of(child: Child) -> str:
+    """The address at which one of our own servers listens, as soon as it does.
+
+    :raises StackError: it has ended.
+    """
+    while not (found := re.search(r"^listening on (\S+)$", child.log.read_text(), re.MULTILINE)):
+        child.check()
+        time.sleep(0.1)
+    return found[1]
 
 
 class Children:

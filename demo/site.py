@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -13,7 +14,7 @@ from ckan.config.middleware import make_app
 from ckan.plugins import toolkit as tk
 from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestSource
 
-from demo.datasets import HandMade
+from demo.datasets import Described
 
 ADMIN = "admin"
 ORGANIZATION = "demo"
@@ -82,7 +83,7 @@ class Site:
             self._call("organization_create", name=name, title=title)
         model.Session.remove()
 
-    def ensure_datasets(self, datasets: Iterable[HandMade]) -> None:
+    def ensure_datasets(self, datasets: Iterable[Described]) -> None:
         """Make datasets, or bring those of an earlier demo up to the day."""
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         for one in datasets:
@@ -100,6 +101,15 @@ class Site:
         return {
             item["name"]: item["count"] for item in found["search_facets"]["freshness"]["items"]
         }
+
+    def outcomes(self, names: Iterable[str]) -> Counter[str]:
+        """What the last visits to the URLs of some datasets found, and how often."""
+        found: Counter[str] = Counter()
+        for name in names:
+            shown = self._call("freshness_show", id=name)
+            found.update(one["outcome"] or "-" for one in shown["visits"]["resources"])
+        model.Session.remove()
+        return found
 
     def sources(self) -> list[Source]:
         """The active harvest sources."""

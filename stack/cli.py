@@ -117,6 +117,14 @@ def prepared(layout: Layout, series: str) -> Iterator[Context]:
             services.release()
 
 
+DEMO_SETTINGS = {
+    "ckanext.freshness.check.confirm_after": "0.5",
+    "ckanext.freshness.check.broken_after_failures": "2",
+    "ckanext.freshness.check.broken_after_hours": "0",
+}
+"""With these, two checks within seconds show what a site sees after some days."""
+
+
 def demo_instance(context: Context) -> Instance:
     """The demo's site, ready for commands."""
     instance = Instance(context.layout, context.series, Kind.DEMO)
@@ -137,7 +145,7 @@ def demo(layout: Layout, options: argparse.Namespace) -> int:
                 "The demo of this checkout is already running; end it with Ctrl-C first."
             )
         port = ports.choose(instance.state.get("site_port"))
-        settings = {"ckan.site_url": f"http://{ports.HOST}:{port}"}
+        settings = {"ckan.site_url": f"http://{ports.HOST}:{port}", **DEMO_SETTINGS}
         if options.source is None or ports.is_loopback(options.source):
             settings["ckanext.freshness.allowed_networks"] = "127.0.0.0/8 ::1/128"
         instance.keep(site_port=port, settings=settings)

@@ -158,16 +158,22 @@ _MOVED: Mapping[str, str] = {"/old/shelters.csv": "/shelters.csv"}
 
 
 class FileHost(LoopbackServer):
-    """Serves `FILES`, in their first edition until `publish` is called.
+    """Serves `FILES`, in the same edition until `publish` is called.
 
     :param now: the moment that the files' ages are counted from; aware
+    :param edition: the number of the first edition
     """
 
     def __init__(
-        self, *, now: datetime.datetime, port: int = 0, address: str = "127.0.0.1"
+        self,
+        *,
+        now: datetime.datetime,
+        port: int = 0,
+        address: str = "127.0.0.1",
+        edition: int = 1,
     ) -> None:
         super().__init__(port=port, address=address)
-        self.edition = 1
+        self.edition = edition
         self._now = now
         self._files = {file.path: file for file in FILES}
         self._downloads = 0
@@ -219,8 +225,8 @@ class FileHost(LoopbackServer):
         if Keeps.ETAG in file.keeps:
             validators["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if Keeps.LAST_MODIFIED in file.keeps:
-            # An hour later with each edition, and never as young as the answer itself.
-            modified = self._now - file.age * _DAY + datetime.timedelta(hours=edition - 1)
+            # A minute later with each edition, and never as young as the answer itself.
+            modified = self._now - file.age * _DAY + datetime.timedelta(minutes=edition - 1)
             validators["Last-Modified"] = email.utils.format_datetime(
                 modified.astimezone(datetime.timezone.utc), usegmt=True
             )
@@ -231,11 +237,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve as a process."""
     parser = argparse.ArgumentParser(description="A small file host on the loopback interface.")
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    parser.add_argument("--address", default="127.0.0.1", help="of the loopback interface")
+    parser.add_argument("--edition", type=int, default=1, help="that is published at the start")
     chosen = parser.parse_args(arguments)
+    now = datetime.datetime.now(datetime.timezone.utc)
     try:
-        host = FileHost(now=datetime.datetime.now(datetime.timezone.utc), port=chosen.port)
+        host = FileHost(now=now, port=chosen.port, address=chosen.address, edition=chosen.edition)
     except OSError as error:
-        parser.exit(1, f"Cannot listen on 127.0.0.1:{chosen.port}: {error}. Try --port 0.\n")
+        where = f"{chosen.address}:{chosen.port}"
+        parser.exit(1, f"Cannot listen on {where}: {error}. Try --port 0.\n")
     host.run_until_signal()
 
 
