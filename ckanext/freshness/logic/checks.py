@@ -21,11 +21,9 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.evidence import Dated, Evidence
-from ..checking import datasets, engine, recording, runs, store
+from ..checking import datasets, engine, runs, store
 from ..checking.background import in_batches
 from ..checking.counting import Counting, Metadata, metadata_of
-from ..checking.decide import Outcome
 from ..checking.findings import Finding, Visit
 from ..checking.sandbox import Sandbox
 from ..checking.selection import (
@@ -40,9 +38,7 @@ from ..checking.selection import (
 from ..ckan_adapter import model
 from ..web.client import Client
 from ..web.hosts import Hosts
-from . import indexing, resource_fields
-from .assessing import Cause, assess_packages
-from .extras import write_by_sql
+from . import concluding, indexing
 from .indexing import BATCH, Failure, SolrAwayError
 from .workers import share
 
@@ -156,7 +152,7 @@ def begin(scope: Scope, now: datetime) -> Run:
     store.sync(now, aging.dataset_types)
     new = iter(store.unassessed(aging.dataset_types))
     while batch := list(islice(new, BATCH)):
-        _judge(run, batch, now, {}, Done())
+        _index(concluding.judge(batch, now, run.id), Done())
     return run
 
 
@@ -335,9 +331,6 @@ def _visiting(
 # Writing.
 
 
-_DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
-
-
 def _write(
     run: Run,
     findings: Sequence[Finding],
@@ -345,55 +338,13 @@ def _write(
     clock: Clock,
     done: Done,
 ) -> None:
-    """One transaction: what was found, and what follows from it; then the documents."""
     for finding in findings:
         done.counting.visited(finding, metadata[finding.visit.resource_id])
-    written = recording.write(findings, run.now)
-    found: dict[str, list[Dated]] = {}
-    for finding in written:
-        if pieces := _evidence(finding):
-            found.setdefault(finding.visit.package_id, []).extend(pieces)
-    doubted = {one.visit.package_id for one in written if one.outcome in _DOUBTS}
-    told = {one.visit.package_id for one in written} - doubted - set(found)
-    ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(told))})
-    touched = resource_fields.write_found(written, settings.resource_fields())
-    _judge(run, ids, clock(), found, done, touched)
+    _index(concluding.write(findings, run.id, run.now, clock()), done)
 
 
-def _evidence(finding: Finding) -> list[Dated]:
-    """What a visit says of when the data changed."""
-    resource = finding.visit.resource_id
-    said = (
-        (finding.modified, Evidence.HTTP_HEADER),
-        (finding.changed_at, Evidence.HASH),
-    )
-    return [
-        Dated(when.replace(microsecond=0), evidence, resource)
-        for when, evidence in said
-        if when is not None
-    ]
-
-
-def _judge(
-    run: Run,
-    ids: Sequence[str],
-    now: datetime,
-    found: Mapping[str, Sequence[Dated]],
-    done: Done,
-    touched: Sequence[str] = (),
-) -> None:
-    """Judge datasets anew, commit, and send the documents of those that say something else.
-
-    :param touched: datasets whose resources' fields were written, too.
-    """
-    changed: list[str] = []
-    if ids:
-        changed = assess_packages(ids, now, cause=Cause.CHECK, run_id=run.id, found=found)
-    if changed:
-        write_by_sql(changed)
-    changed = sorted({*changed, *touched})
-    marks = indexing.mark(changed) if changed else {}
-    model.Session.commit()
+def _index(marks: Mapping[str, datetime], done: Done) -> None:
+    """Send documents, unless Solr is away: then the next refresh does, and visits go on."""
     if done.solr_away is None:
         try:
             done.failures += indexing.index(marks)

@@ -1,0 +1,77 @@
+"""What follows from what visits found: remembered, judged and written, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from .. import settings
+from ..aging.evidence import Dated, Evidence
+from ..checking import datasets, recording
+from ..checking.decide import Outcome
+from ..checking.findings import Finding
+from ..ckan_adapter import model
+from . import indexing, resource_fields
+from .assessing import Cause, assess_packages
+from .extras import write_by_sql
+
+_DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
+"""What may make a dataset's freshness undetermined."""
+
+
+def write(
+    findings: Sequence[Finding], run_id: str, run_start: datetime, now: datetime
+) -> dict[str, datetime]:
+    """Remember what visits found, judge the datasets of which that tells something, and commit.
+
+    :param run_start: from which intervals count.
+    :returns: marks of the datasets whose documents are to be sent, for :func:`.indexing.index`.
+    """
+    written = recording.write(findings, run_start)
+    found: dict[str, list[Dated]] = {}
+    for finding in written:
+        if pieces := _evidence(finding):
+            found.setdefault(finding.visit.package_id, []).extend(pieces)
+    doubted = {one.visit.package_id for one in written if one.outcome in _DOUBTS}
+    others = {one.visit.package_id for one in written} - doubted - set(found)
+    ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(others))})
+    touched = resource_fields.write_found(written, settings.resource_fields())
+    return judge(ids, now, run_id, found, touched)
+
+
+def judge(
+    ids: Sequence[str],
+    now: datetime,
+    run_id: str,
+    found: Mapping[str, Sequence[Dated]] | None = None,
+    touched: Sequence[str] = (),
+) -> dict[str, datetime]:
+    """Judge datasets anew, write those that say something else, and commit.
+
+    :param found: what visits found, by dataset.
+    :param touched: other datasets whose documents are to be sent.
+    :returns: marks, for :func:`.indexing.index`.
+    """
+    changed: list[str] = []
+    if ids:
+        changed = assess_packages(ids, now, cause=Cause.CHECK, run_id=run_id, found=found)
+    if changed:
+        write_by_sql(changed)
+    changed = sorted({*changed, *touched})
+    marks = indexing.mark(changed) if changed else {}
+    model.Session.commit()
+    return marks
+
+
+def _evidence(finding: Finding) -> list[Dated]:
+    """What a visit says of when the data changed."""
+    resource = finding.visit.resource_id
+    said = (
+        (finding.modified, Evidence.HTTP_HEADER),
+        (finding.changed_at, Evidence.HASH),
+    )
+    return [
+        Dated(when.replace(microsecond=0), evidence, resource)
+        for when, evidence in said
+        if when is not None
+    ]
