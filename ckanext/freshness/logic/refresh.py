@@ -73,7 +73,9 @@ def refresh(
     if workers > 1 and len(ids) > BATCH:
         # In turn: those that are new, and cost most, lie together.
         parts = [ids[number::workers] for number in range(workers)]
-        for part in share(parts, job.part, lambda done: progress(done[0], len(ids)), (SolrAwayError,)):
+        for part in share(
+            parts, job.part, lambda done: progress(done[0], len(ids)), (SolrAwayError,)
+        ):
             result.datasets += part.datasets
             result.changed += part.changed
             result.failures += part.failures
