@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv6Address
 from typing import Any
 
 from ckanext.freshness.checking.decide import Memory, Outcome
@@ -53,6 +54,9 @@ def wall(url: str, status: int, **more: Any) -> Case:
 
 MALFORMED = Reason.MALFORMED
 INSIDE = Reason.INSIDE_ADDRESS
+# Since Python 3.13 with the IPv4 address in its usual form.
+MAPPED_LOOPBACK = IPv6Address("::ffff:127.0.0.1")
+MAPPED_PRIVATE = IPv6Address("::ffff:10.0.0.1")
 SERVED: tuple[Case, ...] = (
     # Without an end, or nearly
     ours("/endless-body", Reason.TOO_LARGE, "is larger than 1 MiB"),
@@ -139,8 +143,8 @@ SERVED: tuple[Case, ...] = (
     ours("/to/loopback-6", INSIDE, "::1 is this machine"),
     ours("/to/unspecified", INSIDE, "0.0.0.0 is an unspecified address"),
     ours("/to/unspecified-6", INSIDE, ":: is an unspecified address"),
-    ours("/to/mapped-loopback", INSIDE, "::ffff:7f00:1 is this machine"),
-    ours("/to/mapped-private", INSIDE, "::ffff:a00:1 is a private network"),
+    ours("/to/mapped-loopback", INSIDE, f"{MAPPED_LOOPBACK} is this machine"),
+    ours("/to/mapped-private", INSIDE, f"{MAPPED_PRIVATE} is a private network"),
     ours("/to/private", INSIDE, "10.0.0.1 is a private network"),
     ours("/to/metadata", INSIDE, "169.254.169.254 is a cloud's metadata service"),
     ours("/to/nat64", INSIDE, "64:ff9b::a00:1 is a private network"),
