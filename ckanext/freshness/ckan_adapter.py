@@ -60,6 +60,7 @@ __all__ = [
     "harvest_routing_keys",
     "harvesting_user",
     "has_newest_migration",
+    "hold_packages",
     "index_package",
     "job_from_id",
     "let_consumers_wait",
@@ -80,6 +81,7 @@ __all__ = [
     "search_query",
     "solr_answers",
     "solr_commit",
+    "unindex_package",
     "unqueued_jobs",
     "version_is_among",
     "waiting_background_jobs",
@@ -141,6 +143,15 @@ def rebuild(package_ids: Sequence[str]) -> None:
     search.rebuild(package_ids=list(package_ids), defer_commit=True)
 
 
+def hold_packages(package_ids: Sequence[str]) -> list[Any]:
+    """Packages, loaded at once: sessions know them for as long as somebody keeps what is returned.
+
+    CKAN asks twice for each package that it indexes, and else each time the database.
+    """
+    package = model.Package
+    return list(model.Session.query(package).filter(package.id.in_(package_ids)))
+
+
 def index_package(package_id: str) -> None:
     """Index one package again from the database, without a Solr commit.
 
@@ -150,6 +161,9 @@ def index_package(package_id: str) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document.
     """
     if IS_2_12:
+        if version_is_among(("2.12",)) and _has_default_form(package_id):
+            _index_validated_once(package_id)
+            return
         from ckan.logic import index_update_package
 
         index_update_package({"ignore_auth": True}, package_id, defer_commit=True)
@@ -157,6 +171,50 @@ def index_package(package_id: str) -> None:
     context = {"model": model, "ignore_auth": True, "validate": False, "use_cache": False}
     package = tk.get_action("package_show")(context, {"id": package_id})
     search.index_for(model.Package).update_dict(package, defer_commit=True)
+
+
+def _has_default_form(package_id: str) -> bool:
+    package = model.Package.get(package_id)
+    kind = (package and package.type) or "dataset"
+    return type(lookup_package_plugin(kind)) is DefaultDatasetForm
+
+
+def _index_validated_once(package_id: str) -> None:
+    """As CKAN 2.12's ``index_update_package`` for packages whose two schemas are both the default one.
+
+    CKAN means to validate those once. But it compares the schemas, whose validators are made anew at
+    each call, and so validates twice.
+    """
+    from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
+    from ckan.logic.schema import default_show_package_schema
+
+    context = {"ignore_auth": True, "use_cache": False, "validate": False}
+    package = tk.get_action("package_show")(context, {"id": package_id})
+    schema = default_show_package_schema()
+    default, _errors = tk.navl_validate(package, schema, context)
+    custom = _apart(default, schema)
+    apply_after_dataset_show_plugins(context, custom)
+    index_update_package_dicts((default, custom), defer_commit=True)
+
+
+def _apart(validated: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What another validation would return: anew where the schema goes into it, and the rest shared."""
+
+    def anew(value: Any, inner: Any) -> Any:
+        if not isinstance(value, list) or not (value == [] or isinstance(inner, dict)):
+            return value
+        return [_apart(one, inner) for one in value]
+
+    return {key: anew(value, schema.get(key)) for key, value in validated.items()}
+
+
+def unindex_package(package_id: str) -> None:
+    """Take the document of a package that is gone out of Solr, without a Solr commit.
+
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    """
+    with without_solr_commits():
+        search.clear(package_id)
 
 
 def disconnect() -> None:

@@ -17,10 +17,12 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import (
     SearchIndexError,
+    hold_packages,
     index_package,
     model,
     solr_answers,
     solr_commit,
+    unindex_package,
     without_solr_commits,
 )
 from ..solr_queue import queued
@@ -126,13 +128,12 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
     """Send documents and commit Solr; why it has not worked, by id."""
     # Sessions keep what they have loaded, and we write by SQL.
     model.Session.expire_all()
+    held = hold_packages(ids)
     failures: dict[str, str] = {}
     with without_solr_commits(), queued() as queue:
         for package_id in ids:
             try:
-                index_package(package_id)
-            except tk.ObjectNotFound:
-                continue
+                _index(package_id)
             except Exception as error:
                 # Some plugin's hook, or the dataset itself: the others are not to wait for it.
                 log.exception("Dataset %s could not be indexed", package_id)
@@ -142,9 +143,18 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
             else:
                 queue.settle()
     failures |= {one.package_id: one.words for one in queue.refused}
+    del held
     model.Session.commit()
     try:
         solr_commit()
     except SearchIndexError as error:
         raise SolrAwayError(str(error)) from error
     return failures
+
+
+def _index(package_id: str) -> None:
+    try:
+        index_package(package_id)
+    except tk.ObjectNotFound:
+        # Purged since, and maybe while its document was on its way.
+        unindex_package(package_id)
