@@ -77,6 +77,14 @@ def forget() -> None:
     model.Session.expire_all()
 
 
+def settle() -> None:
+    """Leave nothing for PostgreSQL to tidy up while something is measured."""
+    model.Session.remove()
+    with model.meta.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as session:
+        session.execute(sa.text("VACUUM ANALYZE"))
+        session.execute(sa.text("CHECKPOINT"))
+
+
 def next_to_change(count: int) -> tuple[list[str], datetime]:
     """The datasets whose boundaries are passed next, and when all of them are."""
     rows = model.Session.execute(

@@ -104,6 +104,7 @@ class Bench:
 
         self.say("ckan search-index rebuild")
         self.catalogue.forget()
+        self.catalogue.settle()
         with stopwatch() as rebuild:
             search.rebuild(defer_commit=True, quiet=True)
             search.commit()
@@ -123,6 +124,7 @@ class Bench:
         from ckanext.freshness.logic.refresh import refresh
 
         self.catalogue.forget()
+        self.catalogue.settle()
         with stopwatch() as taken:
             done = refresh(self.now, everything=True, workers=workers)
         if done.changed != self.datasets or done.failures:
