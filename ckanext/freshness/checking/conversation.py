@@ -318,15 +318,19 @@ class Conversation:
 
 def read_headers(answer: Answer) -> Headers:
     """What the headers of an answer say."""
-    given = answer.headers
-    etag, text, date = given.get("ETag"), given.get("Last-Modified"), given.get("Date")
+    given, modified, date = answer.headers, None, None
+    text = given.get("Last-Modified")
+    # A 304 is believed whatever its dates, and parsing two is half of the work on its headers.
+    if text is not None and answer.status != 304:
+        modified = parse_http_date(text)
+        # Only to judge Last-Modified by.
+        date = parse_http_date(given.get("Date", ""))
     return Headers(
         answer.status,
-        _storable(etag),
+        _storable(given.get("ETag")),
         _storable(text),
-        None if text is None else parse_http_date(text),
-        # Only to judge Last-Modified by.
-        None if text is None or date is None else parse_http_date(date),
+        modified,
+        date,
         is_wall(answer.status, given),
     )
 

@@ -26,6 +26,9 @@ _WORTH_A_CONNECTION = 0.1
 """Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and
 its host a place."""
 
+_AT_LEAST = 0.01
+"""Seconds that a request is taken to last before the host has answered one."""
+
 _LOOKUPS = 256
 """Names that are looked up at the same time."""
 
@@ -92,7 +95,7 @@ class _Queue:
     def patience(self) -> float:
         """Seconds of waiting for this host that are still to come, by what it took so far."""
         seen = self.host.statistics
-        return len(self.waiting) * seen.seconds / seen.requests if seen.requests else 0.0
+        return len(self.waiting) * (seen.seconds / seen.requests if seen.seconds else _AT_LEAST)
 
 
 class _Engine:
@@ -123,6 +126,12 @@ class _Engine:
         try:
             for queue in self._queues.values():
                 self._offer(queue)
+            # The runners begin, each with a host of its own; those who find none have time for
+            # further connections.
+            await asyncio.sleep(0)
+            for queue in self._queues.values():
+                self._offer(queue)
+            self._wake()
             await self._ended
         finally:
             for timer in self._timers():

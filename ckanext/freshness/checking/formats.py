@@ -137,6 +137,8 @@ def verdict(declared_format: str | None, media_type: str | None, first: bytes) -
     :param media_type: the resource's media type
     """
     promised = (declared_format or "").strip() or (media_type or "").strip()
+    if not promised:
+        return None
     excluded = _excluded(promised)
     by_type = _known_media_type(media_type or "")
     if by_type:

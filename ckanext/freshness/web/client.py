@@ -16,13 +16,11 @@ import asyncio
 import contextlib
 import ssl
 import sys
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Any, TypeVar
 from urllib.robotparser import RobotFileParser
 
 import aiohttp
@@ -34,6 +32,7 @@ from .faults import NETWORK_FAULTS, Fault, fault_of
 from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Host, Hosts
+from .loop import run
 from .names import GuardedResolver, NameFault, Names
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
@@ -57,8 +56,6 @@ __all__ = [
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD = frozenset({501, 505})
 """Errors of a server that the next attempt would meet too."""
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,17 +338,6 @@ class Client:
         if wait is not None or status == 429:
             host.defer(backoff(visit) if wait is None else wait)
         return pause_after(visit, wait)
-
-
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """``asyncio.run``, on uvloop where that is installed."""
-    runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
-    with contextlib.suppress(ImportError):
-        import uvloop
-
-        runner = uvloop.run
-    # Outside of the block: what fails in here has nothing to do with uvloop.
-    return runner(main)
 
 
 # Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and

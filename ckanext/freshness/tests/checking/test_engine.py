@@ -487,6 +487,21 @@ def test_a_host_is_asked_by_no_more_than_its_connections(server: FileServer) -> 
     assert server.peak == UNPACED.connections
 
 
+def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: FileServer) -> None:
+    hold = faults.Hold()
+    server.faults["/0"] = hold
+    found = run_check(
+        [visit(f"{server.url}/{n}") for n in range(20)], sink=lambda _: hold.release(), attempts=1
+    )
+    assert found[0].visit.url == f"{server.url}/1"
+    assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
+
+
+def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
+    run_check([visit(f"{server.url}/{n}") for n in range(5)])
+    assert server.connections == 1
+
+
 def test_the_last_request_closes_its_connection(server: FileServer) -> None:
     run_check([visit(f"{server.url}/{n}") for n in range(5)], replace(QUICK, runners=1))
     closing = [request.headers.get("Connection") == "close" for request in server.requests]
