@@ -1,6 +1,7 @@
 """HDX's retrieval alone, run by the Python of its own environment: standard library and hdx only.
 
-Reads ``{"resources": [[url, id, format], ...], "hashes": {id: hash}}`` from standard input, does what
+Reads ``{"warm_up": [[url, id, format], ...], "resources": likewise, "hashes": {id: hash}}`` from standard
+input, asks the first for nothing but warmth, does with the others what
 ``DataFreshness.check_urls`` of hdx-data-freshness 2.0.0 does, with the database replaced by ``hashes``,
 and writes the CPU time of it and what it found.
 """
@@ -28,6 +29,8 @@ def main() -> None:
         return urlparse(resource[0]).netloc
 
     with open(os.devnull, "w") as devnull, contextlib.redirect_stderr(devnull):
+        warm_up = [tuple(one) for one in question["warm_up"]]
+        retrieval.retrieve(list_distribute_contents(warm_up, host))
         before = time.process_time()
         resources = list_distribute_contents([tuple(one) for one in question["resources"]], host)
         found = retrieval.retrieve(resources)
