@@ -29,6 +29,9 @@ its host a place."""
 _AT_LEAST = 0.01
 """Seconds that a request is taken to last before the host has answered one."""
 
+_KEPT = 10.0
+"""Seconds that a connection is kept for a request which is certain to come; aiohttp keeps it for 15."""
+
 _LOOKUPS = 256
 """Names that are looked up at the same time."""
 
@@ -83,6 +86,8 @@ class _Queue:
 
     :ivar places: how often it stands in the line of those who may be asked, or is being asked
     :ivar timer: set while it may not be asked
+    :ivar put_off: how many conversations are to arrive later
+    :ivar due: when the last of these does, by the loop's clock
     """
 
     host: Host
@@ -90,6 +95,8 @@ class _Queue:
     places: int = 0
     timer: asyncio.TimerHandle | None = None
     looking_up: bool = False
+    put_off: int = 0
+    due: float = 0.0
 
     @property
     def patience(self) -> float:
@@ -289,7 +296,7 @@ class _Engine:
         """One step of a conversation."""
         asking = talk.begin()
         # The others who are at this host take what is left, or nobody does.
-        asking.last = len(queue.waiting) < queue.places
+        asking.last = len(queue.waiting) < queue.places and not self._comes_soon(queue)
         before = asking.target
         try:
             answer = await self._client.step(asking)
@@ -313,13 +320,21 @@ class _Engine:
         else:
             self._delay(talk, self._options.confirm_after)
 
+    def _comes_soon(self, queue: _Queue) -> bool:
+        """Whether a conversation that was put off arrives while a connection can be kept."""
+        return queue.put_off > 0 and queue.due - self._loop.time() < _KEPT
+
     def _delay(self, talk: Conversation, seconds: float) -> None:
+        queue = self._queue(talk.begin().target.host)
+        queue.put_off += 1
+        queue.due = max(queue.due, self._loop.time() + seconds)
         self._delayed[talk] = self._later(seconds, self._arrive, talk)
 
     def _arrive(self, talk: Conversation) -> None:
         """A conversation that has begun goes on, before those that have not."""
-        self._delayed.pop(talk, None)
         queue = self._queue(talk.begin().target.host)
+        if self._delayed.pop(talk, None) is not None:
+            queue.put_off -= 1
         if not self._options.mine(queue.host.name):
             self._give(talk.handed())
             self._end()

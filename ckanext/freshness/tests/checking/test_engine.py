@@ -509,6 +509,15 @@ def test_the_last_request_closes_its_connection(server: FileServer) -> None:
     assert server.connections == 1
 
 
+def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer) -> None:
+    visits = [visit(f"{server.url}/{n}", Memory(hash="sha256:other")) for n in range(4)]
+    found = run_check(visits, replace(QUICK, runners=1, confirm_after=0.2))
+    assert {finding.outcome for finding in found} == {Outcome.CHANGED}
+    closing = [request.headers.get("Connection") == "close" for request in server.requests]
+    assert closing == [False] * 7 + [True]
+    assert server.connections == 1
+
+
 # One URL of several resources
 
 
