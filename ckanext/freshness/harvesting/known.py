@@ -68,21 +68,8 @@ def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
 
 
 def _known(condition: Any) -> dict[str, Known]:
-    extras = (
-        sa.select(
-            _extra.c.harvest_object_id.label("id"),
-            sa.func.jsonb_object_agg(_extra.c.key, _extra.c.value).label("extras"),
-        )
-        .where(
-            _extra.c.key.in_(_KNOWN_EXTRAS),
-            _extra.c.harvest_object_id.in_(sa.select(_object.c.id).where(condition)),
-        )
-        .group_by(_extra.c.harvest_object_id)
-        .subquery()
-    )
     rows = model.Session.execute(
-        sa.select(_object.c.id, _object.c.guid, _object.c.package_id, extras.c.extras)
-        .select_from(_object.outerjoin(extras, extras.c.id == _object.c.id))
+        sa.select(_object.c.id, _object.c.guid, _object.c.package_id)
         .where(condition)
         .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
         # All rows at once would take several times what is kept of them.
@@ -90,28 +77,46 @@ def _known(condition: Any) -> dict[str, Known]:
     )
     found: dict[str, Known] = {}
     for part in rows.partitions():
+        extras = _extras_of([row.id for row in part])
         # What another harvester wrote has none of our extras; its package may know the record's URL.
-        foreign = [row.package_id for row in part if row.package_id and not _ours(row.extras)]
+        foreign = [row.package_id for row in part if row.package_id and not _ours(extras[row.id])]
         uris = package_extra(foreign, "uri")
         for row in part:
-            known = _as_known(*row, uri=uris.get(row.package_id))
+            uri = uris.get(row.package_id)
+            known = _as_known(row.id, row.guid, row.package_id, extras[row.id], uri=uri)
             found[known.url] = known
     return found
 
 
-def _ours(extras: Mapping[str, str] | None) -> bool:
-    return not _URL_EXTRAS.isdisjoint(extras or ())
+def _extras_of(object_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The extras of harvest objects by id.
+
+    A statement for each part, and not one join for all: right after a large job PostgreSQL still
+    believes the table to be small, and would go through all of it for each object.
+    """
+    extras: dict[str, dict[str, str]] = {object_id: {} for object_id in object_ids}
+    rows = model.Session.execute(
+        sa.select(_extra.c.harvest_object_id, _extra.c.key, _extra.c.value).where(
+            _extra.c.harvest_object_id.in_(object_ids), _extra.c.key.in_(_KNOWN_EXTRAS)
+        )
+    )
+    for object_id, key, value in rows:
+        extras[object_id][key] = value
+    return extras
+
+
+def _ours(extras: Mapping[str, str]) -> bool:
+    return not _URL_EXTRAS.isdisjoint(extras)
 
 
 def _as_known(
     object_id: str,
     guid: str,
     package_id: str | None,
-    extras: Mapping[str, str] | None,
+    extras: Mapping[str, str],
     *,
     uri: str | None,
 ) -> Known:
-    extras = extras or {}
     recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
     since = extras.get("forbidden_since")
