@@ -167,6 +167,8 @@ def test_what_is_shown(act: Act) -> None:
     (problem,) = shown.pop("problems")
     assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
     assert shown.pop("transitions")
+    # What is at the URLs has tests of its own.
+    assert shown.pop("visits")["total"] == 1
     assert shown == {
         "id": made["id"],
         "name": made["name"],
@@ -216,6 +218,7 @@ def test_what_is_shown(act: Act) -> None:
         ],
         "deciding_resource": {"id": resource, "name": "One"},
         "stated_date": {"value": "2025", "since": "2026-01-01T12:00:00Z", "stands_still": True},
+        "may_check": True,
         "may_confirm": True,
     }
 
