@@ -65,6 +65,7 @@ __all__ = [
     "job_from_id",
     "let_consumers_wait",
     "let_odd_dates_be_indexed",
+    "lock_packages",
     "model",
     "munge_title_to_name",
     "normalized_source_url",
@@ -141,6 +142,17 @@ def rebuild(package_ids: Sequence[str]) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer.
     """
     search.rebuild(package_ids=list(package_ids), defer_commit=True)
+
+
+def lock_packages(package_ids: Iterable[str]) -> None:
+    """Let nobody else write these packages until this transaction ends.
+
+    Everybody takes the packages' rows first, in the order of their ids, and this extension's rows
+    after: so that two writers at once wait for each other, and never each for the other.
+    """
+    # Not FOR UPDATE: resources that are inserted meanwhile only need the package's key.
+    statement = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
+    model.Session.execute(sa.text(statement), {"ids": list(package_ids)}).all()
 
 
 def hold_packages(package_ids: Sequence[str]) -> list[Any]:

@@ -8,10 +8,10 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from ..aging.evidence import Evidence
-from ..aging.status import Status
+from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import model
+from ..model.moments import utc
 from .counting import Updated
-from .store import utc
 
 _UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
 
@@ -44,10 +44,14 @@ def statuses(
 
     :param package_ids: only these.
     """
-    values = {"now": utc(now), "types": sorted(package_types), "ids": list(package_ids or ())}
+    values = {"types": sorted(package_types), "ids": list(package_ids or ())}
     statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"
-    for package_id, status, frequency in model.Session.execute(sa.text(statement), values).all():
-        yield package_id, Status(status), frequency
+    moment = utc(now)
+    for row in model.Session.execute(sa.text(statement), values).all():
+        status = Status(row.status)
+        if row.due is not None:
+            status = status_at(Boundaries(row.due, row.overdue, row.delinquent), moment)
+        yield row.package_id, status, row.frequency_days
 
 
 _IN_DOUBT = """
@@ -61,12 +65,7 @@ WHERE e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
 )"""
 
 _STATUSES = """
-SELECT d.package_id, CASE
-    WHEN d.delinquent <= :now THEN 'delinquent'
-    WHEN d.overdue <= :now THEN 'overdue'
-    WHEN d.due <= :now THEN 'due'
-    WHEN d.due IS NOT NULL THEN 'fresh'
-    ELSE d.status END, d.frequency_days
+SELECT d.package_id, d.status, d.due, d.overdue, d.delinquent, d.frequency_days
 FROM freshness_dataset d JOIN package p ON p.id = d.package_id
 WHERE p.state = 'active' AND p.type = ANY(:types)"""
 

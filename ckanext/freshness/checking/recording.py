@@ -10,11 +10,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model
+from ..ckan_adapter import lock_packages, model
+from ..model.moments import utc
 from ..web.errors import Reason
 from .decide import Outcome
 from .findings import Attempt, Finding
-from .store import let_others_write, utc
+from .store import let_others_write
 
 ATTEMPTS = 5
 """Visits to a resource that are kept."""
@@ -74,8 +75,8 @@ def write(findings: Sequence[Finding], run_start: datetime) -> list[Finding]:
     if not last:
         return []
     session = model.Session
-    packages = sorted({one.visit.package_id for one in last.values()})
-    session.execute(sa.text(_LOCK), {"ids": packages}).all()
+    packages = {one.visit.package_id for one in last.values()}
+    lock_packages(packages)
     let_others_write(session)
     rows = json.dumps([_row(one) for one in last.values()])
     written = session.execute(sa.text(_WRITE), {"rows": rows, "run_start": utc(run_start)})
@@ -151,9 +152,6 @@ def of_package(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
         found.setdefault(one.visit.package_id, []).append(one)
     return found
 
-
-# As logic.snapshot.lock: packages first, in order of their ids, and own rows after.
-_LOCK = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
 
 _WRITE = f"""
 UPDATE freshness_check c SET

@@ -14,8 +14,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import model
+from ..model.moments import utc
 from .selection import SHARDS
-from .store import LOCKS, utc
+from .store import LOCKS
 
 _LOST_WORDS = (
     "The database closed the connection that held this run's locks: the run stops, since another one "

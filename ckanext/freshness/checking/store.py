@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from ..aging.dates import shifted
 from ..ckan_adapter import model, packages_with_true_extra
+from ..model.moments import utc
 from ..settings import Aging, Checks
 from ..web.client import FetchError
 from ..web.urls import parse_url
@@ -45,11 +46,6 @@ class Synced:
     added: int
     replaced: int
     removed: int
-
-
-def utc(moment: datetime) -> datetime:
-    """A moment as the database has it: in UTC, without zone."""
-    return moment.astimezone(timezone.utc).replace(tzinfo=None)
 
 
 def host_of(url: str) -> str:

@@ -136,8 +136,7 @@ def _tell_done(run_id: str, done: checks.Done, as_json: bool, strict: bool) -> N
         click.echo(json.dumps({**plain, "resources": made.resources, "datasets": made.datasets}))
     else:
         click.echo("\n\n".join(filter(None, (metrics.text(made), metrics.headers(made)))))
-        words = tk._("Visited {visits} resources, {errors} with an error")
-        click.echo("\n" + words.format(visits=counting.visits, errors=counting.errors))
+        click.echo("\n" + checks.visited(done))
     complete = True
     for words in checks.missing(done):
         click.echo(words, err=True)

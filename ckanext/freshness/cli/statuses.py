@@ -11,7 +11,7 @@ import click
 
 from ..ckan_adapter import solr_commit, without_solr_commits
 from ..logic import frequency_table, uninstalling
-from ..logic.indexing import SolrAwayError
+from ..logic.indexing import SolrAwayError, solr_away_in_words
 from ..logic.refresh import refresh as bring_up_to_date
 from ..logic.workers import WorkerError
 from ..settings import OptionError
@@ -45,8 +45,7 @@ def refresh(everything: bool, workers: int) -> None:
                 progress=progress,
             )
     except SolrAwayError as error:
-        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
-        raise click.ClickException(words.format(error=error)) from error
+        raise click.ClickException(solr_away_in_words(error)) from error
     except (OptionError, WorkerError) as error:
         raise click.ClickException(str(error)) from error
     words = tk._("Looked at {datasets} datasets: {changed} changed")
@@ -57,8 +56,7 @@ def refresh(everything: bool, workers: int) -> None:
     if done.reaped:
         click.echo(tk._("Forgot {count} datasets that are gone").format(count=done.reaped))
     for failure in done.failures:
-        words = tk._("Dataset {dataset} could not be indexed: {error}")
-        click.echo(words.format(dataset=failure.package_id, error=failure.words), err=True)
+        click.echo(failure.in_words(), err=True)
     if done.failures:
         raise click.exceptions.Exit(1)
 

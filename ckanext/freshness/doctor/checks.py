@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import runs
 from ..ckan_adapter import model
-from ..harvesting.objects import utc
 from ..model import CheckRun, DatasetFreshness, Unindexed
+from ..model.moments import utc
 from . import Finding, note, problem
 
 NIGHT = timedelta(hours=36)

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
 from ..harvesting.locks import is_held
-from ..harvesting.objects import utc
 from ..harvesting.source_types import source_type_named
 from ..model import HarvestHold
+from ..model.moments import utc
 from . import Finding, note, problem
 from .queues import RESENT_AFTER, ago, read
 

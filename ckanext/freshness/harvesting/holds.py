@@ -10,7 +10,7 @@ from typing import Any
 
 from ..ckan_adapter import model
 from ..model import HarvestHold
-from .objects import utc
+from ..model.moments import utc
 from .strategy import Brake
 
 

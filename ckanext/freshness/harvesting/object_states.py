@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_model, model
-from .objects import PAGED, set_extras, utc
+from ..model.moments import utc
+from .objects import PAGED, set_extras
 
 _object = harvest_model.HarvestObject.__table__
 _extra = harvest_model.HarvestObjectExtra.__table__

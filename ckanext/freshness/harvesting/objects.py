@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
+from ..model.moments import utc
 from .strategy import Kind
 
 GATHERED = "GATHER"
@@ -48,11 +49,6 @@ class Row:
     report_status: str | None = None
     error: str | None = None
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
-
-
-def utc(moment: datetime) -> datetime:
-    """A moment as ckanext-harvest's columns hold it: UTC, without zone."""
-    return moment.astimezone(timezone.utc).replace(tzinfo=None)
 
 
 class Writer:

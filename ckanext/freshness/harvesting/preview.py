@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from ..ckan_adapter import model
+from ..model.moments import utc
 from . import holds
 from .memory import DocumentMemory
-from .objects import utc
 from .source_types import source_type_named
 from .stages import source_of
 from .strategy import Brake, Kind, Known, Verdict

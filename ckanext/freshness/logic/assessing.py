@@ -19,7 +19,7 @@ from .. import settings
 from ..aging.evidence import Dated, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..checking import fields
-from ..ckan_adapter import declared_fields, model
+from ..ckan_adapter import declared_fields, lock_packages, model
 from . import doubt, frequencies, observing, projection, snapshot
 from .frequencies import Said, Speaker
 from .snapshot import Dataset
@@ -127,7 +127,7 @@ def outcomes(
     options = settings.aging()
     vocabularies = frequencies.vocabularies()
     now = now.astimezone(timezone.utc).replace(microsecond=0)
-    snapshot.lock(package_ids)
+    lock_packages(package_ids)
     written = _Written()
     done: list[Outcome] = []
     reserved: dict[str, Sequence[str]] = {}

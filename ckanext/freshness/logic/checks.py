@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
 from .. import settings
 from ..checking import datasets, engine, runs, store
@@ -36,6 +37,7 @@ from ..checking.selection import (
     shard_of,
 )
 from ..ckan_adapter import model
+from ..model.moments import utc
 from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing
@@ -119,26 +121,18 @@ def check(
     run = begin(scope, clock())
     try:
         if workers > 1:
-            job = _Job(run, clock)
-            parts = [ALL_SHARDS[number::workers] for number in range(workers)]
-            done = share(parts, job.part, tell, (runs.LocksLostError, settings.OptionError))
+            done = share(
+                [ALL_SHARDS[number::workers] for number in range(workers)],
+                lambda shards, tell: part(run, shards, clock, tell),
+                tell,
+                (runs.LocksLostError, settings.OptionError),
+            )
         else:
             done = [part(run, ALL_SHARDS, clock, tell)]
         return run, finish(run, done, clock)
     except BaseException as error:
         _give_up(run, clock(), error)
         raise
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A part of a run, for a worker."""
-
-    run: Run
-    clock: Clock
-
-    def part(self, shards: Sequence[int], tell: Tell) -> Done:
-        return part(self.run, shards, self.clock, tell)
 
 
 def begin(scope: Scope, now: datetime) -> Run:
@@ -218,6 +212,12 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
     return whole
 
 
+def visited(done: Done) -> str:
+    """How much a run has visited, in words for people."""
+    words = tk._("Visited {visits} resources, {errors} with an error")
+    return words.format(visits=done.counting.visits, errors=done.counting.errors)
+
+
 def missing(done: Done) -> list[str]:
     """What a run has not done, in words for people; nothing if it was complete."""
     said = []
@@ -227,11 +227,8 @@ def missing(done: Done) -> list[str]:
         )
         said.append(words.format(count=done.left, all=len(ALL_SHARDS)))
     if done.solr_away:
-        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
-        said.append(words.format(error=done.solr_away))
-    words = tk._("Dataset {dataset} could not be indexed: {error}")
-    said += [words.format(dataset=one.package_id, error=one.words) for one in done.failures]
-    return said
+        said.append(indexing.solr_away_in_words(done.solr_away))
+    return said + [one.in_words() for one in done.failures]
 
 
 def _give_up(run: Run, now: datetime, error: BaseException) -> None:
@@ -239,7 +236,7 @@ def _give_up(run: Run, now: datetime, error: BaseException) -> None:
     try:
         model.Session.rollback()
         runs.end_run(run.id, now, error=f"{type(error).__name__}: {error}"[:1000])
-    except Exception:
+    except sa.exc.SQLAlchemyError:
         model.Session.rollback()
 
 
@@ -255,7 +252,7 @@ def _selection(scope: Scope, now: datetime, rules: Rules) -> Selection:
     budget = 0
     if scope == Scope():
         budget = rotation_budget(store.total(rules=rules), rules)
-    return Selection(store.utc(now), rules, budget)
+    return Selection(utc(now), rules, budget)
 
 
 def _choose(
@@ -267,9 +264,7 @@ def _choose(
     rules = _rules(scope, checks.rules, held)
     if handed:
         rules = replace(rules, everything=True, at_once=True)
-    selection = (
-        Selection(store.utc(run.now), rules, 0) if handed else _selection(scope, run.now, rules)
-    )
+    selection = Selection(utc(run.now), rules, 0) if handed else _selection(scope, run.now, rules)
     own = frozenset(shards)
     rows = store.stream(
         run.now, checks, package_ids=scope.package_ids, host=scope.host, handed=handed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime
 
 import sqlalchemy as sa
 
 from ..ckan_adapter import ORGANIZATION_EXTRA, model
+from ..model.moments import utc
 from .frequencies import DEFAULT_KEY, Speaker
 
 _WHERE = {
@@ -44,7 +45,7 @@ def may_have_changed(speaker: Speaker, owner_id: str, now: datetime) -> int:
             ),
             {
                 "ids": ids,
-                "now": now.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None),
+                "now": utc(now).replace(microsecond=0),
             },
         )
     return len(ids)

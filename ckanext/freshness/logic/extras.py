@@ -8,9 +8,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
+from ..ckan_adapter import (
+    lock_packages,
+    model,
+    package_extras,
+    write_extras,
+    write_extras_in_session,
+)
 from ..model import DatasetFreshness
-from . import projection, resource_fields, snapshot
+from . import projection, resource_fields
 from .assessing import Cause, outcomes, own_keys
 
 
@@ -35,7 +41,7 @@ def write_by_sql(package_ids: Sequence[str]) -> None:
 
     Neither hooks, nor activities, nor ``metadata_modified``; the caller commits and then indexes.
     """
-    snapshot.lock(package_ids)
+    lock_packages(package_ids)
     own = DatasetFreshness.__table__
     package = model.Package.__table__
     rows = model.Session.execute(

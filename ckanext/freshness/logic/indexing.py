@@ -44,6 +44,17 @@ class Failure:
     package_id: str
     words: str
 
+    def in_words(self) -> str:
+        """For people."""
+        words = tk._("Dataset {dataset} could not be indexed: {error}")
+        return words.format(dataset=self.package_id, error=self.words)
+
+
+def solr_away_in_words(error: object) -> str:
+    """What follows where Solr does not answer, for people."""
+    words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
+    return words.format(error=error)
+
 
 def mark(ids: Sequence[str]) -> dict[str, datetime]:
     """Mark datasets as not indexed, in the transaction that writes them; the marks by id."""

@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..checking import runs
 from . import checks
-from .indexing import Failure, SolrAwayError
+from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .nightly import Part, Told
 from .refresh import refresh
 
@@ -18,9 +18,7 @@ from .refresh import refresh
 def visits(now: datetime) -> Told:
     """Visit the URLs that are due."""
     _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
-    counting = done.counting
-    words = tk._("Visited {visits} resources, {errors} with an error")
-    told = [words.format(visits=counting.visits, errors=counting.errors), *checks.missing(done)]
+    told = [checks.visited(done), *checks.missing(done)]
     return Told("; ".join(told), complete=len(told) == 1)
 
 
@@ -29,8 +27,7 @@ def statuses(now: datetime) -> Told:
     try:
         done = refresh(now, run_id=str(uuid4()))
     except SolrAwayError as error:
-        words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
-        return Told(words.format(error=error), complete=False)
+        return Told(solr_away_in_words(error), complete=False)
     words = tk._("Looked at {datasets} datasets: {changed} changed")
     told = words.format(datasets=done.datasets, changed=done.changed)
     if done.failures:

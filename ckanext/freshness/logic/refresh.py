@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from .. import settings
 from ..ckan_adapter import model
+from ..model.moments import utc
 from . import indexing
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
@@ -136,13 +137,13 @@ def _all_ids() -> list[str]:
 
 def _passed_ids(now: datetime) -> list[str]:
     """Deleted datasets wait: they are judged when somebody restores them."""
-    return _ids(f"{_PASSED} ORDER BY p.id", now=_naive(now))
+    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now))
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
     """Those that nobody is writing now, locked: whoever does writes their freshness too."""
     statement = f"{_PASSED} AND p.id = ANY(:ids) ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"
-    return _ids(statement, ids=list(ids), now=_naive(now))
+    return _ids(statement, ids=list(ids), now=utc(now))
 
 
 _PASSED = """
@@ -152,10 +153,6 @@ WHERE d.next_boundary <= :now AND p.state <> 'deleted'"""
 
 def _ids(statement: str, **parameters: Any) -> list[str]:
     return list(model.Session.execute(sa.text(statement), parameters).scalars())
-
-
-def _naive(moment: datetime) -> datetime:
-    return moment.astimezone(timezone.utc).replace(tzinfo=None)
 
 
 def _reap(*, everything: bool) -> int:

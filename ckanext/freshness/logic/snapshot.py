@@ -73,15 +73,6 @@ class Dataset:
     """The evidence that is remembered."""
 
 
-def lock(package_ids: Iterable[str]) -> None:
-    """Let nobody else write these packages until this transaction ends.
-
-    Everybody takes the packages' rows first, in the order of their ids, and this extension's rows
-    after: so that two writers at once wait for each other, and never each for the other.
-    """
-    model.Session.execute(sa.text(_LOCK), {"ids": list(package_ids)}).all()
-
-
 def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Dataset]:
     """The packages of some types, in the order of their ids; others and missing ones are left out."""
     session = model.Session
@@ -179,9 +170,6 @@ def _successor(
 
 
 _KINDS = frozenset(kind.value for kind in Evidence)
-
-# Not FOR UPDATE: resources that are inserted meanwhile only need the package's key.
-_LOCK = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
 
 _PACKAGES = f"""
 SELECT p.id, p.type, p.metadata_modified, {PACKAGE_EXTRAS} AS extras,

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from enum import Enum
 
 from ..aging.status import Status
+from ..model.moments import utc
 
 FIELD = "freshness"
 UNDETERMINED_FIELD = "freshness_undetermined"
@@ -31,8 +32,7 @@ class StatusQueryError(ValueError):
 
 def moment(now: datetime) -> str:
     """A moment as Solr reads it, to the second, as the boundaries are kept."""
-    utc = now.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None)
-    return f"{utc.isoformat()}Z"
+    return f"{utc(now).replace(microsecond=0).isoformat()}Z"
 
 
 def clause(status: Status, now: datetime) -> str:

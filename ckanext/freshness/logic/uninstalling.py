@@ -7,9 +7,16 @@ from itertools import groupby
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import model, packages_with_extras, rebuild, solr_commit, write_extras
+from ..ckan_adapter import (
+    lock_packages,
+    model,
+    packages_with_extras,
+    rebuild,
+    solr_commit,
+    write_extras,
+)
 from ..model import DatasetFreshness
-from . import assessing, projection, snapshot
+from . import assessing, projection
 
 _BATCH = 100
 
@@ -39,7 +46,7 @@ def take_out(batches: list[tuple[str, list[str]]]) -> Iterator[int]:
     own = DatasetFreshness.__table__
     done = 0
     for package_type, ids in batches:
-        snapshot.lock(ids)
+        lock_packages(ids)
         write_extras({package_id: {} for package_id in ids}, assessing.own_keys(package_type))
         model.Session.execute(sa.delete(own).where(own.c.package_id.in_(ids)))
         # Packages as a session had them are indexed as they were.

@@ -35,3 +35,15 @@ def clean_db(
     if not sa.inspect(model.Session.get_bind()).has_table("freshness_harvest_hold"):
         for plugin in ("activity", "harvest", "freshness"):
             migrate_db_for(plugin)
+
+
+@pytest.fixture
+def impatient_checks(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks may visit loopback, and wait for nothing."""
+    for key, value in {
+        "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
+        "ckanext.freshness.check.confirm_after": "0.01",
+        "ckanext.freshness.check.requests_per_second": "10000",
+        "ckanext.freshness.check.retry_delays": ["0.01"],
+    }.items():
+        monkeypatch.setitem(ckan_config, key, value)

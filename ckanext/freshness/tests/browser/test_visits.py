@@ -22,17 +22,8 @@ NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 
 @pytest.fixture
-def visited(
-    clean_db: Any, clean_index: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[str]:
+def visited(clean_db: Any, clean_index: Any, impatient_checks: None) -> Iterator[str]:
     """The page of a dataset with all files of a host, after three nights, the last of which is now."""
-    for key, value in {
-        "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
-        "ckanext.freshness.check.confirm_after": "0.01",
-        "ckanext.freshness.check.requests_per_second": "10000",
-        "ckanext.freshness.check.retry_delays": ["0.01"],
-    }.items():
-        monkeypatch.setitem(ckan_config, key, value)
     with FileHost(now=NOW, address="127.0.0.2") as host:
         created = (NOW - 60 * DAY).replace(tzinfo=None).isoformat()
         links = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -23,6 +24,7 @@ from ckanext.freshness.checking.counting import (
 from ckanext.freshness.checking.decide import Memory, Outcome
 from ckanext.freshness.checking.findings import Agreement, Attempt, Finding, Visit
 from ckanext.freshness.checking.selection import Row, Verdict
+from ckanext.freshness.tests.checking.rows import NEW
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 BEFORE = NOW - timedelta(days=3)
@@ -138,26 +140,7 @@ def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> Non
 
 
 def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Row:
-    return Row(
-        resource_id="r",
-        package_id="p",
-        url_type=None,
-        host="example.org",
-        assessed=True,
-        frequency_days=7,
-        due=None,
-        archived=False,
-        requestable=requestable,
-        visited_at=None,
-        has_hash=False,
-        hashed_at=None,
-        tried_at=None,
-        succeeded_at=None,
-        failures=0,
-        unconfirmed=False,
-        is_new=is_new,
-        is_touched=is_touched,
-    )
+    return replace(NEW, is_new=is_new, is_touched=is_touched, requestable=requestable)
 
 
 def test_every_outcome_has_a_label_of_its_own() -> None:

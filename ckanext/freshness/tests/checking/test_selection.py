@@ -23,34 +23,13 @@ from ckanext.freshness.checking.selection import (
     rotation_budget,
     shard_of,
 )
+from ckanext.freshness.tests.checking.rows import NEW, NOW
 
-NOW = datetime(2026, 11, 21, 2)
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LONG_AGO = NOW - 400 * DAY
 RULES = Rules(internal_hosts={"data.example.org"}, adhoc_hosts={"proxy.example.org"})
-
-NEW = Row(
-    resource_id="r",
-    package_id="p",
-    url_type=None,
-    host="files.example.org",
-    assessed=True,
-    frequency_days=30,
-    due=NOW - DAY,
-    archived=False,
-    requestable=False,
-    visited_at=None,
-    has_hash=False,
-    hashed_at=None,
-    tried_at=None,
-    succeeded_at=None,
-    failures=0,
-    unconfirmed=False,
-    is_new=False,
-    is_touched=False,
-)
 
 
 def hashed(at: datetime, **more: Any) -> dict[str, Any]:

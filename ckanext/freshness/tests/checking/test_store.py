@@ -24,6 +24,7 @@ from ckanext.freshness.checking.recording import EFFECTS
 from ckanext.freshness.checking.selection import SHARDS, Picked, Row, Rules, Verdict, shard_of
 from ckanext.freshness.checking.store import Synced
 from ckanext.freshness.ckan_adapter import model, write_extras
+from ckanext.freshness.model.moments import utc
 from ckanext.freshness.web.errors import Reason
 
 pytestmark = pytest.mark.usefixtures("tables")
@@ -94,7 +95,7 @@ def evidence(kind: str, at: datetime, resource_id: str = "r", package_id: str = 
             "package_id": package_id,
             "resource_id": resource_id,
             "evidence": kind,
-            "happened_at": store.utc(at),
+            "happened_at": utc(at),
         },
     )
 
@@ -732,7 +733,7 @@ def test_what_is_old_is_pruned() -> None:
         sql(
             "INSERT INTO freshness_transition (package_id, to_status, changed_at, cause) "
             "VALUES ('p', 'fresh', :at, 'edit')",
-            at=store.utc(NOW - age),
+            at=utc(NOW - age),
         )
     assert runs.prune(NOW, **keep) == runs.Pruned(runs=1, transitions=1)
     assert runs.prune(NOW, **keep) == runs.Pruned(runs=0, transitions=0)

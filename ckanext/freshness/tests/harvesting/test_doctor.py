@@ -25,7 +25,7 @@ from ckanext.freshness.doctor.examination import CHECKS, examine
 from ckanext.freshness.harvesting import source_types
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.locks import is_held, locked
-from ckanext.freshness.harvesting.objects import utc
+from ckanext.freshness.model.moments import utc
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 

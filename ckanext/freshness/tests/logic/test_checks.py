@@ -22,25 +22,13 @@ from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
 
-pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient")
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
 
 DAY = timedelta(days=1)
 START = datetime.now(timezone.utc).replace(microsecond=0)
 """When the datasets are made, by CKAN's own clock."""
 
 WHAT = {file.path: file for file in FILES}
-
-
-@pytest.fixture
-def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loopback may be visited, and nothing is waited for."""
-    for key, value in {
-        "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
-        "ckanext.freshness.check.confirm_after": "0.01",
-        "ckanext.freshness.check.requests_per_second": "10000",
-        "ckanext.freshness.check.retry_delays": ["0.01"],
-    }.items():
-        monkeypatch.setitem(ckan_config, key, value)
 
 
 class Host(FileHost):

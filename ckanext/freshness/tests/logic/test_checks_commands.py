@@ -15,12 +15,10 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import runs
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.logic import checks_queue
-from ckanext.freshness.tests.logic.test_checks import START, impatient
+from ckanext.freshness.tests.logic.test_checks import START
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 
-__all__ = ["impatient"]
-
-pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient")
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
 
 Invoke = Callable[..., Any]
 

@@ -23,22 +23,12 @@ from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, 
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 
+pytestmark = pytest.mark.usefixtures("impatient_checks")
+
 DAY = timedelta(days=1)
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 PATH = "/dataset/files/freshness"
 TITLES = {file.path: file.title for file in FILES}
-
-
-@pytest.fixture(autouse=True)
-def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Loopback may be visited, and nothing is waited for."""
-    for key, value in {
-        "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
-        "ckanext.freshness.check.confirm_after": "0.01",
-        "ckanext.freshness.check.requests_per_second": "10000",
-        "ckanext.freshness.check.retry_delays": ["0.01"],
-    }.items():
-        monkeypatch.setitem(ckan_config, key, value)
 
 
 @pytest.fixture

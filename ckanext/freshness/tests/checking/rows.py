@@ -1,0 +1,31 @@
+"""A resource as a run meets it, from which tests make those that they need."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from ckanext.freshness.checking.selection import Row
+
+NOW = datetime(2026, 11, 21, 2)
+
+NEW = Row(
+    resource_id="r",
+    package_id="p",
+    url_type=None,
+    host="files.example.org",
+    assessed=True,
+    frequency_days=30,
+    due=NOW - timedelta(days=1),
+    archived=False,
+    requestable=False,
+    visited_at=None,
+    has_hash=False,
+    hashed_at=None,
+    tried_at=None,
+    succeeded_at=None,
+    failures=0,
+    unconfirmed=False,
+    is_new=False,
+    is_touched=False,
+)
+"""Its dataset has been due for a day, and it was never visited."""
