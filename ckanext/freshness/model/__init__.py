@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .check import CheckRun, ResourceCheck
+from .copies import Copy, IatiDataset
 from .freshness import (
     DatasetFreshness,
     FreshnessEvidence,
@@ -14,11 +15,13 @@ from .harvest import HarvestDocument, HarvestHold
 
 __all__ = [
     "CheckRun",
+    "Copy",
     "DatasetFreshness",
     "FreshnessEvidence",
     "FreshnessTransition",
     "HarvestDocument",
     "HarvestHold",
+    "IatiDataset",
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",

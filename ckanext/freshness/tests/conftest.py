@@ -32,7 +32,8 @@ def clean_db(
     from ckan import model
 
     reset_db()
-    if not sa.inspect(model.Session.get_bind()).has_table("freshness_harvest_hold"):
+    tables = set(sa.inspect(model.Session.get_bind()).get_table_names())
+    if not {"freshness_harvest_hold", "freshness_iati"} <= tables:
         for plugin in ("activity", "harvest", "freshness"):
             migrate_db_for(plugin)
 

@@ -1,0 +1,55 @@
+"""The tables of copies and of the cycle: as the migration makes them, so the models have them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import alembic.command
+import pytest
+import sqlalchemy as sa
+from alembic.config import Config
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import Copy, IatiDataset
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
+
+TABLES = (Copy, IatiDataset)
+MIGRATIONS = Path(__file__).parents[2] / "migration" / "freshness"
+
+
+def sql(type_: Any) -> str:
+    return str(type_.compile(model.Session.get_bind().dialect))
+
+
+def columns(table: str) -> dict[str, tuple[str, bool, str]]:
+    found = sa.inspect(model.Session.get_bind()).get_columns(table)
+    return {one["name"]: (sql(one["type"]), one["nullable"], one["comment"]) for one in found}
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__tablename__)
+def test_models_and_migration_agree(table: Any) -> None:
+    wanted = {
+        column.name: (sql(column.type), column.nullable, column.comment)
+        for column in table.__table__.columns
+    }
+    assert columns(table.__tablename__) == wanted
+    assert all(comment for _type, _nullable, comment in wanted.values())
+
+
+def test_the_migration_goes_back_and_forth() -> None:
+    config = Config(str(MIGRATIONS / "alembic.ini"))
+    config.set_main_option("script_location", str(MIGRATIONS))
+    url = model.Session.get_bind().url.render_as_string(hide_password=False)
+    config.set_main_option("sqlalchemy.url", url)
+    model.Session.remove()
+    before = [columns(table.__tablename__) for table in TABLES]
+    model.Session.remove()
+    try:
+        alembic.command.downgrade(config, "004_check")
+        tables = sa.inspect(model.Session.get_bind()).get_table_names()
+        assert not {table.__tablename__ for table in TABLES} & set(tables)
+    finally:
+        alembic.command.upgrade(config, "head")
+    assert [columns(table.__tablename__) for table in TABLES] == before
