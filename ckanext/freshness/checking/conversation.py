@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 from http import HTTPStatus
 
 from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
@@ -27,6 +26,7 @@ from .findings import Attempt, Finding, Visit
 from .formats import verdict
 from .hashing import Hashed, Hasher
 from .sandbox import Sandbox
+from .talk import Then
 from .walls import is_wall
 
 REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
@@ -41,15 +41,6 @@ _USELESS = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED})
 
 _KEPT = 1024
 """The longest validator that is kept; an ETag has some forty characters."""
-
-
-class Then(Enum):
-    """How a conversation goes on."""
-
-    END = "end"
-    ASK_NOW = "ask now"
-    CONFIRM = "confirm"
-    """There is a new hash, to be confirmed after a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +92,16 @@ class Conversation:
         return self.visits[0].start_at or self.visits[0].url
 
     def takes(self, visit: Visit) -> bool:
-        """Whether that visit would ask the same."""
-        return (
-            visit.url == self.visits[0].url
-            and visit.start_at == self.visits[0].start_at
-            and _question(visit) == _question(self.visits[0])
+        """Take up a visit that would ask the same."""
+        first = self.visits[0]
+        is_same = (
+            visit.url == first.url
+            and visit.start_at == first.start_at
+            and _question(visit) == _question(first)
         )
+        if is_same:
+            self.visits.append(visit)
+        return is_same
 
     def begin(self) -> Asking:
         """Make the request, if that is not done.
@@ -208,8 +203,8 @@ class Conversation:
             kept = hashed if second else None
             yield self._finding(visit, step, answer, at, words=words, hashed=kept)
 
-    def failed(self, error: FetchError) -> Iterator[Finding]:
-        """What it means that there is no answer."""
+    def failed(self, error: FetchError, sink: Callable[[Finding], None]) -> Then:
+        """Draw the conclusions from there being no answer."""
         at = self._tools.now()
         cannot_tell = error.reason in _OTHERS_RULES
         outcome = Outcome.CANNOT_TELL if cannot_tell else Outcome.ERROR
@@ -231,7 +226,7 @@ class Conversation:
                 final_url=self._elsewhere(error.target),
                 modified=step.modified,
             )
-            yield Finding(
+            finding = Finding(
                 visit,
                 self.host,
                 step.outcome,
@@ -241,8 +236,10 @@ class Conversation:
                 hashed=self._first is not None,
                 counts_as_failure=step.outcome is Outcome.ERROR and error.reason.theirs,
             )
+            sink(finding)
+        return Then.END
 
-    def handed(self) -> Iterator[Finding]:
+    def handed(self, sink: Callable[[Finding], None]) -> None:
         """The conversation is another worker's, from where it has been redirected to."""
         assert self.asking is not None
         at, target = self._tools.now(), self.asking.target.url
@@ -250,7 +247,7 @@ class Conversation:
             # Of what was not visited the next run knows nothing either.
             outcome = Outcome.UNCONFIRMED
             attempt = Attempt(at, "GET", outcome, final_url=self._elsewhere(target))
-            yield Finding(visit, self.host, outcome, visit.memory, attempt, handed_to=target)
+            sink(Finding(visit, self.host, outcome, visit.memory, attempt, handed_to=target))
 
     def _finding(
         self,

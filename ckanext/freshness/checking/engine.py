@@ -12,15 +12,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Generic
 
 from ..web.client import Client, FetchError
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
 from .content import DETECTORS
-from .conversation import Conversation, Then, Tools
+from .conversation import Conversation, Tools
 from .detectors import Detector
 from .findings import Finding, Visit
 from .sandbox import Sandbox
+from .talk import Begin, F, Talk, Then, V
 
 _WORTH_A_CONNECTION = 0.1
 """Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and
@@ -68,20 +70,38 @@ async def check(
     *,
     now: Callable[[], datetime],
 ) -> None:
-    """Visit all; each visit gives the sink one finding, whatever its server does.
+    """Visit all by the policy ``hdx``; see :func:`converse`.
 
-    URLs that several visits share are asked once. What the sink raises ends everything at once and is
-    raised; so is a fault of ours.
-
-    :param visits: taken up before the first request is made
     :param now: the time, aware
     """
     tools = Tools(client, sandbox, now, options.detectors)
-    await _Engine(tools, options, sink).run(visits)
+
+    def begin(visit: Visit, host: str, target: Target | None) -> Conversation:
+        return Conversation(tools, visit, host, target)
+
+    await converse(visits, client, begin, options, sink)
+
+
+async def converse(
+    visits: Iterable[V],
+    client: Client,
+    begin: Begin[V, F],
+    options: Options,
+    sink: Callable[[F], None],
+) -> None:
+    """Visit all by any policy; each visit gives the sink one finding, whatever its server does.
+
+    URLs that several visits share are asked once, where they ask the same. What the sink raises ends
+    everything at once and is raised; so is a fault of ours.
+
+    :param visits: taken up before the first request is made
+    :param begin: the policy
+    """
+    await _Engine(client, begin, options, sink).run(visits)
 
 
 @dataclass(slots=True, eq=False)
-class _Queue:
+class _Queue(Generic[V, F]):
     """What is to be asked of one host.
 
     :ivar places: how often it stands in the line of those who may be asked, or is being asked
@@ -91,7 +111,7 @@ class _Queue:
     """
 
     host: Host
-    waiting: deque[Conversation] = field(default_factory=deque)
+    waiting: deque[Talk[V, F]] = field(default_factory=deque)
     places: int = 0
     timer: asyncio.TimerHandle | None = None
     looking_up: bool = False
@@ -105,23 +125,25 @@ class _Queue:
         return len(self.waiting) * (seen.seconds / seen.requests if seen.seconds else _AT_LEAST)
 
 
-class _Engine:
-    def __init__(self, tools: Tools, options: Options, sink: Callable[[Finding], None]) -> None:
-        self._tools = tools
-        self._client = tools.client
+class _Engine(Generic[V, F]):
+    def __init__(
+        self, client: Client, begin: Begin[V, F], options: Options, sink: Callable[[F], None]
+    ) -> None:
+        self._client = client
+        self._begin = begin
         self._options = options
         self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._queues: dict[str, _Queue] = {}
-        self._line: deque[_Queue] = deque()
+        self._queues: dict[str, _Queue[V, F]] = {}
+        self._line: deque[_Queue[V, F]] = deque()
         self._idle: list[asyncio.Future[None]] = []
-        self._delayed: dict[Conversation, asyncio.TimerHandle] = {}
-        self._names: deque[tuple[_Queue, Target]] = deque()
+        self._delayed: dict[Talk[V, F], asyncio.TimerHandle] = {}
+        self._names: deque[tuple[_Queue[V, F], Target]] = deque()
         self._lookups: set[asyncio.Task[None]] = set()
         self._open = 0
         self._ended: asyncio.Future[None] = self._loop.create_future()
 
-    async def run(self, visits: Iterable[Visit]) -> None:
+    async def run(self, visits: Iterable[V]) -> None:
         """Until there is a finding for each."""
         self._take_up(visits)
         if not self._open:
@@ -147,39 +169,34 @@ class _Engine:
                 task.cancel()
             await asyncio.gather(*runners, *self._lookups, return_exceptions=True)
 
-    def _take_up(self, visits: Iterable[Visit]) -> None:
-        of_url: dict[str, Conversation] = {}
+    def _take_up(self, visits: Iterable[V]) -> None:
+        of_url: dict[str, Talk[V, F]] = {}
         for visit in visits:
             talk = of_url.get(visit.url)
             if talk is not None and talk.takes(visit):
-                talk.visits.append(visit)
                 continue
             try:
                 target = first = parse_url(visit.url)
                 if visit.start_at is not None:
                     first = parse_url(visit.start_at)
             except FetchError as error:
-                self._give(Conversation(self._tools, visit, "").failed(error))
+                self._begin(visit, "", None).failed(error, self._sink)
                 continue
             host = target.host.rstrip(".")
-            talk = of_url[visit.url] = Conversation(self._tools, visit, host, first)
+            talk = of_url[visit.url] = self._begin(visit, host, first)
             self._queue(first.host).waiting.append(talk)
             self._open += 1
 
-    def _queue(self, name: str) -> _Queue:
+    def _queue(self, name: str) -> _Queue[V, F]:
         host = self._client.hosts.of(name)
         queue = self._queues.get(host.name)
         if queue is None:
             queue = self._queues[host.name] = _Queue(host)
         return queue
 
-    def _give(self, findings: Iterator[Finding]) -> None:
-        for finding in findings:
-            self._sink(finding)
-
     # The line of hosts
 
-    def _offer(self, queue: _Queue) -> None:
+    def _offer(self, queue: _Queue[V, F]) -> None:
         """Put a host into the line, as often as it may be asked."""
         while queue.waiting and queue.timer is None and queue.places < self._most(queue):
             if wait := queue.host.opens_in:
@@ -190,17 +207,17 @@ class _Engine:
             else:
                 return
 
-    def _most(self, queue: _Queue) -> int:
+    def _most(self, queue: _Queue[V, F]) -> int:
         """How many connections the host gets: more than one if somebody has time, and it pays."""
         if len(self._line) >= len(self._idle) or queue.patience < _WORTH_A_CONNECTION:
             return 1
         return queue.host.policy.connections
 
-    def _close_for(self, queue: _Queue, seconds: float) -> None:
+    def _close_for(self, queue: _Queue[V, F], seconds: float) -> None:
         if queue.timer is None:
             queue.timer = self._later(seconds, self._opened, queue)
 
-    def _opened(self, queue: _Queue) -> None:
+    def _opened(self, queue: _Queue[V, F]) -> None:
         queue.timer = None
         self._offer(queue)
         self._wake()
@@ -233,7 +250,7 @@ class _Engine:
 
     # Names
 
-    def _named(self, queue: _Queue) -> bool:
+    def _named(self, queue: _Queue[V, F]) -> bool:
         """Whether the name of what is next is known; if not it will be, and the host offered then."""
         if queue.looking_up:
             return False
@@ -275,7 +292,7 @@ class _Engine:
         except Exception as error:
             self._fail(error)
 
-    async def _serve(self, queue: _Queue) -> None:
+    async def _serve(self, queue: _Queue[V, F]) -> None:
         try:
             if not queue.waiting:
                 return
@@ -292,7 +309,7 @@ class _Engine:
             queue.places -= 1
         self._offer(queue)
 
-    async def _converse(self, queue: _Queue, talk: Conversation) -> None:
+    async def _converse(self, queue: _Queue[V, F], talk: Talk[V, F]) -> None:
         """One step of a conversation."""
         asking = talk.begin()
         # The others who are at this host take what is left, or nobody does.
@@ -301,8 +318,7 @@ class _Engine:
         try:
             answer = await self._client.step(asking)
         except FetchError as error:
-            self._give(talk.failed(error))
-            self._end()
+            self._go_on(talk, talk.failed(error, self._sink))
             return
         if answer is None:
             if asking.pause:
@@ -312,7 +328,9 @@ class _Engine:
                 self._close_for(queue, queue.host.opens_in or _PATIENCE)
             self._arrive(talk)
             return
-        then = await talk.answered(answer, self._sink)
+        self._go_on(talk, await talk.answered(answer, self._sink))
+
+    def _go_on(self, talk: Talk[V, F], then: Then) -> None:
         if then is Then.END:
             self._end()
         elif then is Then.ASK_NOW:
@@ -320,23 +338,23 @@ class _Engine:
         else:
             self._delay(talk, self._options.confirm_after)
 
-    def _comes_soon(self, queue: _Queue) -> bool:
+    def _comes_soon(self, queue: _Queue[V, F]) -> bool:
         """Whether a conversation that was put off arrives while a connection can be kept."""
         return queue.put_off > 0 and queue.due - self._loop.time() < _KEPT
 
-    def _delay(self, talk: Conversation, seconds: float) -> None:
+    def _delay(self, talk: Talk[V, F], seconds: float) -> None:
         queue = self._queue(talk.begin().target.host)
         queue.put_off += 1
         queue.due = max(queue.due, self._loop.time() + seconds)
         self._delayed[talk] = self._later(seconds, self._arrive, talk)
 
-    def _arrive(self, talk: Conversation) -> None:
+    def _arrive(self, talk: Talk[V, F]) -> None:
         """A conversation that has begun goes on, before those that have not."""
         queue = self._queue(talk.begin().target.host)
         if self._delayed.pop(talk, None) is not None:
             queue.put_off -= 1
         if not self._options.mine(queue.host.name):
-            self._give(talk.handed())
+            talk.handed(self._sink)
             self._end()
             return
         queue.waiting.appendleft(talk)

@@ -27,7 +27,7 @@ import aiohttp
 from yarl import URL
 
 from .errors import FetchError, Reason
-from .exchange import Answer, Body, Choose, Hop, Limits, Request, Sink
+from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
 from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
@@ -43,6 +43,7 @@ __all__ = [
     "Body",
     "Choose",
     "Client",
+    "Enough",
     "FetchError",
     "Hop",
     "Limits",

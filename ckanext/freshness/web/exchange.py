@@ -117,11 +117,18 @@ ERROR_BYTES = 64 * 1024
 """How much of the body of an error page is read: its status has said what there is to say."""
 
 
+class Enough(Exception):
+    """What a sink raises who has seen all that it wants of a body: the rest is left where it is."""
+
+
 class Sink(Protocol):
     """Takes a body piece by piece, so that no body need fit into memory."""
 
     def write(self, data: bytes, /) -> object:
-        """The next piece."""
+        """The next piece.
+
+        :raises Enough: no more are wanted. The answer is then given, and not complete.
+        """
 
     def restart(self) -> object:
         """Forget what was written: the body broke off. Another attempt may follow, or not."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import aiohttp
 
 from .errors import FetchError, Reason
-from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Hop, Limits, Request
+from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
 from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
 from .headers import can_be_sent, illegal_header
 from .hosts import Host
@@ -208,6 +208,8 @@ async def take_body(visit: Visit, answer: Answer, response: aiohttp.ClientRespon
     else:
         try:
             await _read(visit, answer, response, choice.write, visit.limits.max_bytes)
+        except Enough:
+            answer.complete = False
         except Fault:
             choice.restart()
             raise

@@ -36,6 +36,7 @@ from ckanext.freshness.web.client import (
     Answer,
     Body,
     Client,
+    Enough,
     FetchError,
     Limits,
     Reason,
@@ -291,6 +292,22 @@ def test_a_sink_forgets_what_broke_off_for_good(server: FileServer) -> None:
     sink = Pieces()
     assert failure(f"{server.url}/x", lambda answer: sink).reason is Reason.TRUNCATED
     assert sink.data == b""
+
+
+def test_a_sink_that_has_enough_ends_the_download(server: FileServer) -> None:
+    fault = server.faults["/x"] = faults.EndlessBody()
+
+    class Beginning(Pieces):
+        def write(self, data: bytes, /) -> None:
+            super().write(data)
+            raise Enough
+
+    sink = Beginning()
+    answer = visit(f"{server.url}/x", lambda answer: sink)
+    assert (answer.status, answer.complete, answer.attempts) == (200, False, 1)
+    assert answer.received == len(sink.data) > 0 and sink.restarts == 0
+    server.wait_until_idle()
+    assert fault.sent < 20 << 20
 
 
 def test_a_full_disk_is_not_the_urls_fault(server: FileServer) -> None:
