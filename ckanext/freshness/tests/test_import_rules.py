@@ -38,7 +38,7 @@ WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")
 
 TOOLKIT = ("ckan.plugins", "ckan.types")
 """What may be imported of CKAN outside `ADAPTERS`."""
-ADAPTERS = ("ckan_adapter.py", "migration/", "tests/")
+ADAPTERS = ("ckan_adapter/", "migration/", "tests/")
 HARVEST_INTERFACES = "ckanext.harvest.interfaces"
 
 PURE = (
@@ -107,9 +107,9 @@ def broken(path: str, source: str) -> Iterator[str]:
             yield f"{use}, but knows nothing of CKAN"
         if not path.startswith(ADAPTERS):
             if use.of("ckan") and not use.of(*TOOLKIT):
-                yield f"{use}, which is not in CKAN's toolkit: only ckan_adapter.py may"
+                yield f"{use}, which is not in CKAN's toolkit: only ckan_adapter may"
             if use.of("ckanext.harvest") and not use.of(HARVEST_INTERFACES):
-                yield f"{use}: only ckan_adapter.py may"
+                yield f"{use}: only ckan_adapter may"
         if path.startswith(PURE) and use.of(*IMPURE_MODULES):
             yield f"{use}, but is pure"
     if path.startswith(PURE):
@@ -154,8 +154,8 @@ def test_the_rules_are_about_files_that_exist() -> None:
         ("web/client.py", "from ..harvesting.strategy import Known", "freshness.harvesting"),
         ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
         ("harvesting/fdp/crawl.py", "from ...aging import status", "uses ckanext.freshness.aging"),
-        ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter.py may"),
-        ("harvesting/objects.py", "from ckanext.harvest import model", "only ckan_adapter.py may"),
+        ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
+        ("harvesting/objects.py", "from ckanext.harvest import model", "only ckan_adapter may"),
         ("harvesting/strategy.py", "import asyncio", "is pure"),
         ("tests/servers/base.py", "import ckan", "knows nothing of CKAN"),
     ],
@@ -172,7 +172,7 @@ def test_a_broken_rule_is_found(path: str, source: str, sentence: str) -> None:
         ("harvesting/stages.py", "from ..web.client import run\nfrom ..model import HarvestHold"),
         ("harvesting/stages.py", "from ..ckan_adapter import model\nfrom . import objects"),
         ("harvesting/stages.py", "import ckan.plugins.toolkit as tk"),
-        ("ckan_adapter.py", "from ckan.lib import search\nfrom ckanext.harvest import model"),
+        ("ckan_adapter/solr.py", "from ckan.lib import search\nfrom ckanext.harvest import model"),
         ("plugin.py", "from .harvesting import stages\nfrom ckanext.harvest.interfaces import I"),
     ],
 )

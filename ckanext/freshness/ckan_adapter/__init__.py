@@ -1,0 +1,118 @@
+"""What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between versions.
+
+Nothing else imports ``ckan.model``, ``ckan.lib`` or ``ckanext.harvest``.
+"""
+
+from __future__ import annotations
+
+from ckan import model
+from ckan.lib.jobs import job_from_id
+from ckan.lib.munge import munge_title_to_name
+from ckan.lib.plugins import DefaultDatasetForm, DefaultTranslation
+from ckan.lib.redis import connect_to_redis
+from ckan.lib.search import SearchIndexError, SearchQueryError
+from ckan.lib.search import index as search_index
+from ckan.lib.search import is_available as solr_answers
+from ckan.lib.search import query as search_query
+
+from ckanext.harvest import model as harvest_model
+from ckanext.harvest.queue import get_harvester
+
+from .database import (
+    disconnect,
+    has_newest_migration,
+    hold_packages,
+    lock_packages,
+)
+from .extras import (
+    ORGANIZATION_EXTRA,
+    PACKAGE_EXTRAS,
+    package_extra,
+    package_extras,
+    packages_with_extras,
+    packages_with_true_extra,
+    write_extras,
+    write_extras_in_session,
+)
+from .forms import declared_fields
+from .harvest import (
+    give_back_done_messages,
+    harvest_queue_connection,
+    harvest_routing_keys,
+    harvesting_user,
+    let_consumers_wait,
+    normalized_source_url,
+    publish_jobs,
+    publish_objects,
+    registered_source_types,
+    unqueued_jobs,
+)
+from .jobs import (
+    background_worker_names,
+    background_workers,
+    waiting_background_jobs,
+)
+from .series import (
+    IS_2_12,
+    version_is_among,
+)
+from .solr import (
+    index_package,
+    let_odd_dates_be_indexed,
+    rebuild,
+    reindex_source,
+    solr_commit,
+    unindex_package,
+    without_solr_commits,
+)
+
+__all__ = [
+    "IS_2_12",
+    "ORGANIZATION_EXTRA",
+    "PACKAGE_EXTRAS",
+    "DefaultDatasetForm",
+    "DefaultTranslation",
+    "SearchIndexError",
+    "SearchQueryError",
+    "background_worker_names",
+    "background_workers",
+    "connect_to_redis",
+    "declared_fields",
+    "disconnect",
+    "get_harvester",
+    "give_back_done_messages",
+    "harvest_model",
+    "harvest_queue_connection",
+    "harvest_routing_keys",
+    "harvesting_user",
+    "has_newest_migration",
+    "hold_packages",
+    "index_package",
+    "job_from_id",
+    "let_consumers_wait",
+    "let_odd_dates_be_indexed",
+    "lock_packages",
+    "model",
+    "munge_title_to_name",
+    "normalized_source_url",
+    "package_extra",
+    "package_extras",
+    "packages_with_extras",
+    "packages_with_true_extra",
+    "publish_jobs",
+    "publish_objects",
+    "rebuild",
+    "registered_source_types",
+    "reindex_source",
+    "search_index",
+    "search_query",
+    "solr_answers",
+    "solr_commit",
+    "unindex_package",
+    "unqueued_jobs",
+    "version_is_among",
+    "waiting_background_jobs",
+    "without_solr_commits",
+    "write_extras",
+    "write_extras_in_session",
+]

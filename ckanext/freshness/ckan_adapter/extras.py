@@ -1,0 +1,147 @@
+"""Extras of packages and organizations, which CKAN 2.12 keeps in a column and 2.11 in rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from ckan import model
+
+from .series import IS_2_12
+
+
+def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
+    """The values of one extra of some packages, by package id; those without it are left out."""
+    if not package_ids:
+        return {}
+    if IS_2_12:
+        package = model.Package.__table__
+        value = package.c.extras.op("->>")(key)
+        query = sa.select(package.c.id, value).where(
+            package.c.id.in_(package_ids), value.is_not(None)
+        )
+    else:
+        extra = model.PackageExtra.__table__
+        query = sa.select(extra.c.package_id, extra.c.value).where(
+            extra.c.package_id.in_(package_ids), extra.c.key == key, extra.c.state == "active"
+        )
+    return {package_id: value for package_id, value in model.Session.execute(query)}
+
+
+PACKAGE_EXTRAS = (
+    "p.extras"
+    if IS_2_12
+    else "(SELECT jsonb_object_agg(key, value) FROM package_extra"
+    " WHERE package_id = p.id AND state = 'active' AND key IS NOT NULL)"
+)
+"""SQL: all extras of the package ``p``, as an object of JSON; null if it has none."""
+
+ORGANIZATION_EXTRA = (
+    '(SELECT extras ->> :key FROM "group" WHERE id = p.owner_org)'
+    if IS_2_12
+    else "(SELECT max(value) FROM group_extra"
+    " WHERE group_id = p.owner_org AND key = :key AND state = 'active')"
+)
+"""SQL: the extra ``:key`` of the organization of the package ``p``."""
+
+
+def package_extras(package: Any) -> dict[str, str]:
+    """All extras of a package, as the session has them."""
+    return dict(package.extras or {})
+
+
+def write_extras_in_session(
+    package: Any, stored: Mapping[str, str], wanted: Mapping[str, str], keys: Sequence[str]
+) -> None:
+    """Give a package, which an action is writing right now, its extras under some keys.
+
+    Nothing is committed, and the action's own write to Solr has them.
+
+    :param stored: all extras of the package as the database has them in this transaction.
+    :param wanted: the extras under `keys`; those left out go.
+    """
+    if IS_2_12:
+        kept = {key: value for key, value in stored.items() if key not in keys}
+        package.extras = {**kept, **wanted}
+        # The session may have the same values from before another transaction changed them.
+        sa.orm.attributes.flag_modified(package, "extras")
+        return
+    # Without this, rows that the action has just written under these keys are lost silently.
+    model.Session.expire(package, ["_extras"])
+    for key in keys:
+        if key in wanted:
+            package.extras[key] = wanted[key]
+        elif key in package.extras:
+            del package.extras[key]
+
+
+def write_extras(values: Mapping[str, Mapping[str, str]], keys: Sequence[str]) -> None:
+    """Give packages their extras under some keys by SQL: no hooks, no index, no commit.
+
+    :param values: the extras by package id; those of `keys` that are left out go.
+    """
+    rows = json.dumps([{"id": one, "extras": dict(extras)} for one, extras in values.items()])
+    for statement in _WRITE_EXTRAS:
+        model.Session.execute(sa.text(statement), {"rows": rows, "keys": list(keys)})
+
+
+_ROWS = "jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (id text, extras jsonb)"
+_WRITE_EXTRAS = (
+    (
+        f"""
+        UPDATE package p SET extras = (coalesce(p.extras, '{{}}') - CAST(:keys AS text[])) || r.extras
+        FROM {_ROWS}
+        WHERE p.id = r.id
+        """,
+    )
+    if IS_2_12
+    else (
+        f"""
+        DELETE FROM package_extra e USING {_ROWS}
+        WHERE e.package_id = r.id AND e.key = ANY(:keys)
+        AND (e.state IS DISTINCT FROM 'active' OR r.extras ->> e.key IS DISTINCT FROM e.value)
+        """,
+        f"""
+        INSERT INTO package_extra (id, package_id, key, value, state)
+        SELECT md5(r.id || x.key)::uuid::text, r.id, x.key, x.value, 'active'
+        FROM {_ROWS} CROSS JOIN jsonb_each_text(r.extras) x
+        WHERE x.key = ANY(:keys) AND EXISTS (SELECT 1 FROM package p WHERE p.id = r.id)
+        AND NOT EXISTS (
+            SELECT 1 FROM package_extra e WHERE e.package_id = r.id AND e.key = x.key
+        )
+        """,
+    )
+)
+
+
+def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str]]:
+    """Ids and types of the packages that have an extra under one of some keys, in order of ids."""
+    has_one = (
+        "p.extras ?| CAST(:keys AS text[])"
+        if IS_2_12
+        else "EXISTS (SELECT 1 FROM package_extra e WHERE e.package_id = p.id AND e.key = ANY(:keys))"
+    )
+    rows = model.Session.execute(
+        sa.text(f"SELECT p.id, p.type FROM package p WHERE {has_one} ORDER BY p.id"),
+        {"keys": list(keys)},
+    )
+    return [(package_id, package_type) for package_id, package_type in rows]
+
+
+def packages_with_true_extra(keys: str) -> str:
+    """SQL: the ids of packages, as ``package_id``, that have a true value under one of some extras.
+
+    :param keys: the name of the parameter that has them.
+    """
+    true = "IN ('true', 'yes', 'on', 't', 'y', '1')"
+    if IS_2_12:
+        return f"""
+        SELECT id AS package_id FROM package WHERE extras ?| CAST(:{keys} AS text[]) AND EXISTS (
+            SELECT 1 FROM jsonb_each_text(extras) x
+            WHERE x.key = ANY(:{keys}) AND lower(btrim(x.value)) {true}
+        )"""
+    return f"""
+    SELECT DISTINCT package_id FROM package_extra
+    WHERE key = ANY(:{keys}) AND state = 'active' AND lower(btrim(value)) {true}"""
