@@ -1,0 +1,460 @@
+"""What an answer means for what is known of an IATI dataset: the update cycle's rules, by policy ``iati``.
+
+Pure: neither network nor database nor clock. The rules are those of IATI's Bulk Data Service, numbered
+as its documentation numbers them:
+
+1. ``last_update_check`` is now.
+2. Downloaded within 24 h, and the source URL is still the same: HEAD; otherwise straight to GET.
+3. HEAD failed, downloaded within 6 h: the end.
+4. HEAD was answered, ETag and Last-Modified are as they were: the end.
+5. HEAD failed and downloaded more than 6 h ago, or either header changed: GET.
+6. The answer to GET; 7. which failed in any way: the end.
+8. What came has no opening IATI element in its first 6,000 characters: 9. the end.
+10. Hashes and a copy are made; 11. and are the last known good ones from now on.
+
+Where it knows no rule, or a bad one, these hold:
+
+- Exactly 24 h and exactly 6 h are still inside.
+- The GETs of rules 2 and 5 are unconditional: they exist to distrust validators.
+- Where HEAD is refused (405, 501) a conditional GET takes its place, if there is a validator to ask with.
+  Its 304 says that the server still has what was downloaded, and is no download.
+- Where HEAD names no validator nothing has been compared, and the 6 h decide. A Content-Length that
+  differs is a change always.
+- A URL that fails is left alone for a while (:func:`backoff`), at most 6 h, by everything but rule 1; not
+  beyond the moment from which rule 5 downloads though HEAD fails.
+- A copy that is lost is downloaded again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+from ...web.headers import parse_http_date
+from ...web.urls import display_url
+from .attempts import Attempt, ErrorDetails, ErrorType
+
+KEPT_ATTEMPTS = 5
+"""How many attempts are kept of each dataset."""
+
+HEAD_REFUSED = frozenset({405, 501})
+"""What servers answer who do not know the method (RFC 9110, sections 15.5.6 and 15.6.2)."""
+
+
+class Ask(Enum):
+    """What is to be asked next."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    CONDITIONAL_GET = "conditional get"
+    GET = "get"
+
+
+class Ending(Enum):
+    """How a visit ended."""
+
+    POSTPONED = "postponed"
+    """The URL fails, and is left alone for a while: rule 1 alone."""
+    VERIFIED = "verified"
+    """The server still has what was downloaded: rule 4, or a 304."""
+    TRUSTED = "trusted"
+    """Nothing says that it has something else, and 6 h are not over: rule 4 without validators."""
+    HEAD_FAILED = "head failed"
+    """Rule 3."""
+    GET_FAILED = "get failed"
+    """Rule 7."""
+    NOT_IATI = "not iati"
+    """Rule 9."""
+    DOWNLOADED = "downloaded"
+    """Rule 11."""
+    NOT_STORED = "not stored"
+    """Downloaded, and could not be kept: the last known good copy is what it was."""
+
+
+FAILED = frozenset({Ending.HEAD_FAILED, Ending.GET_FAILED, Ending.NOT_IATI})
+"""Endings that are the URL's own fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The cycle's times.
+
+    :ivar download_after: rule 2's: once a download is older than this another one is made
+    :ivar trusted_for: rules 3 and 5's: as long a download is trusted without an answer to HEAD
+    :ivar expire_after: a copy is given up that is older than this and whose URL has failed ever since
+    :ivar backoff_first: how long a URL is left alone after its first failure; doubled by each further one
+    :ivar backoff_most: how long at most
+    :ivar strict: the rules alone, without back-off
+    :ivar jitter: the most by which ``download_after`` is made shorter, by chance, so that what was
+        downloaded in one cycle is not all downloaded in one cycle again
+    :raises ValueError: times that contradict each other
+    """
+
+    download_after: timedelta = timedelta(hours=24)
+    trusted_for: timedelta = timedelta(hours=6)
+    expire_after: timedelta = timedelta(hours=72)
+    backoff_first: timedelta = timedelta(minutes=15)
+    backoff_most: timedelta = timedelta(hours=6)
+    strict: bool = False
+    jitter: timedelta = timedelta(0)
+
+    def __post_init__(self) -> None:
+        if not timedelta(0) <= self.trusted_for <= self.download_after:
+            raise ValueError("trusted_for must lie between 0 and download_after")
+        if not timedelta(0) <= self.jitter <= self.download_after:
+            raise ValueError("jitter must lie between 0 and download_after")
+        if not timedelta(0) <= self.backoff_first <= self.backoff_most:
+            raise ValueError("backoff_first must lie between 0 and backoff_most")
+        if self.backoff_most > timedelta(hours=6):
+            raise ValueError("backoff_most must be at most 6 hours")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a download brought.
+
+    :ivar hash: SHA-1 of the bytes, hexadecimal
+    :ivar hash_excluding_generated_timestamp: likewise, without any ``generated-datetime`` attribute
+    :ivar content_length: of the bytes, decompressed
+    :ivar initial_contents: its first 150 characters
+    """
+
+    hash: str
+    hash_excluding_generated_timestamp: str
+    content_length: int
+    initial_contents: str
+
+
+@dataclass(frozen=True, slots=True)
+class Good:
+    """The last known good download.
+
+    :ivar downloaded: when
+    :ivar verified_on_server: when the server last said, by an answer to whatever was asked, that it is
+        what it has
+    :ivar etag: as the server wrote it
+    :ivar last_modified: likewise, a date or not
+    :ivar source_url: what was asked for, as the registry wrote it, secrets included: show it with
+        :func:`ckanext.freshness.web.urls.display_url`
+    """
+
+    hash: str
+    hash_excluding_generated_timestamp: str
+    downloaded: datetime
+    verified_on_server: datetime
+    content_length: int
+    initial_contents: str
+    etag: str | None
+    last_modified: str | None
+    source_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of one dataset's file. Moments are aware.
+
+    :ivar last_update_check: rule 1
+    :ivar head_attempt: the most recent HEAD, in the index files most_recent_head_attempt
+    :ivar get_attempt: the most recent GET, a conditional one included
+    :ivar attempts: the last :data:`KEPT_ATTEMPTS` of both, the newest first
+    :ivar content_modified: when a download last had another hash than what there was; the first one has
+    :ivar failures: visits that failed since the last one that did not
+    :ivar postponed_until: before this moment nothing is asked; None if it may be
+    """
+
+    last_update_check: datetime | None = None
+    head_attempt: Attempt | None = None
+    get_attempt: Attempt | None = None
+    attempts: tuple[Attempt, ...] = ()
+    good: Good | None = None
+    content_modified: datetime | None = None
+    content_modified_excluding_generated_timestamp: datetime | None = None
+    failures: int = 0
+    postponed_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a visit is about.
+
+    :ivar url: the source URL as the registry has it now
+    :ivar lost: whether there should be a copy, and is none
+    :ivar chance: from 0 to 1, for what :attr:`Policy.jitter` leaves to chance
+    """
+
+    url: str
+    lost: bool = False
+    chance: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What became of one request.
+
+    :ivar status: None if there was no answer
+    :ivar length: of the uncompressed file as the headers tell it; None where they do not, as when they
+        tell that of a compressed one
+    :ivar error: set if it failed: no answer, none that can be used, or something that is no IATI file
+    :ivar ours: whether the fault is ours, so that nothing is said of the URL
+    :ivar document: set if a file came
+    """
+
+    asked: Ask
+    status: int | None
+    etag: str | None = None
+    last_modified: str | None = None
+    length: int | None = None
+    error: ErrorDetails | None = None
+    ours: bool = False
+    document: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What follows from what is known so far.
+
+    :ivar ask: what to ask next; :attr:`Ask.NOTHING` if the visit ends here
+    :ivar state: to be kept if the visit ends here, and what the next step begins from
+    :ivar ending: set where the visit ends
+    :ivar keep: whether the bytes that came have to be stored
+    :ivar changed_at: when another hash, without generated timestamps, was met than that of the last
+        known good copy: evidence ``hash``. Of a first download nothing is said.
+    """
+
+    ask: Ask
+    state: State
+    ending: Ending | None = None
+    keep: bool = False
+    changed_at: datetime | None = None
+
+
+def decide(
+    state: State, response: Response | None, now: datetime, policy: Policy, subject: Subject
+) -> Step:
+    """What follows from a response to what the step before asked; None before the first.
+
+    :param state: as the step before gave it
+    """
+    if response is None:
+        return _begin(replace(state, last_update_check=now), now, policy, subject)
+    return _AFTER[response.asked](_noted(state, response, now), response, now, policy, subject)
+
+
+def _begin(state: State, now: datetime, policy: Policy, subject: Subject) -> Step:
+    """Rules 1 and 2."""
+    if state.failures and not _has_failed(state, subject):
+        state = replace(state, failures=0, postponed_until=None)
+    until = state.postponed_until
+    if until is not None and not policy.strict and now < until <= now + policy.backoff_most:
+        return Step(Ask.NOTHING, state, Ending.POSTPONED)
+    good = state.good
+    if good is None or subject.lost or good.source_url != subject.url:
+        return Step(Ask.GET, state)
+    within = policy.download_after - policy.jitter * subject.chance
+    return Step(Ask.HEAD if _within(good, now, within) else Ask.GET, state)
+
+
+def _after_head(
+    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
+) -> Step:
+    """Rules 3 to 5."""
+    good = state.good
+    assert good is not None, "HEAD is asked of what was downloaded"
+    if response.error is not None:
+        if response.status in HEAD_REFUSED and (good.etag or good.last_modified):
+            return Step(Ask.CONDITIONAL_GET, state)
+        return _unanswered(state, good, response, now, policy)
+    if _differs(good, response):
+        return Step(Ask.GET, state)
+    if response.etag or response.last_modified:
+        return _verified(state, good, now)
+    if _within(good, now, policy.trusted_for):
+        return Step(Ask.NOTHING, _healthy(state), Ending.TRUSTED)
+    return Step(Ask.GET, state)
+
+
+def _after_conditional_get(
+    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
+) -> Step:
+    """In the place of rules 3 to 5, where HEAD is refused."""
+    good = state.good
+    assert good is not None, "a condition is made of what was downloaded"
+    if response.status == 304:
+        return _verified(state, good, now)
+    if response.status == 200:
+        return _after_get(state, response, now, policy, subject)
+    return _unanswered(state, good, response, now, policy)
+
+
+def _unanswered(
+    state: State, good: Good, response: Response, now: datetime, policy: Policy
+) -> Step:
+    """Rules 3 and 5: HEAD, or what took its place, failed."""
+    if not _within(good, now, policy.trusted_for):
+        return Step(Ask.GET, state)
+    failed = _failed(state, response, now, policy)
+    until = failed.postponed_until
+    if until is not None:
+        failed = replace(failed, postponed_until=min(until, good.downloaded + policy.trusted_for))
+    return Step(Ask.NOTHING, failed, Ending.HEAD_FAILED)
+
+
+def _after_get(
+    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
+) -> Step:
+    """Rules 6 to 11."""
+    found = response.document
+    if response.error is not None or found is None:
+        ending = Ending.GET_FAILED
+        if response.error is not None and response.error.error_type is ErrorType.NOT_IATI_CONTENT:
+            ending = Ending.NOT_IATI
+        return Step(Ask.NOTHING, _failed(state, response, now, policy), ending)
+    before = state.good
+    is_other = before is None or before.hash != found.hash
+    is_changed = (
+        before is None
+        or before.hash_excluding_generated_timestamp != found.hash_excluding_generated_timestamp
+    )
+    state = replace(
+        state,
+        good=Good(
+            hash=found.hash,
+            hash_excluding_generated_timestamp=found.hash_excluding_generated_timestamp,
+            downloaded=now,
+            verified_on_server=now,
+            content_length=found.content_length,
+            initial_contents=found.initial_contents,
+            etag=response.etag,
+            last_modified=response.last_modified,
+            source_url=subject.url,
+        ),
+        content_modified=now if is_other else state.content_modified,
+        content_modified_excluding_generated_timestamp=(
+            now if is_changed else state.content_modified_excluding_generated_timestamp
+        ),
+        failures=0,
+        postponed_until=None,
+    )
+    return Step(
+        Ask.NOTHING,
+        state,
+        Ending.DOWNLOADED,
+        keep=is_other or subject.lost,
+        changed_at=now if is_changed and before is not None else None,
+    )
+
+
+_AFTER: Mapping[Ask, Callable[[State, Response, datetime, Policy, Subject], Step]] = {
+    Ask.HEAD: _after_head,
+    Ask.CONDITIONAL_GET: _after_conditional_get,
+    Ask.GET: _after_get,
+}
+
+
+def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) -> Step:
+    """What is left of a download that could not be kept: the attempt, and nothing else.
+
+    The URL is not to blame: it is asked again by the next cycle.
+
+    :param before: the state that the visit began from
+    :param step: what :func:`decide` made of the download
+    :param details: of the type ``store_error``
+    """
+    came = step.state.get_attempt
+    status = None if came is None else came.http_status
+    attempt = Attempt(now, "GET", status, details)
+    state = replace(
+        step.state,
+        get_attempt=attempt,
+        attempts=(attempt, *step.state.attempts[1:]),
+        good=before.good,
+        content_modified=before.content_modified,
+        content_modified_excluding_generated_timestamp=(
+            before.content_modified_excluding_generated_timestamp
+        ),
+    )
+    return Step(Ask.NOTHING, state, Ending.NOT_STORED)
+
+
+def has_expired(state: State, now: datetime, policy: Policy) -> bool:
+    """Whether the copy is to be given up: old, and its URL has failed ever since."""
+    good = state.good
+    return good is not None and state.failures > 0 and now - good.downloaded > policy.expire_after
+
+
+def backoff(failures: int, policy: Policy) -> timedelta:
+    """For how long a URL is left alone that failed so many times in a row, at least once."""
+    # Beyond that many doublings every first wait of a second has become hours.
+    return min(policy.backoff_first * 2 ** min(failures - 1, 16), policy.backoff_most)
+
+
+def _noted(state: State, response: Response, now: datetime) -> State:
+    """With the attempt that a response was."""
+    is_head = response.asked is Ask.HEAD
+    attempt = Attempt(now, "HEAD" if is_head else "GET", response.status, response.error)
+    attempts = (attempt, *state.attempts[: KEPT_ATTEMPTS - 1])
+    if is_head:
+        return replace(state, head_attempt=attempt, attempts=attempts)
+    return replace(state, get_attempt=attempt, attempts=attempts)
+
+
+def _verified(state: State, good: Good, now: datetime) -> Step:
+    state = replace(_healthy(state), good=replace(good, verified_on_server=now))
+    return Step(Ask.NOTHING, state, Ending.VERIFIED)
+
+
+def _healthy(state: State) -> State:
+    if not state.failures and state.postponed_until is None:
+        return state
+    return replace(state, failures=0, postponed_until=None)
+
+
+def _failed(state: State, response: Response, now: datetime, policy: Policy) -> State:
+    if response.ours:
+        return state
+    failures = state.failures + 1
+    until = None if policy.strict else now + backoff(failures, policy)
+    return replace(state, failures=failures, postponed_until=until)
+
+
+def _has_failed(state: State, subject: Subject) -> bool:
+    """Whether it is this URL that failed."""
+    failed = next((one.error_details for one in state.attempts if one.error_details), None)
+    return failed is None or failed.source_url == display_url(subject.url)
+
+
+def _within(good: Good, now: datetime, limit: timedelta) -> bool:
+    """Whether it was downloaded within that time. What comes from the future, by a clock that has been
+    set right since, was downloaded nobody knows when."""
+    return timedelta(0) <= now - good.downloaded <= limit
+
+
+def _differs(good: Good, response: Response) -> bool:
+    """Whether the headers say that the server has something else than what was downloaded.
+
+    What a header that is absent was is not known. A Content-Length of 0 comes from servers that answer
+    HEAD without knowing: no IATI file is empty.
+    """
+    return (
+        bool(response.etag and not _same_etag(response.etag, good.etag))
+        or bool(
+            response.last_modified and not _same_date(response.last_modified, good.last_modified)
+        )
+        or bool(response.length and response.length != good.content_length)
+    )
+
+
+def _same_etag(one: str, other: str | None) -> bool:
+    """RFC 9110, section 8.8.3.2, weak comparison: servers that compress as they send make the ETag of a
+    GET weak, and not that of a HEAD."""
+    return other is not None and one.removeprefix("W/") == other.removeprefix("W/")
+
+
+def _same_date(one: str, other: str | None) -> bool:
+    """The same words, or the same moment in others."""
+    if one == other:
+        return True
+    moment = parse_http_date(one)
+    return moment is not None and other is not None and moment == parse_http_date(other)
