@@ -1,0 +1,296 @@
+"""A small registry of IATI's: as a CKAN, and as the Bulk Data Service's index files; and its files.
+
+    python -m ckanext.freshness.tests.servers.registry --port 0
+
+Below `/api/3/action/` it answers like CKAN with the registry's extension; `/reporting-orgs` and
+`/datasets-minimal` are index files; `/files/{organisation}/{dataset}.xml` are the datasets' files.
+`POST /publish` brings the next edition of every second file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import email.utils
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
+
+from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+from ckanext.freshness.tests.servers.registry_model import (
+    Dataset,
+    Organisation,
+    Registry,
+    sample,
+)
+
+ACTION = "/api/3/action/"
+REPORTING_ORGS = "/reporting-orgs"
+DATASETS_MINIMAL = "/datasets-minimal"
+
+_FIRST_MODIFIED = datetime(2026, 1, 1, tzinfo=timezone.utc)
+_Query = dict[str, str]
+
+
+class RegistryServer(LoopbackServer):
+    """Serves a registry, and can tell lies about it.
+
+    Attributes, all of which may be changed at any time:
+        registry: what is registered.
+        count: what `package_search` says instead of how many datasets there are.
+        rows_max: the most datasets of one page, as `ckan.search.rows_max`.
+        organisations_max: the most organisations of one page with all fields, as CKAN has it.
+        ignores_sort, ignores_offset: as a careless registry would.
+        spoil: by id of a dataset or an organisation, what becomes of its record before it is sent.
+        before: is called with each request before it is answered: a registry that changes meanwhile.
+    """
+
+    def __init__(
+        self, registry: Registry | None = None, *, port: int = 0, address: str = "127.0.0.1"
+    ) -> None:
+        super().__init__(port=port, address=address)
+        self.registry = Registry() if registry is None else registry
+        self.count: int | None = None
+        self.rows_max = 1000
+        self.organisations_max = 25
+        self.ignores_sort = False
+        self.ignores_offset = False
+        self.spoil: dict[str, Callable[[dict[str, Any]], Any]] = {}
+        self.before: Callable[[Request], object] | None = None
+
+    # Addresses
+
+    @property
+    def index_url(self) -> str:
+        """The URL of the source as index files."""
+        return f"{self.url}{DATASETS_MINIMAL}"
+
+    def file_url(self, dataset: Dataset) -> str:
+        """Where a dataset's file is said to be."""
+        if dataset.url is not None:
+            return dataset.url
+        owner = self.registry.organisations.get(dataset.organisation_id)
+        folder = owner.name if owner else dataset.organisation_id
+        return f"{self.url}/files/{quote(folder, safe='')}/{quote(dataset.name, safe='')}.xml"
+
+    # Answers
+
+    def answer(self, request: Request) -> Answer:
+        """A page of the API, an index file, or a dataset's file."""
+        if self.before is not None:
+            self.before(request)
+        query = {key: values[-1] for key, values in parse_qs(request.query).items()}
+        if request.method == "POST" and request.path == "/publish":
+            self.publish()
+            return Answer.text("The next edition of every second file is there.\n", "text/plain")
+        if request.path.startswith(ACTION):
+            return self._action(request.path.removeprefix(ACTION), query)
+        if request.path.startswith("/files/"):
+            return self._file(request)
+        index = request.path.rstrip("/").removesuffix(".json")
+        if index == REPORTING_ORGS:
+            return _json({"index_created": _stamp(), "reporting_orgs": self._index_organisations()})
+        if index == DATASETS_MINIMAL:
+            return _json({"index_created": _stamp(), "datasets": self._index_datasets()})
+        return Answer.text("There is nothing here.\n", "text/plain", 404)
+
+    def publish(self) -> None:
+        """Bring the next edition of every second dataset's file."""
+        for dataset in list(self.registry.datasets.values())[::2]:
+            dataset.edition += 1
+
+    def _action(self, name: str, query: _Query) -> Answer:
+        if name == "organization_list":
+            return _success(self._organization_list(query))
+        if name == "package_search":
+            return _success(self._package_search(query))
+        wanted = query.get("id", "")
+        if name == "package_show":
+            for dataset in self.registry.datasets.values():
+                if wanted in (dataset.id, dataset.name):
+                    return _success(self._dataset(dataset))
+        if name == "organization_show":
+            for one in self.registry.organisations.values():
+                if wanted in (one.id, one.name):
+                    return _success(self._organisation(one))
+        return _json({"success": False, "error": {"message": "Not found"}}, 404)
+
+    def _organization_list(self, query: _Query) -> list[Any]:
+        in_order = sorted(self.registry.organisations.values(), key=lambda one: one.name)
+        if query.get("all_fields", "").lower() != "true":
+            return self._page(in_order, query, "limit", "offset", 1000, lambda one: one.name)
+        most = self.organisations_max
+        return self._page(in_order, query, "limit", "offset", most, self._organisation)
+
+    def _package_search(self, query: _Query) -> dict[str, Any]:
+        datasets = list(self.registry.datasets.values())
+        if query.get("sort") == "id asc" and not self.ignores_sort:
+            datasets.sort(key=lambda one: one.id)
+        results = self._page(datasets, query, "rows", "start", self.rows_max, self._dataset)
+        count = len(datasets) if self.count is None else self.count
+        return {"count": count, "sort": query.get("sort", ""), "results": results}
+
+    def _page(
+        self,
+        ones: Sequence[Any],
+        query: _Query,
+        limit: str,
+        offset: str,
+        most: int,
+        shown: Callable[[Any], Any],
+    ) -> list[Any]:
+        size = min(int(query.get(limit, most)), most)
+        start = 0 if self.ignores_offset else int(query.get(offset, 0))
+        return [shown(one) for one in ones[start : start + size]]
+
+    # Records
+
+    def _organisation(self, one: Organisation) -> Any:
+        packages = [each for each in self.registry.datasets.values()]
+        return self._spoiled(
+            one.id,
+            {
+                "id": one.id,
+                "name": one.name,
+                "title": one.title,
+                "description": "",
+                "image_url": "",
+                "is_organization": True,
+                "package_count": sum(each.organisation_id == one.id for each in packages),
+                "state": "active",
+                "type": "organization",
+                "license_id": "odc-by",
+                **one.fields,
+                "extras": [],
+            },
+        )
+
+    def _dataset(self, one: Dataset) -> Any:
+        owner = self.registry.organisations.get(one.organisation_id)
+        extras = {
+            "filetype": one.filetype,
+            "iati_version": one.iati_version,
+            "data_updated": "2026-03-01 14:24:09",
+            "language": "",
+            **one.extras,
+        }
+        return self._spoiled(
+            one.id,
+            {
+                "id": one.id,
+                "name": one.name,
+                "title": one.title,
+                "notes": "",
+                "license_id": one.license_id,
+                "private": False,
+                "state": "active",
+                "type": "dataset",
+                "organization": None
+                if owner is None
+                else {"id": owner.id, "name": owner.name, "title": owner.title},
+                "owner_org": one.organisation_id,
+                "extras": [{"key": key, "value": value} for key, value in extras.items()],
+                "tags": [],
+                "resources": [
+                    {"id": one.id[::-1], "format": "IATI-XML", "url": self.file_url(one)}
+                ],
+            },
+        )
+
+    def _index_organisations(self) -> list[Any]:
+        return [
+            self._spoiled(
+                one.id,
+                {
+                    "id": one.id,
+                    "short_name": one.name,
+                    "human_readable_name": one.title,
+                    **one.fields,
+                },
+            )
+            for one in self.registry.organisations.values()
+        ]
+
+    def _index_datasets(self) -> list[Any]:
+        found = []
+        for one in self.registry.datasets.values():
+            owner = self.registry.organisations.get(one.organisation_id)
+            record = {
+                "id": one.id,
+                "short_name": one.name,
+                "reporting_org_id": one.organisation_id,
+                "reporting_org_short_name": owner.name if owner else None,
+                "source_url": self.file_url(one),
+                "hash": hashlib.sha1(one.contents()).hexdigest(),
+                "hash_excluding_generated_timestamp": "",
+                "downloaded": _stamp(),
+                "cached_dataset_xml_url": None,
+                "cached_dataset_zip_url": None,
+            }
+            found.append(self._spoiled(one.id, record))
+        return found
+
+    def _spoiled(self, record_id: str, record: dict[str, Any]) -> Any:
+        spoil = self.spoil.get(record_id)
+        return record if spoil is None else spoil(record)
+
+    # Files
+
+    def _file(self, request: Request) -> Answer:
+        url = f"{self.url}{unquote(request.path)}"
+        for dataset in list(self.registry.datasets.values()):
+            if unquote(self.file_url(dataset)) == url:
+                return _served(dataset, request)
+        return Answer.text("There is no such file here.\n", "text/plain", 404)
+
+
+def _served(dataset: Dataset, request: Request) -> Answer:
+    if dataset.status != 200:
+        return Answer.text("It cannot be had.\n", "text/plain", dataset.status)
+    body = dataset.contents()
+    headers = {"Content-Type": "application/xml"}
+    if dataset.has_validators:
+        modified = _FIRST_MODIFIED + timedelta(minutes=dataset.edition)
+        headers["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
+        headers["Last-Modified"] = email.utils.format_datetime(modified, usegmt=True)
+    for validator, condition in (("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")):
+        sent = request.headers.get(condition)
+        if sent is not None:
+            known = sent == headers.get(validator)
+            return Answer(304, b"", headers) if known else Answer(200, body, headers)
+    return Answer(200, body, headers)
+
+
+def _success(result: Any) -> Answer:
+    return _json({"help": "", "success": True, "result": result})
+
+
+def _json(plain: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(plain).encode(), {"Content-Type": "application/json"})
+
+
+def _stamp() -> str:
+    return _FIRST_MODIFIED.isoformat()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve as a process."""
+    parser = argparse.ArgumentParser(description="A small IATI registry on the loopback interface.")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    parser.add_argument("--address", default="127.0.0.1", help="of the loopback interface")
+    parser.add_argument("--organisations", type=int, default=3, help="how many there are")
+    parser.add_argument("--datasets", type=int, default=12, help="how many they have in all")
+    chosen = parser.parse_args(arguments)
+    registry = sample(chosen.organisations, chosen.datasets)
+    try:
+        server = RegistryServer(registry, port=chosen.port, address=chosen.address)
+    except OSError as error:
+        where = f"{chosen.address}:{chosen.port}"
+        parser.exit(1, f"Cannot listen on {where}: {error}. Try --port 0.\n")
+    server.run_until_signal()
+
+
+if __name__ == "__main__":
+    main()
