@@ -12,6 +12,7 @@ from .freshness import (
     Unindexed,
 )
 from .harvest import HarvestDocument, HarvestHold
+from .mails import Mail, MailPerson, MailStart
 
 __all__ = [
     "CheckRun",
@@ -22,6 +23,9 @@ __all__ = [
     "HarvestDocument",
     "HarvestHold",
     "IatiDataset",
+    "Mail",
+    "MailPerson",
+    "MailStart",
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
