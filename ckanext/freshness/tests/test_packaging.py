@@ -92,7 +92,7 @@ def test_the_requirements_are_those_of_requirements_txt(wheel: Path, names: set[
     (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
     required = Parser().parsestr(zipfile.ZipFile(wheel).read(metadata).decode())
     distributions = {line.split(" ")[0] for line in required.get_all("Requires-Dist", [])}
-    for wanted in ("aiohttp", "ckanext-harvest", "python-dateutil", "rdflib", "requests"):
+    for wanted in ("aiohttp", "ckanext-harvest", "fsspec", "python-dateutil", "rdflib", "requests"):
         assert any(name.startswith(wanted) for name in distributions), wanted
     assert required["License-Expression"] == "AGPL-3.0-or-later"
 

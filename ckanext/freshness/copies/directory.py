@@ -1,0 +1,269 @@
+"""Copies in a directory of this machine, or of one that is mounted here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from . import names
+from .errors import Missing, StoreError, words
+from .staged import PIECE, Staged
+from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
+
+_ATTEMPTS = 5
+"""How often a folder is made that somebody else, who finds it empty, removes in the same moment."""
+
+
+class DirectoryStore(Store):
+    """Files under a root. A file is complete, and on the disk, before it is renamed into its place."""
+
+    def __init__(self, root: Path, quota: int | None) -> None:
+        super().__init__(str(root), quota)
+        self._root = root.absolute()
+        self._staging = self._root / STAGING
+        try:
+            self._root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._error("be opened", error) from error
+
+    def open(self, key: str, start: int = 0, end: int | None = None) -> FileReader:
+        path = self._path(key)
+        try:
+            return FileReader(key, path, start, end)
+        except (FileNotFoundError, NotADirectoryError):
+            self._look()
+            raise Missing(f"There is no copy {key} in {self.location}.") from None
+        except OSError as error:
+            raise self._error("be read", error, key) from error
+
+    def size(self, key: str) -> int | None:
+        try:
+            found = self._path(key).stat()
+            return found.st_size if stat.S_ISREG(found.st_mode) else None
+        except (FileNotFoundError, NotADirectoryError):
+            self._look()
+            return None
+        except OSError as error:
+            raise self._error("be read", error, key) from error
+
+    def remove(self, key: str) -> None:
+        path = self._path(key)
+        try:
+            size = path.stat().st_size
+            path.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            self._look()
+            return
+        except OSError as error:
+            raise self._error("be removed", error, key) from error
+        self._count(-size)
+        self._remove_empty(path.parent)
+
+    def move(self, old: str, new: str) -> bool:
+        source, target = self._path(old), self._path(new)
+        replaced = (self.size(new) or 0) if self.quota is not None and old != new else 0
+        try:
+            if not source.is_file():
+                self._look()
+                return False
+            self._rename(source, target)
+        except FileNotFoundError:
+            self._look()
+            return False
+        except OSError as error:
+            raise self._error("be moved", error, old) from error
+        self._count(-replaced)
+        self._remove_empty(source.parent)
+        return True
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        folder, _, _ = prefix.rpartition("/")
+        root = f"{self._root}{os.sep}"
+        for path, _ in self._files(os.path.join(self._root, folder) if folder else str(self._root)):
+            key = path[len(root) :].replace(os.sep, "/")
+            if key.startswith(prefix):
+                yield key
+
+    def used(self) -> int:
+        return sum(size for _, size in self._files(str(self._root)))
+
+    def sweep(self, now: datetime) -> int:
+        swept = 0
+        try:
+            left = list(self._staging.iterdir())
+        except FileNotFoundError:
+            return 0
+        except OSError as error:
+            raise self._error("be swept", error) from error
+        for path in left:
+            with contextlib.suppress(FileNotFoundError):
+                if now.timestamp() - path.stat().st_mtime > LEFT_OVER_AFTER.total_seconds():
+                    try:
+                        path.unlink()
+                    except OSError as error:
+                        raise self._error("be swept", error) from error
+                    swept += 1
+        return swept
+
+    def _spool(self) -> tuple[BinaryIO, Path]:
+        try:
+            handle, name = self._new_file()
+        except OSError as error:
+            raise self._error("take anything more", error) from error
+        return os.fdopen(handle, "wb", buffering=0), Path(name)
+
+    def _put_aside(self, staged: Staged) -> Pending:
+        content = staged.complete()
+        try:
+            if isinstance(content, Path):
+                handle, name = os.open(content, os.O_RDONLY), str(content)
+            else:
+                handle, name = self._new_file()
+            try:
+                if isinstance(content, bytes):
+                    _write(handle, content)
+                os.fsync(handle)
+                found = os.fstat(handle).st_size
+            except BaseException:
+                self._discard(Pending(name, 0))
+                raise
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise self._error("take anything more", error) from error
+        if isinstance(content, Path):
+            staged.give_away()
+        pending = Pending(name, staged.size)
+        if found != staged.size:
+            self._discard(pending)
+            raise StoreError(
+                f"Of {staged.size:,} bytes {found:,} arrived in {self.location}. Is the disk in order?"
+            )
+        return pending
+
+    def _replace(self, pending: Pending, key: str) -> None:
+        try:
+            self._rename(Path(pending.name), self._path(key))
+        except OSError as error:
+            raise self._error("be put in its place", error, key) from error
+
+    def _discard(self, pending: Pending) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(pending.name)
+
+    def _path(self, key: str) -> Path:
+        return self._root.joinpath(*names.check(key).split("/"))
+
+    def _new_file(self) -> tuple[int, str]:
+        """A new file in the staging folder, which is made if it is not there; never the root."""
+        name = os.path.join(self._staging, secrets.token_hex(12))
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+        try:
+            return os.open(name, flags, 0o666), name
+        except FileNotFoundError:
+            with contextlib.suppress(FileExistsError):
+                self._staging.mkdir()
+            return os.open(name, flags, 0o666), name
+
+    def _rename(self, source: Path, target: Path) -> None:
+        """Rename a file, also into a folder that is not there yet, and see to it that it stays so."""
+        for attempt in range(_ATTEMPTS):
+            try:
+                os.replace(source, target)
+                break
+            except FileNotFoundError:
+                if attempt == _ATTEMPTS - 1 or not source.exists():
+                    raise
+                self._make_folders(target.parent)
+        handle = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+    def _make_folders(self, folder: Path) -> None:
+        """Make the folders below the root; the root itself may be a disk that is not mounted now."""
+        path = self._root
+        for part in folder.relative_to(self._root).parts:
+            path = path / part
+            with contextlib.suppress(FileExistsError):
+                path.mkdir()
+
+    def _remove_empty(self, folder: Path) -> None:
+        with contextlib.suppress(OSError):
+            while folder != self._root:
+                folder.rmdir()
+                folder = folder.parent
+
+    def _files(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Every file below a folder with its size, without those that are not complete yet."""
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        yield from self._files(entry.path)
+                    else:
+                        with contextlib.suppress(FileNotFoundError):
+                            yield entry.path, entry.stat(follow_symlinks=False).st_size
+        except (FileNotFoundError, NotADirectoryError):
+            self._look()
+        except OSError as error:
+            raise self._error("be read", error) from error
+
+    def _look(self) -> None:
+        """Tell a store that is gone from a copy that is."""
+        if not self._root.is_dir():
+            raise StoreError(
+                f"The copies cannot be reached: {self.location} is gone. Is the disk mounted?"
+            )
+
+    def _error(self, what: str, error: OSError, key: str | None = None) -> StoreError:
+        subject = f"The copy {key} in {self.location}" if key else f"The copies in {self.location}"
+        return StoreError(f"{subject} cannot {what}: {words(error)}.")
+
+
+class FileReader:
+    """A part of a file, piece by piece. The file is open from the beginning, so nobody can replace it."""
+
+    def __init__(self, key: str, path: Path, start: int, end: int | None) -> None:
+        self._key = key
+        self._file = path.open("rb", buffering=0)
+        try:
+            self.size = os.fstat(self._file.fileno()).st_size
+            self._left = max(0, min(self.size if end is None else end, self.size) - start)
+            self._file.seek(start)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __iter__(self) -> FileReader:
+        return self
+
+    def __next__(self) -> bytes:
+        if not self._left:
+            raise StopIteration
+        try:
+            piece = self._file.read(min(PIECE, self._left))
+        except OSError as error:
+            raise StoreError(f"The copy {self._key} cannot be read: {words(error)}.") from error
+        if not piece:
+            raise StoreError(f"The copy {self._key} ends {self._left:,} bytes too early.")
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _write(handle: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(handle, view) :]

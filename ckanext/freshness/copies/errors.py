@@ -1,0 +1,38 @@
+"""Why a copy could not be kept or read, in words for the people who run the site."""
+
+from __future__ import annotations
+
+import errno
+
+_WORDS = {
+    errno.ENOSPC: "the disk is full; make room, or keep fewer copies",
+    errno.EDQUOT: "the disk quota of this user is used up",
+    errno.EFBIG: "the file is larger than this process may write",
+    errno.EROFS: "it is mounted read-only",
+    errno.EACCES: "this user may not do that there",
+    errno.EPERM: "this user may not do that there",
+    errno.ENOENT: "it is gone; is the disk mounted?",
+    errno.ENOTDIR: "a file stands where a folder should be",
+    errno.EISDIR: "a folder stands where the file should be",
+    errno.EIO: "the disk answers with an error",
+    errno.EMFILE: "this process has too many files open",
+    errno.ENAMETOOLONG: "its file system does not take names that long",
+}
+
+
+class StoreError(Exception):
+    """A copy could not be kept, read, moved or removed; what was there before is as it was.
+
+    Its text says what happened to what, and holds no credentials.
+    """
+
+
+class Missing(StoreError):
+    """There is nothing of that key in the store."""
+
+
+def words(error: OSError) -> str:
+    """What an error of the file system means."""
+    if error.errno in _WORDS:
+        return _WORDS[error.errno]
+    return error.strerror or type(error).__name__

@@ -1,0 +1,226 @@
+"""Copies anywhere that fsspec reaches: S3 and what speaks like it, Azure, Google, SFTP, memory.
+
+fsspec rather than file-keeper, CKAN 2.12's own: CKAN 2.11 does not have it, and it has far fewer kinds
+of storage. What this needs of a backend is little: put, read, list, move, remove.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import fsspec
+
+from . import names
+from .errors import Missing, StoreError, words
+from .staged import PIECE, Staged
+from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
+
+_CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+
+
+class RemoteStore(Store):
+    """Files of an fsspec file system.
+
+    A body is written under a name of its own, read back and compared, and only then moved to its key;
+    in object stores, too, no reader ever sees a part.
+    """
+
+    def __init__(self, location: str, quota: int | None) -> None:
+        super().__init__(_CREDENTIALS.sub("", location), quota)
+        with self._errors("be opened"):
+            self._system, root = fsspec.core.url_to_fs(location, skip_instance_cache=True)
+            # Other processes change what is there.
+            with contextlib.suppress(AttributeError):
+                self._system.use_listings_cache = False
+        self._root = root.rstrip("/")
+
+    def open(self, key: str, start: int = 0, end: int | None = None) -> RemoteReader:
+        path = self._path(key)
+        with self._errors("be read", key):
+            try:
+                return RemoteReader(
+                    self, self._system.open(path, "rb", block_size=4 * PIECE), start, end
+                )
+            except FileNotFoundError:
+                raise Missing(f"There is no copy {key} in {self.location}.") from None
+
+    def size(self, key: str) -> int | None:
+        path = self._path(key)
+        with self._errors("be read", key):
+            try:
+                self._forget()
+                found = self._system.info(path)
+            except FileNotFoundError:
+                return None
+            return int(found["size"]) if found["type"] == "file" else None
+
+    def remove(self, key: str) -> None:
+        before = self.size(key)
+        if before is None:
+            return
+        with self._errors("be removed", key), contextlib.suppress(FileNotFoundError):
+            self._system.rm_file(self._path(key))
+        self._count(-before)
+
+    def move(self, old: str, new: str) -> bool:
+        if self.size(old) is None:
+            names.check(new)
+            return False
+        if old == new:
+            return True
+        replaced = self.size(new) or 0
+        with self._errors("be moved", old):
+            self._move(self._path(old), self._path(new))
+        self._count(-replaced)
+        return True
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        for path, _ in self._files(prefix.rpartition("/")[0]):
+            key = path[len(self._root) :].lstrip("/")
+            if key.startswith(prefix):
+                yield key
+
+    def used(self) -> int:
+        return sum(int(found["size"]) for _, found in self._files(""))
+
+    def sweep(self, now: datetime) -> int:
+        swept = 0
+        with self._errors("be swept"):
+            self._forget()
+            for path, found in self._system.find(f"{self._root}/{STAGING}", detail=True).items():
+                written = _moment(found)
+                if written is not None and now - written > LEFT_OVER_AFTER:
+                    with contextlib.suppress(FileNotFoundError):
+                        self._system.rm_file(path)
+                    swept += 1
+        return swept
+
+    def _spool(self) -> tuple[BinaryIO, Path]:
+        try:
+            handle, name = tempfile.mkstemp(prefix="ckanext-freshness-")
+        except OSError as error:
+            raise StoreError(
+                f"A body on its way to {self.location} cannot be put aside in "
+                f"{tempfile.gettempdir()}: {words(error)}."
+            ) from error
+        return os.fdopen(handle, "wb", buffering=0), Path(name)
+
+    def _put_aside(self, staged: Staged) -> Pending:
+        pending = Pending(f"{self._root}/{STAGING}/{secrets.token_hex(12)}", staged.size)
+        try:
+            with self._errors("take anything more"):
+                self._system.makedirs(f"{self._root}/{STAGING}", exist_ok=True)
+                with self._system.open(pending.name, "wb") as file:
+                    for piece in staged.pieces():
+                        file.write(piece)
+                found, size = hashlib.sha256(), 0
+                with self._system.open(pending.name, "rb", block_size=4 * PIECE) as file:
+                    while piece := file.read(PIECE):
+                        found.update(piece)
+                        size += len(piece)
+            if found.hexdigest() != staged.sha256:
+                raise StoreError(
+                    f"What was read back from {self.location} is not what was written: {size:,} bytes "
+                    f"in the place of {staged.size:,}, or others."
+                )
+        except BaseException:
+            self._discard(pending)
+            raise
+        return pending
+
+    def _replace(self, pending: Pending, key: str) -> None:
+        path = self._path(key)
+        with self._errors("be put in its place", key):
+            self._move(pending.name, path)
+
+    def _discard(self, pending: Pending) -> None:
+        with contextlib.suppress(StoreError), self._errors("be removed"):
+            if self._system.exists(pending.name):
+                self._system.rm_file(pending.name)
+
+    def _move(self, source: str, target: str) -> None:
+        self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+        self._system.mv(source, target)
+
+    def _files(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        hidden = f"{self._root}/{STAGING}/"
+        with self._errors("be listed"):
+            self._forget()
+            top = f"{self._root}/{folder}".rstrip("/")
+            found = self._system.find(top, detail=True)
+        for path, info in found.items():
+            if not path.startswith(hidden):
+                yield path, info
+
+    def _forget(self) -> None:
+        self._system.invalidate_cache()
+
+    def _path(self, key: str) -> str:
+        return f"{self._root}/{names.check(key)}"
+
+    @contextlib.contextmanager
+    def _errors(self, what: str, key: str | None = None) -> Iterator[None]:
+        """Say it in our words, whatever is raised: every backend brings exceptions of its own."""
+        try:
+            yield
+        except StoreError:
+            raise
+        except Exception as error:
+            subject = (
+                f"The copy {key} in {self.location}" if key else f"The copies in {self.location}"
+            )
+            reason = words(error) if isinstance(error, OSError) and error.errno else str(error)
+            reason = _CREDENTIALS.sub("", reason).rstrip(".")
+            raise StoreError(
+                f"{subject} cannot {what}: {reason or type(error).__name__}."
+            ) from error
+
+
+class RemoteReader:
+    """A part of a remote file, piece by piece."""
+
+    def __init__(self, store: RemoteStore, file: Any, start: int, end: int | None) -> None:
+        self._store = store
+        self._file = file
+        self.size = int(file.size)
+        self._left = max(0, min(self.size if end is None else end, self.size) - start)
+        if self._left:
+            file.seek(start)
+
+    def __iter__(self) -> RemoteReader:
+        return self
+
+    def __next__(self) -> bytes:
+        if not self._left:
+            raise StopIteration
+        with self._store._errors("be read"):
+            piece = bytes(self._file.read(min(PIECE, self._left)))
+        if not piece:
+            raise StoreError(
+                f"A copy in {self._store.location} ends {self._left:,} bytes too early."
+            )
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _moment(found: dict[str, Any]) -> datetime | None:
+    """When a file was written, by whatever name its file system has for that."""
+    for field in ("LastModified", "last_modified", "mtime", "created", "updated"):
+        value = found.get(field)
+        if isinstance(value, datetime):
+            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        if isinstance(value, (int, float)):
+            return datetime.fromtimestamp(value, timezone.utc)
+    return None

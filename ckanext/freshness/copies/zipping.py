@@ -1,0 +1,186 @@
+"""ZIP files as we write them: deflated, in a fixed order, and without a clock.
+
+The same input gives the same bytes. Names, sizes and checksums stand in the local headers, so that a
+member can be found and copied from there. Layout and numbers are those of PKWARE's APPNOTE 6.3.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+DEFLATE_LEVEL = 6
+_INFLATED_AT_ONCE = 256 * 1024
+_DEFLATED = 8
+_DOS_TIME, _DOS_DATE = 0, 1 << 5 | 1
+"""Midnight of 1980-01-01, the first moment that a ZIP can name."""
+_UTF8_NAME = 0x800
+_VERSION, _VERSION_ZIP64 = 20, 45
+_UNIX = 3 << 8
+_REGULAR_FILE = 0o100644 << 16
+
+_LOCAL = struct.Struct("<4s5H3L2H")
+_CENTRAL = struct.Struct("<4s6H3L5H2L")
+_END = struct.Struct("<4s4H2LH")
+_END64 = struct.Struct("<4sQ2H2L4Q")
+_LOCATOR64 = struct.Struct("<4sLQL")
+_MAX16, _MAX32 = 0xFFFF, 0xFFFFFFFF
+_EXTRA64 = 1
+LOCAL_BYTES = _LOCAL.size
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A member of a ZIP.
+
+    :ivar crc: CRC-32 of what it is unpacked
+    :ivar packed: bytes deflated
+    :ivar size: bytes unpacked
+    :ivar offset: of its local header in the file
+    """
+
+    name: str
+    crc: int
+    packed: int
+    size: int
+    offset: int = 0
+
+    @property
+    def wide(self) -> bool:
+        """Whether its sizes need 64 bits."""
+        return self.size >= _MAX32 or self.packed >= _MAX32
+
+
+class BadZip(ValueError):
+    """Bytes that are not a ZIP as we write it."""
+
+
+def local_header(entry: Entry) -> bytes:
+    """What stands before the deflated bytes."""
+    name, flags = _name(entry.name)
+    extra, packed, size = b"", entry.packed, entry.size
+    if entry.wide:
+        extra = struct.pack("<2H2Q", _EXTRA64, 16, size, packed)
+        packed = size = _MAX32
+    version = _VERSION_ZIP64 if entry.wide else _VERSION
+    return (
+        _LOCAL.pack(
+            *(b"PK\3\4", version, flags, _DEFLATED, _DOS_TIME, _DOS_DATE),
+            *(entry.crc, packed, size, len(name), len(extra)),
+        )
+        + name
+        + extra
+    )
+
+
+def central_header(entry: Entry) -> bytes:
+    """What stands in the directory at the end."""
+    name, flags = _name(entry.name)
+    packed, size, offset = entry.packed, entry.size, entry.offset
+    numbers: list[int] = []
+    if entry.wide:
+        numbers += [size, packed]
+        packed = size = _MAX32
+    if offset >= _MAX32:
+        numbers.append(offset)
+        offset = _MAX32
+    extra = b""
+    if numbers:
+        extra = struct.pack(f"<2H{len(numbers)}Q", _EXTRA64, 8 * len(numbers), *numbers)
+    version = _VERSION_ZIP64 if numbers else _VERSION
+    return (
+        _CENTRAL.pack(
+            *(b"PK\1\2", _UNIX | version, version, flags, _DEFLATED, _DOS_TIME, _DOS_DATE),
+            *(entry.crc, packed, size, len(name), len(extra), 0, 0, 0, _REGULAR_FILE, offset),
+        )
+        + name
+        + extra
+    )
+
+
+def end(count: int, start: int, length: int) -> bytes:
+    """What stands last.
+
+    :param count: members
+    :param start: where the directory begins
+    :param length: bytes of the directory
+    """
+    wide = b""
+    if count >= _MAX16 or start >= _MAX32 or length >= _MAX32:
+        wide = _END64.pack(
+            *(b"PK\6\6", _END64.size - 12, _UNIX | _VERSION_ZIP64, _VERSION_ZIP64),
+            *(0, 0, count, count, length, start),
+        ) + _LOCATOR64.pack(b"PK\6\7", 0, start + length, 1)
+    few = min(count, _MAX16)
+    return wide + _END.pack(b"PK\5\6", 0, 0, few, few, min(length, _MAX32), min(start, _MAX32), 0)
+
+
+def read_local_header(head: bytes) -> tuple[Entry, int]:
+    """The member that begins with these bytes, and where its deflated bytes begin.
+
+    :raises BadZip: they are not the beginning of a ZIP as we write it, or too few
+    """
+    if len(head) < LOCAL_BYTES:
+        raise BadZip("it is too short")
+    signature, _, flags, method, _, _, crc, packed, size, of_name, of_extra = _LOCAL.unpack_from(
+        head
+    )
+    if signature != b"PK\3\4" or flags & ~_UTF8_NAME or method != _DEFLATED:
+        raise BadZip("it does not begin as it should")
+    start = LOCAL_BYTES + of_name + of_extra
+    if len(head) < start:
+        raise BadZip("it is too short")
+    name = head[LOCAL_BYTES : LOCAL_BYTES + of_name].decode("utf-8", "replace")
+    if packed == size == _MAX32:
+        if of_extra != 20:
+            raise BadZip("its sizes are missing")
+        _, _, size, packed = struct.unpack_from("<2H2Q", head, LOCAL_BYTES + of_name)
+    return Entry(name, crc, packed, size), start
+
+
+def around(entry: Entry) -> tuple[bytes, bytes]:
+    """What stands before and after the deflated bytes in a ZIP of one member."""
+    head, central = local_header(entry), central_header(entry)
+    return head, central + end(1, len(head) + entry.packed, len(central))
+
+
+def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> int:
+    """Write what pieces become deflated, without any frame; returns the CRC-32 of the pieces."""
+    crc = 0
+    compressor = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    for piece in pieces:
+        crc = zlib.crc32(piece, crc)
+        if packed := compressor.compress(piece):
+            write(packed)
+    write(compressor.flush())
+    return crc
+
+
+def inflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Unpack raw deflated bytes, a little at a time whatever they claim to become.
+
+    :raises BadZip: they are damaged, or go on after their end
+    """
+    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        for piece in pieces:
+            rest, full = piece, True
+            # What was unpacked may fill the limit exactly, and more of it stand inside zlib.
+            while rest or full:
+                unpacked = inflater.decompress(rest, _INFLATED_AT_ONCE)
+                rest, full = inflater.unconsumed_tail, len(unpacked) == _INFLATED_AT_ONCE
+                yield unpacked
+                if inflater.eof:
+                    break
+            if inflater.unused_data or rest:
+                raise BadZip("bytes follow its end")
+        if not inflater.eof:
+            raise BadZip("its end is missing")
+    except zlib.error as error:
+        raise BadZip(str(error)) from None
+
+
+def _name(name: str) -> tuple[bytes, int]:
+    return (name.encode(), 0) if name.isascii() else (name.encode(), _UTF8_NAME)
