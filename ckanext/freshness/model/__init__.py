@@ -13,6 +13,7 @@ from .freshness import (
 )
 from .harvest import HarvestDocument, HarvestHold
 from .mails import Mail, MailPerson, MailStart
+from .report import HistoryDay
 
 __all__ = [
     "CheckRun",
@@ -22,6 +23,7 @@ __all__ = [
     "FreshnessTransition",
     "HarvestDocument",
     "HarvestHold",
+    "HistoryDay",
     "IatiDataset",
     "Mail",
     "MailPerson",

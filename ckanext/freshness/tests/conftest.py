@@ -33,7 +33,7 @@ def clean_db(
 
     reset_db()
     tables = set(sa.inspect(model.Session.get_bind()).get_table_names())
-    if not {"freshness_harvest_hold", "freshness_iati", "freshness_mail"} <= tables:
+    if not {"freshness_harvest_hold", "freshness_history"} <= tables:
         for plugin in ("activity", "harvest", "freshness"):
             migrate_db_for(plugin)
 

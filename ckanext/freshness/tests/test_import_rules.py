@@ -19,7 +19,8 @@ ROOMS: dict[str, set[str]] = {
     "model": set(),
     "harvesting": {"web", "model", "ckan_adapter", "settings", "solr_queue"},
     "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
-    "reporting": {"aging", "model", "ckan_adapter", "settings"},
+    # web shows URLs without their secrets.
+    "reporting": {"aging", "model", "ckan_adapter", "settings", "web"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
     # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},

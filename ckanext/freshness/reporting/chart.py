@@ -1,0 +1,89 @@
+"""A chart of shares over time, as SVG that stands in the page: no script, no other server.
+
+Pure. Every chart has its table beside it; the picture is for those who see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+WIDTH, HEIGHT = 640, 200
+_LEFT, _BOTTOM, _TOP, _RIGHT = 40, 24, 8, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """The part of one status in a stacked chart.
+
+    :ivar points: of the polygon, as SVG writes them
+    """
+
+    status: str
+    points: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word on an axis, and where it stands."""
+
+    x: float
+    y: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """What a template draws; all measures are in the units of its viewBox."""
+
+    areas: tuple[Area, ...]
+    days: tuple[Mark, ...]
+    shares: tuple[Mark, ...]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = _LEFT
+    right: int = WIDTH - _RIGHT
+
+
+def stacked(
+    days: Sequence[tuple[date, Mapping[str, int]]], statuses: Sequence[str]
+) -> Chart | None:
+    """The shares of statuses day by day, the first status at the bottom.
+
+    :param days: how many datasets have which status, in order of days.
+    :returns: None where there are not two days with anything to draw between.
+    """
+    drawn = [(day, counts) for day, counts in days if sum(counts.values())]
+    if len(drawn) < 2:
+        return None
+    first, last = drawn[0][0], drawn[-1][0]
+    span = (last - first).days or 1
+    xs = [_x((day - first).days / span) for day, _ in drawn]
+    below = [0.0] * len(drawn)
+    areas = []
+    for status in statuses:
+        above = [
+            low + counts.get(status, 0) / sum(counts.values())
+            for low, (_, counts) in zip(below, drawn, strict=True)
+        ]
+        upper = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, above, strict=True)]
+        lower = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, below, strict=True)]
+        areas.append(Area(status, " ".join([*upper, *reversed(lower)])))
+        below = above
+    return Chart(
+        tuple(areas),
+        (
+            Mark(xs[0], HEIGHT - 6, first.isoformat()),
+            Mark(xs[-1], HEIGHT - 6, last.isoformat()),
+        ),
+        tuple(Mark(_LEFT - 4, _y(share) + 4, f"{100 * share:.0f} %") for share in (0, 0.5, 1)),
+    )
+
+
+def _x(part: float) -> float:
+    return _LEFT + part * (WIDTH - _LEFT - _RIGHT)
+
+
+def _y(share: float) -> float:
+    return _TOP + (1 - share) * (HEIGHT - _TOP - _BOTTOM)

@@ -1,0 +1,91 @@
+"""How many datasets are how fresh now, as far as somebody may see them.
+
+Counted by searches, which respect rights and are right at any minute: of the status that a dataset has
+now, whatever was last written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..aging.status import Status
+from .sight import Context, search
+
+STATUSES = tuple(status.value for status in Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Numbers of datasets.
+
+    :ivar statuses: by status; those that nobody has are 0
+    :ivar undetermined: by why the deciding resource cannot be determined
+    """
+
+    statuses: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    undetermined: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All datasets."""
+        return sum(self.statuses.values())
+
+    @property
+    def known(self) -> int:
+        """Datasets of which can be said how fresh they are."""
+        return self.total - self.statuses.get(Status.UNAVAILABLE.value, 0)
+
+    @property
+    def fresh_percent(self) -> float:
+        """The share of fresh ones among those of which it can be said; 0 where there are none."""
+        fresh = self.statuses.get(Status.FRESH.value, 0)
+        return 100 * fresh / self.known if self.known else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All counts of now.
+
+    :ivar organizations: by the organization's name
+    :ivar titles: of the organizations
+    """
+
+    every: Counts
+    organizations: Mapping[str, Counts]
+    titles: Mapping[str, str]
+
+
+def count(context: Context, only: str = "") -> Report:
+    """Count what somebody may see, in all and by organization.
+
+    :param only: a filter in Solr's syntax.
+    """
+    statuses: dict[str, int] = {}
+    undetermined: dict[str, int] = {}
+    by_organization: dict[str, dict[str, int]] = {}
+    titles: dict[str, str] = {}
+    for status in STATUSES:
+        found = search(
+            context,
+            f"+freshness:{status} {only}",
+            **{"facet.field": ["organization", "freshness_undetermined"]},
+            **{"facet.limit": -1, "facet.mincount": 1},
+        )
+        statuses[status] = found["count"]
+        for item in _items(found, "organization"):
+            numbers = by_organization.setdefault(item["name"], dict.fromkeys(STATUSES, 0))
+            numbers[status] = item["count"]
+            titles[item["name"]] = item["display_name"]
+        for item in _items(found, "freshness_undetermined"):
+            undetermined[item["name"]] = undetermined.get(item["name"], 0) + item["count"]
+    return Report(
+        Counts(statuses, undetermined),
+        {name: Counts(numbers) for name, numbers in by_organization.items()},
+        titles,
+    )
+
+
+def _items(found: Mapping[str, Any], facet: str) -> list[dict[str, Any]]:
+    return list(found["search_facets"].get(facet, {}).get("items", []))

@@ -1,0 +1,84 @@
+"""How fresh the catalogue was, day by day: of public datasets alone, so that anybody may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import model
+from ..model import HistoryDay
+from ..model.moments import utc
+from .counts import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """What was counted on a day.
+
+    :ivar statuses: datasets by status, in all or of one organization
+    """
+
+    day: date
+    statuses: Mapping[str, int]
+
+
+def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
+    """Keep what was counted, in the place of what was counted earlier on the same day, and commit.
+
+    :param report: of what nobody in particular may see.
+    :param hosts: resources of these datasets, by host.
+    """
+    values = {
+        "made_at": utc(now),
+        "statuses": dict(report.every.statuses),
+        "organizations": {
+            name: dict(counts.statuses) for name, counts in report.organizations.items()
+        },
+        "hosts": dict(hosts),
+    }
+    table = HistoryDay.__table__
+    insert = sa.dialects.postgresql.insert(table).values(day=utc(now).date(), **values)
+    model.Session.execute(insert.on_conflict_do_update(index_elements=["day"], set_=values))
+    model.Session.commit()
+
+
+def days(since: date, organization: str | None = None) -> list[Day]:
+    """What was counted from a day on, in order.
+
+    :param organization: the name of one; None for all datasets.
+    """
+    table = HistoryDay.__table__
+    counted: Any = table.c.statuses
+    if organization is not None:
+        # Not the whole column: it has each organization of the site.
+        counted = table.c.organizations[organization]
+    rows = model.Session.execute(
+        sa.select(table.c.day, counted).where(table.c.day >= since).order_by(table.c.day)
+    ).all()
+    return [Day(day, statuses) for day, statuses in rows if statuses]
+
+
+def newest_hosts() -> tuple[datetime, dict[str, int]] | None:
+    """Where files were hosted when that was last counted; None before the first time."""
+    table = HistoryDay.__table__
+    row = model.Session.execute(
+        sa.select(table.c.made_at, table.c.hosts).order_by(table.c.day.desc()).limit(1)
+    ).first()
+    return None if row is None else (row.made_at, row.hosts)
+
+
+def prune(now: datetime, keep: timedelta) -> int:
+    """Forget days that are older than what is kept, and commit; how many."""
+    table = HistoryDay.__table__
+    gone = model.Session.execute(sa.delete(table).where(table.c.day < utc(now - keep).date()))
+    model.Session.commit()
+    return int(gone.rowcount)
+
+
+def as_series(found: Sequence[Day]) -> list[tuple[date, Mapping[str, int]]]:
+    """Days as :func:`ckanext.freshness.reporting.chart.stacked` takes them."""
+    return [(one.day, one.statuses) for one in found]

@@ -1,0 +1,220 @@
+"""The tables of the report, each by its name: pages, files, the action and the command have the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..aging.messages import N_
+from . import lists
+from .lists import Asked
+from .tables import Column, Kind, Row, Table
+
+_DATASET = Column("title", N_("Dataset"), Kind.DATASET)
+_SORTED_DATASET = Column("title", N_("Dataset"), Kind.DATASET, sortable=True)
+_ORGANIZATION = Column("organization", N_("Organization"), Kind.ORGANIZATION)
+_PERCENT = Column("percent", N_("Percent"), Kind.PERCENT)
+_STATUSES = (
+    Column("fresh", N_("Fresh"), Kind.NUMBER, sortable=True),
+    Column("due", N_("Due"), Kind.NUMBER, sortable=True),
+    Column("overdue", N_("Overdue"), Kind.NUMBER, sortable=True),
+    Column("delinquent", N_("Delinquent"), Kind.NUMBER, sortable=True),
+    Column("unavailable", N_("Unavailable"), Kind.NUMBER, sortable=True),
+)
+_STATUS_FIELDS = tuple(column.key for column in _STATUSES)
+_OF_PACKAGE = ("name", "title", "organization")
+_DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "delinquent")
+
+STATUSES = Table(
+    "statuses",
+    N_("Now"),
+    N_("How many datasets are how fresh at this moment."),
+    N_("There are no datasets."),
+    (
+        Column("status", N_("Status"), Kind.STATUS),
+        Column("datasets", N_("Datasets"), Kind.NUMBER),
+        _PERCENT,
+    ),
+    ("status", "datasets", "percent"),
+    lists.statuses,
+)
+DATASETS = Table(
+    "datasets",
+    N_("Datasets"),
+    N_("Each dataset with its status, and why it has it."),
+    N_("There are no such datasets."),
+    (
+        _SORTED_DATASET,
+        _ORGANIZATION,
+        Column("status", N_("Status"), Kind.STATUS),
+        Column("last_modified", N_("Last modified"), Kind.MOMENT),
+        Column("evidence", N_("Why this date is believed"), Kind.EVIDENCE),
+        Column("frequency_days", N_("Update frequency"), Kind.FREQUENCY),
+        Column("due", N_("Due"), Kind.MOMENT, sortable=True),
+    ),
+    (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
+    lists.datasets,
+)
+DUE = Table(
+    "due",
+    N_("Due in the next 7 days"),
+    N_("Datasets that are fresh, and will not be in a week unless they are updated."),
+    N_("Nothing becomes due in the next 7 days."),
+    (
+        _SORTED_DATASET,
+        _ORGANIZATION,
+        Column("due", N_("Due"), Kind.MOMENT, sortable=True),
+        Column("frequency_days", N_("Update frequency"), Kind.FREQUENCY),
+    ),
+    (*_OF_PACKAGE, *_DATES),
+    lists.due_soon,
+)
+CHANGES = Table(
+    "changes",
+    N_("What changed"),
+    N_("Datasets whose status changed since yesterday, or since the day that was asked for."),
+    N_("No status has changed."),
+    (
+        Column("changed_at", N_("When"), Kind.MOMENT, sortable=True),
+        _DATASET,
+        _ORGANIZATION,
+        Column("from_status", N_("From"), Kind.STATUS),
+        Column("to_status", N_("To"), Kind.STATUS),
+        Column("cause", N_("Why"), Kind.CAUSE),
+        Column("evidence", N_("Evidence"), Kind.EVIDENCE),
+    ),
+    (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
+    lists.changes,
+)
+BROKEN = Table(
+    "broken",
+    N_("Broken links"),
+    N_("Resources whose URL has failed several times, spread over time."),
+    N_("No link is broken."),
+    (
+        _DATASET,
+        Column("resource", N_("Resource")),
+        Column("url", N_("URL"), Kind.URL),
+        _ORGANIZATION,
+        Column("failing_since", N_("Fails since"), Kind.MOMENT, sortable=True),
+        Column("failures", N_("Visits that failed"), Kind.NUMBER, sortable=True),
+        Column("words", N_("What it answered")),
+    ),
+    (
+        *(*_OF_PACKAGE, "resource_id", "resource", "url", "host", "failing_since", "failures"),
+        *("succeeded_at", "tried_at", "status", "words"),
+    ),
+    lists.broken,
+)
+UNCLEAR = Table(
+    "unclear",
+    N_("Cannot tell"),
+    N_("Resources of which nobody can tell whether they changed, or whether they are there."),
+    N_("There are no such resources."),
+    (
+        _DATASET,
+        Column("resource", N_("Resource")),
+        Column("url", N_("URL"), Kind.URL),
+        _ORGANIZATION,
+        Column("undetermined", N_("Why"), Kind.UNDETERMINED),
+        Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
+    ),
+    (
+        *(*_OF_PACKAGE, "resource_id", "resource", "url", "host", "undetermined", "tried_at"),
+        *("status", "words"),
+    ),
+    lists.unclear,
+)
+ORGANIZATIONS = Table(
+    "organizations",
+    N_("Organizations"),
+    N_("How fresh the datasets of each organization are."),
+    N_("No organization has datasets."),
+    (
+        Column("title", N_("Organization"), Kind.ORGANIZATION, sortable=True),
+        Column("datasets", N_("Datasets"), Kind.NUMBER, sortable=True),
+        Column("fresh_percent", N_("Fresh"), Kind.PERCENT, sortable=True),
+        *_STATUSES[1:],
+    ),
+    ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
+    lists.organizations,
+)
+SOURCES = Table(
+    "sources",
+    N_("Harvest sources"),
+    N_("Sources of datasets, with what their last job met."),
+    N_("There are no harvest sources."),
+    (
+        Column("title", N_("Source"), Kind.SOURCE, sortable=True),
+        Column("type", N_("Type")),
+        Column("datasets", N_("Datasets"), Kind.NUMBER, sortable=True),
+        Column("status", N_("Last job")),
+        Column("finished", N_("Finished"), Kind.MOMENT, sortable=True),
+        Column("errors", N_("Errors"), Kind.NUMBER, sortable=True),
+    ),
+    ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
+    lists.sources,
+)
+HOSTS = Table(
+    "hosts",
+    N_("Where files are hosted"),
+    N_("Hosts of the resources of public datasets, as the last nightly report counted them."),
+    N_("Nothing has been counted yet."),
+    (
+        Column("name", N_("Host")),
+        Column("resources", N_("Resources"), Kind.NUMBER),
+        _PERCENT,
+    ),
+    ("name", "resources", "percent"),
+    lists.hosted,
+)
+HISTORY = Table(
+    "history",
+    N_("Over time"),
+    N_("How fresh the public datasets were on each day."),
+    N_("Nothing has been counted yet: the nightly report does it."),
+    (
+        Column("day", N_("Day")),
+        Column("datasets", N_("Datasets"), Kind.NUMBER),
+        Column("fresh_percent", N_("Fresh"), Kind.PERCENT),
+        *_STATUSES,
+    ),
+    ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
+    lists.days,
+)
+RUNS = Table(
+    "runs",
+    N_("Runs"),
+    N_("What was done at night, and on demand."),
+    N_("There has been no run yet."),
+    (
+        Column("started_at", N_("Started"), Kind.RUN),
+        Column("kind", N_("Kind")),
+        Column("ended_at", N_("Ended"), Kind.MOMENT),
+        Column("visited", N_("Resources visited"), Kind.NUMBER),
+        Column("error", N_("What went wrong")),
+    ),
+    ("id", "kind", "started_at", "ended_at", "visited", "error"),
+    lists.runs,
+)
+
+TABLES: dict[str, Table[Asked]] = {
+    table.name: table
+    for table in (
+        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, UNCLEAR),
+        *(ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
+    )
+}
+"""In the order of the page."""
+
+FOR_SYSADMINS = frozenset({RUNS.name})
+"""Their numbers are of private datasets, too."""
+
+OF_ORGANIZATION = frozenset(
+    one.name for one in (STATUSES, HISTORY, DUE, CHANGES, BROKEN, UNCLEAR, SOURCES, DATASETS)
+)
+"""Those that can be of one organization alone."""
+
+
+def rows(table: Table[Asked], asked: Asked) -> Iterable[Row]:
+    """The rows of a table, made as they are read."""
+    return table.rows(asked)
