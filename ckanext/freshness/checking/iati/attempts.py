@@ -71,12 +71,14 @@ class Attempt:
     :ivar method: ``HEAD`` or ``GET``
     :ivar http_status: None if there was no answer
     :ivar error_details: None if it did not fail
+    :ivar insecure: whether a certificate on the way was not verified, by the site's settings
     """
 
     at: datetime
     method: str
     http_status: int | None
     error_details: ErrorDetails | None = None
+    insecure: bool = False
 
     @property
     def error_occurred(self) -> bool:
@@ -84,11 +86,12 @@ class Attempt:
         return self.error_details is not None
 
     def as_json(self) -> dict[str, Any]:
-        """As it is stored; of these the index files have all but ``method``."""
+        """As it is stored; the index files have neither ``method`` nor ``insecure``."""
         return {
             "datetime": self.at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z"),
             "method": self.method,
             "http_status": self.http_status,
+            "insecure": self.insecure,
             "error_occurred": self.error_occurred,
             "error_details": None if self.error_details is None else self.error_details.as_json(),
         }
@@ -106,4 +109,5 @@ class Attempt:
             method=value["method"],
             http_status=value["http_status"],
             error_details=None if details is None else ErrorDetails.from_json(details),
+            insecure=value["insecure"],
         )

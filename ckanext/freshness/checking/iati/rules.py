@@ -118,6 +118,7 @@ class Response:
     :ivar error: set if it failed: no answer, none that can be used, or something that is no IATI file
     :ivar ours: whether the fault is ours, so that nothing is said of the URL
     :ivar document: set if a file came
+    :ivar insecure: whether a certificate on the way was not verified
     """
 
     asked: Ask
@@ -128,6 +129,7 @@ class Response:
     error: ErrorDetails | None = None
     ours: bool = False
     document: Document | None = None
+    insecure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +228,8 @@ def _after_get(
     """Rules 6 to 11."""
     found = response.document
     if response.error is not None or found is None:
-        ending = Ending.GET_FAILED
-        if response.error is not None and response.error.error_type is ErrorType.NOT_IATI_CONTENT:
-            ending = Ending.NOT_IATI
+        why = None if response.error is None else response.error.error_type
+        ending = _ENDINGS.get(why, Ending.GET_FAILED)
         return Step(Ask.NOTHING, _failed(state, response, now, policy), ending)
     before = state.good
     is_other = before is None or before.hash != found.hash
@@ -265,6 +266,10 @@ def _after_get(
     )
 
 
+_ENDINGS: Mapping[ErrorType | None, Ending] = {
+    ErrorType.NOT_IATI_CONTENT: Ending.NOT_IATI,
+    ErrorType.STORE_ERROR: Ending.NOT_STORED,
+}
 _AFTER: Mapping[Ask, Callable[[State, Response, datetime, Policy, Subject], Step]] = {
     Ask.HEAD: _after_head,
     Ask.CONDITIONAL_GET: _after_conditional_get,
@@ -282,8 +287,8 @@ def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) 
     :param details: of the type ``store_error``
     """
     came = step.state.get_attempt
-    status = None if came is None else came.http_status
-    attempt = Attempt(now, "GET", status, details)
+    assert came is not None, "it was downloaded"
+    attempt = replace(came, at=now, error_details=details)
     state = replace(
         step.state,
         get_attempt=attempt,
@@ -312,7 +317,13 @@ def backoff(failures: int, policy: Policy) -> timedelta:
 def _noted(state: State, response: Response, now: datetime) -> State:
     """With the attempt that a response was."""
     is_head = response.asked is Ask.HEAD
-    attempt = Attempt(now, "HEAD" if is_head else "GET", response.status, response.error)
+    attempt = Attempt(
+        now,
+        "HEAD" if is_head else "GET",
+        response.status,
+        response.error,
+        response.insecure,
+    )
     attempts = (attempt, *state.attempts[: KEPT_ATTEMPTS - 1])
     if is_head:
         return replace(state, head_attempt=attempt, attempts=attempts)
