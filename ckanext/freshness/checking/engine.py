@@ -34,8 +34,8 @@ _AT_LEAST = 0.01
 _KEPT = 10.0
 """Seconds that a connection is kept for a request which is certain to come; aiohttp keeps it for 15."""
 
-_LOOKUPS = 256
-"""Names that are looked up at the same time."""
+_LOOKUPS = 2000
+"""Names that are looked up at the same time: most wait for a packet only, see :mod:`..web.names`."""
 
 _PATIENCE = 0.05
 """Seconds until a host is looked at again, if its places were taken by others than us."""
@@ -106,6 +106,7 @@ class _Queue(Generic[V, F]):
 
     :ivar places: how often it stands in the line of those who may be asked, or is being asked
     :ivar timer: set while it may not be asked
+    :ivar looked_up: set for whoever comes next when the name has just been looked up
     :ivar put_off: how many conversations are to arrive later
     :ivar due: when the last of these does, by the loop's clock
     """
@@ -115,6 +116,7 @@ class _Queue(Generic[V, F]):
     places: int = 0
     timer: asyncio.TimerHandle | None = None
     looking_up: bool = False
+    looked_up: bool = False
     put_off: int = 0
     due: float = 0.0
 
@@ -254,6 +256,10 @@ class _Engine(Generic[V, F]):
         """Whether the name of what is next is known; if not it will be, and the host offered then."""
         if queue.looking_up:
             return False
+        if queue.looked_up:
+            # Even if the name is forgotten by now: otherwise it might be looked up for ever.
+            queue.looked_up = False
+            return True
         target = queue.waiting[0].begin().target
         if self._client.knows(target):
             return True
@@ -270,6 +276,7 @@ class _Engine(Generic[V, F]):
                 queue, target = self._names.popleft()
                 await self._client.look_up(target)
                 queue.looking_up = False
+                queue.looked_up = True
                 self._offer(queue)
                 self._wake()
         except Exception as error:

@@ -34,6 +34,7 @@ from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Host, Hosts
 from .loop import run
 from .names import GuardedResolver, NameFault, Names
+from .nameservers import NameServers, system_servers
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 from .visit import Visit, backoff, drain, pause_after, take_body
@@ -93,7 +94,7 @@ class Client:
             raise ValueError("the user agent has characters that no header may have")
         self.settings = settings
         self.hosts = hosts
-        self._names = names or Names()
+        self._names = names or Names(servers=NameServers(system_servers()))
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._tasks: set[asyncio.Task[RobotFileParser]] = set()
@@ -131,6 +132,7 @@ class Client:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._names.close()
         if self._session is not None:
             await self._session.close()
             self._session = None

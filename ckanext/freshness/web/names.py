@@ -4,6 +4,9 @@ The system's resolver blocks, for many seconds where a name's servers are silent
 called off. Each lookup therefore has a thread of its own: a few lookups are begun at a time, and
 one that takes longer than a living name does gives its place to the next while it is still waited
 for. The threads are daemons, so that a lookup that hangs does not hold up the end of the process.
+
+There is an end to threads. A name for which no place is free is therefore asked for in a packet first
+(:mod:`.nameservers`): if nobody answers that, no thread is spent on it, and the names behind it go on.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from .errors import Reason
 from .guard import Guard
+from .nameservers import NameServers
 
 Lookup = Callable[[str], Sequence[str]]
 """Blocking: the addresses of a name. Raises OSError."""
@@ -62,6 +66,7 @@ class NameLimits:
     :ivar slow: lookups beyond their patience at the same time, a thread each
     :ivar ttl: how long addresses are believed
     :ivar tries: failed lookups after which a name counts as dead for the rest of the run
+    :raises ValueError: a limit with which no name would ever be known
     """
 
     places: int = 32
@@ -70,6 +75,11 @@ class NameLimits:
     slow: int = 224
     ttl: float = 60.0
     tries: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("places", "timeout", "ttl", "tries"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
 
 
 _PAUSE = 1.0
@@ -92,11 +102,20 @@ class _Running:
 
 
 class Names:
-    """The names of a run, each looked up once and remembered; dead ones for the whole run."""
+    """The names of a run, each looked up once and remembered; dead ones for the whole run.
 
-    def __init__(self, lookup: Lookup = system_lookup, limits: NameLimits | None = None) -> None:
+    :param servers: who tells in advance which names nobody answers for; without them nobody does
+    """
+
+    def __init__(
+        self,
+        lookup: Lookup = system_lookup,
+        limits: NameLimits | None = None,
+        servers: NameServers | None = None,
+    ) -> None:
         self._lookup = lookup
         self._limits = limits or NameLimits()
+        self._servers = servers
         self._known: dict[str, _Known] = {}
         self._tasks: dict[str, asyncio.Task[_Known]] = {}
         self._places = asyncio.Semaphore(self._limits.places)
@@ -124,7 +143,15 @@ class Names:
             raise NameFault(known.reason, host, known.words)
         return known.addresses
 
+    def close(self) -> None:
+        """Ask nobody any more."""
+        if self._servers is not None:
+            self._servers.close()
+
     async def _find(self, host: str) -> _Known:
+        if await self._is_silent(host):
+            known = self._known[host] = self._failed(host, "has no name server that answers")
+            return known
         await self._places.acquire()
         running = self._begin(host)
         limits = self._limits
@@ -137,6 +164,12 @@ class Names:
             await asyncio.wait({running.answer}, timeout=limits.timeout - limits.patience)
         known = self._known[host] = self._judge(host, running.answer)
         return known
+
+    async def _is_silent(self, host: str) -> bool:
+        """Whether a lookup is known to hang; asked only where it would have to wait anyway."""
+        if self._servers is None or not self._places.locked():
+            return False
+        return await self._servers.answer_for(host) is False
 
     def _begin(self, host: str) -> _Running:
         loop = asyncio.get_running_loop()
@@ -176,9 +209,13 @@ class Names:
             return _Known((), inf, Reason.NAME_NOT_FOUND, words)
         else:
             return _Known(result, monotonic() + limits.ttl)
+        return self._failed(host, words)
+
+    def _failed(self, host: str, words: str) -> _Known:
+        """It may be better later; not if it has failed often."""
         before = self._known.get(host)
         failures = 1 + (before.failures if before is not None else 0)
-        until = inf if failures >= limits.tries else monotonic() + _PAUSE
+        until = inf if failures >= self._limits.tries else monotonic() + _PAUSE
         return _Known((), until, Reason.NAME_LOOKUP_FAILED, words, failures)
 
 
