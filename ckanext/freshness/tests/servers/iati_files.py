@@ -1,0 +1,80 @@
+"""A file server for one IATI file, which can be switched to what real ones do."""
+
+from __future__ import annotations
+
+from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
+
+ACTIVITIES = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n'
+    '<iati-activities version="2.03" generated-datetime="2026-11-01T00:00:00Z">\n'
+    "  <iati-activity><title><narrative>Écoles d’été</narrative></title></iati-activity>\n"
+    "</iati-activities>\n"
+).encode()
+ETAG = '"v1"'
+MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
+
+
+class IatiFiles(LoopbackServer):
+    """Serves one file at every path.
+
+    Attributes, all of which may be changed at any time:
+        body: the file.
+        etag, last_modified: its validators; None for those that are not sent.
+        media_type: what it is said to be.
+        status: what GET is answered with.
+        head_status: what HEAD is answered with.
+        head: headers that HEAD alone has, such as another ETag; None takes one away.
+        conditional_status: what a GET with a condition is answered with; None for what is true.
+        headers: further headers of all answers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.restore()
+
+    def restore(self) -> None:
+        """As at the beginning: a healthy server with both validators."""
+        self.body = ACTIVITIES
+        self.etag: str | None = ETAG
+        self.last_modified: str | None = MODIFIED
+        self.media_type = "application/xml"
+        self.status = 200
+        self.head_status = 200
+        self.head: dict[str, str | None] = {}
+        self.conditional_status: int | None = None
+        self.headers: dict[str, str] = {}
+
+    @property
+    def methods(self) -> list[str]:
+        """What was asked, with an exclamation mark for a GET with a condition."""
+        return [
+            request.method + ("!" if _conditions(request) else "") for request in self.requests
+        ]
+
+    def answer(self, request: Request) -> Answer:
+        """The file, or what it is switched to."""
+        headers = {"Content-Type": self.media_type, **self.headers}
+        validators = {"ETag": self.etag, "Last-Modified": self.last_modified}
+        headers.update({name: value for name, value in validators.items() if value is not None})
+        if request.method == "HEAD":
+            # aiohttp's server keeps a length that is given, and sends no body.
+            headers["Content-Length"] = str(len(self.body))
+            for name, value in self.head.items():
+                headers.pop(name, None)
+                if value is not None:
+                    headers[name] = value
+            return Answer(self.head_status, b"", headers)
+        if conditions := _conditions(request):
+            if self.conditional_status is not None:
+                return Answer(self.conditional_status, b"", headers)
+            if all(validators[name] == sent for name, sent in conditions.items()):
+                return Answer(304, b"", headers)
+        return Answer(self.status, self.body, headers)
+
+
+def _conditions(request: Request) -> dict[str, str]:
+    """What is known to whoever asks, by the validator's name."""
+    names = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
+    return {
+        name: request.headers[sent] for name, sent in names.items() if sent in request.headers
+    }
