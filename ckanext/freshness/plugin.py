@@ -25,10 +25,12 @@ from .logic import (
     dataset_actions,
     freshness_actions,
     harvest_actions,
+    report_actions,
     run_actions,
     search,
     words,
 )
+from .reporting import options
 
 
 @tk.blanket.auth_functions
@@ -55,6 +57,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # An option that cannot be used stops the start, and not everybody's edits.
         settings.aging()
         settings.checks()
+        options.host_groups()
         let_odd_dates_be_indexed()
         if p.plugin_loaded("harvest"):
             let_consumers_wait()
@@ -62,7 +65,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: getattr(module, name)
-            for module in (action, freshness_actions, run_actions)
+            for module in (action, freshness_actions, report_actions, run_actions)
             for name in module.__all__
         }
         harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}

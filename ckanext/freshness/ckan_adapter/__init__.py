@@ -57,6 +57,7 @@ from .series import (
     version_is_among,
 )
 from .solr import (
+    SEARCH_FAULTS,
     index_package,
     let_odd_dates_be_indexed,
     rebuild,
@@ -70,6 +71,7 @@ __all__ = [
     "IS_2_12",
     "ORGANIZATION_EXTRA",
     "PACKAGE_EXTRAS",
+    "SEARCH_FAULTS",
     "DefaultDatasetForm",
     "DefaultTranslation",
     "SearchIndexError",

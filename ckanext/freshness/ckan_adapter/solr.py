@@ -14,6 +14,9 @@ from ckan.lib.search import index as search_index
 
 from .series import IS_2_12, version_is_among
 
+SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
+"""What a search raises that Solr does not answer, or refuses."""
+
 
 @contextlib.contextmanager
 def without_solr_commits() -> Iterator[None]:

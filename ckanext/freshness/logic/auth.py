@@ -15,6 +15,7 @@ __all__ = [
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_report",
     "freshness_resource_history",
     "freshness_run_list",
     "freshness_run_show",
@@ -44,6 +45,16 @@ def freshness_resource_history(
 ) -> dict[str, Any]:
     """Whoever may see a resource may see what visits to its URL were like."""
     return _as_for("resource_show", context, data_dict)
+
+
+@tk.auth_allow_anonymous_access
+def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Whoever may search for datasets; each sees those that they may see."""
+    try:
+        tk.check_access("package_search", dict(context), {})
+    except tk.NotAuthorized as error:
+        return {"success": False, "msg": str(error)}
+    return {"success": True}
 
 
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ..reporting import metrics
 from . import checks_queue, visits
 from .auth import reference
 from .projection import utc_text
+from .report_actions import number
 
 __all__ = [
     "freshness_check",
@@ -56,8 +57,8 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
     :raises ValidationError: a number that cannot be used
     """
     tk.check_access("freshness_run_list", context, data_dict)
-    limit = _number(data_dict, "limit", _LISTED)
-    offset = _number(data_dict, "offset", 0)
+    limit = number(data_dict, "limit", _LISTED)
+    offset = number(data_dict, "offset", 0)
     rows = (
         model.Session.query(CheckRun)
         .order_by(CheckRun.started_at.desc(), CheckRun.id)
@@ -171,16 +172,3 @@ def _evidence(resource_id: str) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
-
-
-def _number(data_dict: dict[str, Any], key: str, default: int) -> int:
-    value = data_dict.get(key)
-    if value in (None, ""):
-        return default
-    try:
-        number = int(str(value))
-    except ValueError:
-        number = -1
-    if number < 0:
-        raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
-    return number

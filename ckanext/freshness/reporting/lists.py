@@ -16,7 +16,7 @@ from ..ckan_adapter import model
 from ..model import CheckRun
 from ..model.moments import utc
 from ..web.urls import display_url
-from . import counts, history, hosts, options
+from . import counts, history, hosts, options, tables
 from .sight import Context, of_user, only_visible, search
 
 SOON = timedelta(days=7)
@@ -106,12 +106,13 @@ def statuses(asked: Asked) -> Iterator[Row]:
 
 def organizations(asked: Asked) -> Iterator[Row]:
     """How fresh the datasets of each organization are."""
-    yield from organization_rows(counts.count(asked.context), asked)
+    for row in organization_rows(counts.count(asked.context), asked):
+        yield dict(row)
 
 
-def organization_rows(report: counts.Report, asked: Asked) -> list[Row]:
+def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
     """The same of what is counted already."""
-    rows = [
+    rows: list[Row] = [
         {
             "name": name,
             "title": report.titles[name],
@@ -121,7 +122,7 @@ def organization_rows(report: counts.Report, asked: Asked) -> list[Row]:
         }
         for name, one in report.organizations.items()
     ]
-    return _sorted(rows, asked, "title")
+    return list(_sorted(rows, asked, "title"))
 
 
 # From the database, seen by those who may.

@@ -7,8 +7,10 @@ from flask import Blueprint
 
 from .dataset import dataset
 from .harvest import harvest
+from .report import report_pages
 
 
 def blueprints() -> list[Blueprint]:
     """The blueprints whose pages have something to show on this site."""
-    return [dataset, harvest] if p.plugin_loaded("harvest") else [dataset]
+    always = [dataset, report_pages]
+    return [*always, harvest] if p.plugin_loaded("harvest") else always

@@ -1,0 +1,145 @@
+"""What is asked of the report, checked; and what the nightly report keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import islice
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from ..aging.dates import parse_date
+from ..aging.status import Status
+from ..ckan_adapter import model
+from ..model import CheckRun
+from ..reporting import counts, history, lists, report, sight
+from ..reporting.lists import Asked
+from ..reporting.tables import Table
+
+NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
+"""The context of somebody who has not logged in: sees what is public."""
+
+STATUSES = tuple(status.value for status in Status)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What the nightly report has kept.
+
+    :ivar datasets: public ones
+    """
+
+    datasets: int
+    fresh_percent: float
+
+
+def record(now: datetime) -> Recorded:
+    """Keep how fresh the public datasets are today, and where their files are hosted."""
+    found = counts.count(NOBODY)
+    hosts: dict[str, int] = {}
+    every = lists.datasets(Asked(NOBODY, now))
+    while part := [row["id"] for row in islice(every, 5000)]:
+        for host, count in lists.count_hosts(part).items():
+            hosts[host] = hosts.get(host, 0) + count
+    history.record(now, found, hosts)
+    return Recorded(found.every.total, found.every.fresh_percent)
+
+
+def table_named(name: str) -> Table[Asked]:
+    """A table of the report.
+
+    :raises tk.ValidationError: there is none of that name; the text lists those there are.
+    """
+    if name not in report.TABLES:
+        words = tk._("There is no table {name}: choose {names}")
+        raise tk.ValidationError(
+            {"table": [words.format(name=name, names=", ".join(sorted(report.TABLES)))]}
+        )
+    return report.TABLES[name]
+
+
+def asked(
+    context: Mapping[str, Any], table: Table[Asked], data: Mapping[str, Any], now: datetime
+) -> Asked:
+    """What rows of a table are asked for.
+
+    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``sort``.
+    :raises tk.ValidationError: a value that cannot be; the text says which ones can.
+    :raises tk.ObjectNotFound: there is no such organization, or not for who asks.
+    """
+    since, run = _since(data.get("since"))
+    return Asked(
+        context=sight.of_user(context),
+        now=now,
+        organization=_organization(context, table, data.get("organization")),
+        since=since,
+        run=run,
+        status=_one_of("status", data.get("status"), STATUSES),
+        sort=_sort(table, data.get("sort")),
+    )
+
+
+def _organization(context: Mapping[str, Any], table: Table[Asked], given: object) -> str | None:
+    if given in (None, ""):
+        return None
+    if table.name not in report.OF_ORGANIZATION:
+        words = tk._("The table {table} is of all organizations")
+        raise tk.ValidationError({"organization": [words.format(table=table.name)]})
+    return organization(context, given)["name"]
+
+
+def organization(context: Mapping[str, Any], given: object) -> dict[str, Any]:
+    """The ``id``, ``name`` and ``title`` of an organization.
+
+    :raises tk.ObjectNotFound: there is none of that name or id, or not for who asks.
+    """
+    found = model.Group.get(given) if isinstance(given, str) else None
+    if found is None or not found.is_organization or found.state != "active":
+        raise tk.ObjectNotFound(tk._("Organization not found"))
+    try:
+        tk.check_access("organization_show", sight.of_user(context), {"id": found.id})
+    except tk.NotAuthorized as error:
+        raise tk.ObjectNotFound(tk._("Organization not found")) from error
+    return {"id": found.id, "name": found.name, "title": found.title or found.name}
+
+
+def _since(given: object) -> tuple[datetime | None, str | None]:
+    """A moment, and the run that is meant if it is one."""
+    if given in (None, ""):
+        return None, None
+    text = str(given)
+    run = model.Session.query(CheckRun).get(text)
+    if text == "last":
+        run = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc()).first()
+    if run is not None:
+        return run.started_at.replace(tzinfo=timezone.utc), run.id
+    moment = parse_date(text)
+    if moment is None:
+        words = tk._("{text} is neither a date such as 2026-01-31 nor the id of a run")
+        raise tk.ValidationError({"since": [words.format(text=text[:80])]})
+    return moment, None
+
+
+def _sort(table: Table[Asked], given: object) -> str | None:
+    if given in (None, ""):
+        return None
+    text = str(given)
+    _one_of("sort", text.removeprefix("-"), sorted(table.sorts()))
+    return text
+
+
+def _one_of(key: str, given: object, allowed: Any) -> str | None:
+    if given in (None, ""):
+        return None
+    if given not in allowed:
+        words = tk._("must be one of {allowed}, not {given}")
+        text = words.format(allowed=", ".join(allowed) or "-", given=str(given)[:80])
+        raise tk.ValidationError({key: [text]})
+    return str(given)
+
+
+def rows(table: Table[Asked], what: Asked) -> Iterator[Mapping[str, Any]]:
+    """The rows of a table."""
+    return iter(report.rows(table, what))

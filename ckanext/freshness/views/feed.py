@@ -1,0 +1,70 @@
+"""The changes of statuses as a feed (Atom, RFC 4287)."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta
+from itertools import islice
+from urllib.parse import urlsplit
+
+import ckan.plugins.toolkit as tk
+from feedgen.feed import FeedGenerator
+from flask import Response
+
+from ..aging.status import Status
+from ..logic import reports, words
+from ..reporting import report
+from ..reporting.lists import Asked
+from ..reporting.tables import Row
+
+ENTRIES = 50
+PERIOD = timedelta(days=30)
+
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that XML 1.0 cannot have, not even escaped."""
+_TITLE = 300
+
+
+def changes(what: Asked) -> Response:
+    """The newest changes that who asks may see."""
+    url = tk.h.url_for("freshness.changes_feed", _external=True)
+    feed = FeedGenerator()
+    feed.id(url)
+    feed.title(_text(tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", "")))
+    feed.link(href=url, rel="self")
+    feed.link(href=tk.h.url_for("freshness.dashboard", _external=True), rel="alternate")
+    rows = list(islice(reports.rows(report.CHANGES, what), ENTRIES))
+    # When there is nothing new, the feed has not changed either.
+    feed.updated(_moment(rows[0]["changed_at"]) if rows else what.since)
+    for row in rows:
+        _add(feed, row)
+    answer = Response(
+        feed.atom_str(pretty=True), content_type="application/atom+xml; charset=utf-8"
+    )
+    answer.headers["Cache-Control"] = "private, max-age=300"
+    return answer
+
+
+def _add(feed: FeedGenerator, row: Row) -> None:
+    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
+    changed = _moment(row["changed_at"])
+    after = words.status_label(Status(row["to_status"]))
+    before = words.status_label(Status(row["from_status"]))
+    entry = feed.add_entry(order="append")
+    entry.id(f"tag:{host},{changed:%Y-%m-%d}:freshness/{row['id']}")
+    entry.title(_text(f"{row['title'][:_TITLE]}: {after}"))
+    entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
+    entry.updated(changed)
+    entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
+    summary = tk._("It was: {status}. {cause}.").format(
+        status=before, cause=words.cause_label(row["cause"])
+    )
+    entry.summary(_text(summary))
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def _text(text: str) -> str:
+    return _NO_XML.sub(" ", text)
