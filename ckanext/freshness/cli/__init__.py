@@ -8,13 +8,14 @@ from .checks import check
 from .harvests import preview, release
 from .health import doctor
 from .night import nightly, prune
+from .report import report
 from .runs import runs
 from .statuses import refresh, set_frequency, uninstall
 
 __all__ = ["freshness"]
 
 COMMANDS = (
-    *(preview, release, check, refresh, set_frequency, nightly, prune, runs, doctor),
+    *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),
     uninstall,
 )
 

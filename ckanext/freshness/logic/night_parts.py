@@ -9,7 +9,9 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..checking import runs
-from . import checks
+from ..ckan_adapter import SEARCH_FAULTS
+from ..reporting import history, options
+from . import checks, reports
 from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .nightly import Part, Told
 from .refresh import refresh
@@ -43,11 +45,23 @@ def _unindexed(failures: list[Failure]) -> str:
 
 def prune(now: datetime) -> Told:
     """Forget runs and transitions that are older than the options say."""
-    options = settings.checks()
-    gone = runs.prune(now, keep_runs=options.keep_runs, keep_transitions=options.keep_transitions)
-    words = tk._("Forgot {runs} runs and {transitions} changes of statuses")
-    return Told(words.format(runs=gone.runs, transitions=gone.transitions))
+    checked = settings.checks()
+    gone = runs.prune(now, keep_runs=checked.keep_runs, keep_transitions=checked.keep_transitions)
+    days = history.prune(now, options.keep_history())
+    words = tk._("Forgot {runs} runs, {transitions} changes of statuses and {days} days of history")
+    return Told(words.format(runs=gone.runs, transitions=gone.transitions, days=days))
 
 
-PARTS = (Part("check", visits), Part("refresh", statuses), Part("prune", prune))
+def report(now: datetime) -> Told:
+    """Keep how fresh the catalogue is today."""
+    try:
+        kept = reports.record(now)
+    except SEARCH_FAULTS as error:
+        words = tk._("Solr does not answer, so that nothing could be counted: {error}")
+        return Told(words.format(error=error), complete=False)
+    words = tk._("{percent} % of {datasets} public datasets are fresh")
+    return Told(words.format(percent=round(kept.fresh_percent, 1), datasets=kept.datasets))
+
+
+PARTS = (Part("check", visits), Part("refresh", statuses), Part("prune", prune), Part("report", report))
 """In the order in which they are done: what one finds, the next ones use."""

@@ -1,0 +1,97 @@
+"""The command that tells how fresh the catalogue is."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..ckan_adapter import SEARCH_FAULTS
+from ..logic import reports
+from ..reporting import hosts, lists, options
+from ..reporting import report as tables
+from ..reporting.lists import Asked
+
+_EVERYBODY = {"ignore_auth": True, "user": "", "auth_user_obj": None}
+
+
+@click.command()
+@click.option("--since", metavar="DATE|RUN", help="Changes since then, not since yesterday.")
+@click.option("--organization", metavar="NAME", help="Of this organization alone.")
+@click.option("--hosts", "with_hosts", is_flag=True, help="Also where files are hosted.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def report(since: str | None, organization: str | None, with_hosts: bool, as_json: bool) -> None:
+    """Tell how fresh the datasets are, and what changed; keep today's counts for the dashboard.
+
+    All datasets are counted here, private ones too; what is kept is of public ones alone.
+    """
+    now = datetime.now(timezone.utc)
+    try:
+        told = _told(since, organization, with_hosts, now)
+        reports.record(now)
+    except tk.ValidationError as error:
+        words = (f"--{key}: {text}" for key, every in error.error_dict.items() for text in every)
+        raise click.ClickException("; ".join(words)) from error
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no organization {name}")
+        raise click.ClickException(words.format(name=organization)) from error
+    except SEARCH_FAULTS as error:
+        words = tk._("Solr does not answer, so that nothing could be counted: {error}")
+        raise click.ClickException(words.format(error=error)) from error
+    if as_json:
+        click.echo(json.dumps(told, indent=2))
+        return
+    for line in _lines(told):
+        click.echo(line)
+
+
+def _told(
+    since: str | None, organization: str | None, with_hosts: bool, now: datetime
+) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for table in (tables.STATUSES, tables.CHANGES):
+        asked = reports.asked(
+            _EVERYBODY, table, {"since": since, "organization": organization}, now
+        )
+        found[table.name] = [
+            {key: row.get(key) for key in table.fields} for row in reports.rows(table, asked)
+        ]
+    if with_hosts:
+        name = asked.organization
+        ids = None if name is None else [row["id"] for row in _datasets(name, now)]
+        shares = hosts.shares(lists.count_hosts(ids), options.host_groups())
+        found["hosts"] = [
+            {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
+            for one in shares
+        ]
+    return found
+
+
+def _datasets(organization: str, now: datetime) -> Any:
+    return lists.datasets(Asked(_EVERYBODY, now, organization=organization))
+
+
+def _lines(told: dict[str, Any]) -> list[str]:
+    lines = [
+        f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
+        for row in told["statuses"]
+    ]
+    lines.append("")
+    for row in told["changes"]:
+        lines.append(
+            f"{row['changed_at']}  {row['name']}  {row['from_status']} -> {row['to_status']}"
+            f"  ({row['cause']}{', ' + row['evidence'] if row['evidence'] else ''})"
+        )
+    if not told["changes"]:
+        lines.append(tk._("No status has changed."))
+    if "hosts" in told:
+        width = max(len(row["name"]) for row in told["hosts"])
+        lines.append("")
+        lines += [
+            f"{row['name']:<{width}} {row['resources']:>8} {row['percent']:>6} %"
+            for row in told["hosts"]
+        ]
+    return lines
