@@ -18,6 +18,7 @@ from ckan.lib.search import query as search_query
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest.queue import get_harvester
 
+from .csrf import exempt_from_csrf
 from .database import (
     disconnect,
     has_newest_migration,
@@ -81,6 +82,7 @@ __all__ = [
     "connect_to_redis",
     "declared_fields",
     "disconnect",
+    "exempt_from_csrf",
     "get_harvester",
     "give_back_done_messages",
     "harvest_model",

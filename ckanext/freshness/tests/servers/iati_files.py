@@ -7,7 +7,7 @@ from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 ACTIVITIES = (
     '<?xml version="1.0" encoding="UTF-8"?>\n'
     '<iati-activities version="2.03" generated-datetime="2026-11-01T00:00:00Z">\n'
-    "  <iati-activity><title><narrative>Écoles d’été</narrative></title></iati-activity>\n"
+    "  <iati-activity><title><narrative>Écoles en été</narrative></title></iati-activity>\n"
     "</iati-activities>\n"
 ).encode()
 ETAG = '"v1"'
@@ -47,9 +47,7 @@ class IatiFiles(LoopbackServer):
     @property
     def methods(self) -> list[str]:
         """What was asked, with an exclamation mark for a GET with a condition."""
-        return [
-            request.method + ("!" if _conditions(request) else "") for request in self.requests
-        ]
+        return [request.method + ("!" if _conditions(request) else "") for request in self.requests]
 
     def answer(self, request: Request) -> Answer:
         """The file, or what it is switched to."""
@@ -75,6 +73,4 @@ class IatiFiles(LoopbackServer):
 def _conditions(request: Request) -> dict[str, str]:
     """What is known to whoever asks, by the validator's name."""
     names = {"ETag": "If-None-Match", "Last-Modified": "If-Modified-Since"}
-    return {
-        name: request.headers[sent] for name, sent in names.items() if sent in request.headers
-    }
+    return {name: request.headers[sent] for name, sent in names.items() if sent in request.headers}
