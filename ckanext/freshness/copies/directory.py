@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +16,9 @@ from . import names
 from .errors import Missing, StoreError, words
 from .staged import PIECE, Staged
 from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
+
+_FEW = 8
+"""Up to so many files are waited for one by one."""
 
 _ATTEMPTS = 5
 """How often a folder is made that somebody else, who finds it empty, removes in the same moment."""
@@ -73,6 +77,7 @@ class DirectoryStore(Store):
                 self._look()
                 return False
             self._rename(source, target)
+            self._settle_places([old, new])
         except FileNotFoundError:
             self._look()
             return False
@@ -120,16 +125,13 @@ class DirectoryStore(Store):
 
     def _put_aside(self, staged: Staged) -> Pending:
         content = staged.complete()
+        if isinstance(content, Path):
+            staged.give_away()
+            return Pending(str(content), staged.size)
         try:
-            if isinstance(content, Path):
-                handle, name = os.open(content, os.O_RDONLY), str(content)
-            else:
-                handle, name = self._new_file()
+            handle, name = self._new_file()
             try:
-                if isinstance(content, bytes):
-                    _write(handle, content)
-                os.fsync(handle)
-                found = os.fstat(handle).st_size
+                _write(handle, content)
             except BaseException:
                 self._discard(Pending(name, 0))
                 raise
@@ -137,15 +139,28 @@ class DirectoryStore(Store):
                 os.close(handle)
         except OSError as error:
             raise self._error("take anything more", error) from error
-        if isinstance(content, Path):
-            staged.give_away()
-        pending = Pending(name, staged.size)
-        if found != staged.size:
-            self._discard(pending)
-            raise StoreError(
-                f"Of {staged.size:,} bytes {found:,} arrived in {self.location}. Is the disk in order?"
-            )
-        return pending
+        return Pending(name, staged.size)
+
+    def _settle(self, pending: Sequence[Pending]) -> None:
+        try:
+            if len(pending) <= _FEW or not _sync_system(self._staging):
+                for file in pending:
+                    _sync(file.name)
+            for file in pending:
+                found = os.stat(file.name).st_size
+                if found != file.size:
+                    raise StoreError(
+                        f"Of {file.size:,} bytes {found:,} arrived in {self.location}. "
+                        "Is the disk in order?"
+                    )
+        except OSError as error:
+            raise self._error("take anything more", error) from error
+
+    def _settle_places(self, keys: Sequence[str]) -> None:
+        for folder in {os.path.dirname(self._path(key)) for key in keys}:
+            # One that is not there any more, or never was, holds no names.
+            with contextlib.suppress(OSError):
+                _sync(folder)
 
     def _replace(self, pending: Pending, key: str) -> None:
         try:
@@ -158,7 +173,7 @@ class DirectoryStore(Store):
             os.unlink(pending.name)
 
     def _path(self, key: str) -> Path:
-        return self._root.joinpath(*names.check(key).split("/"))
+        return Path(f"{self._root}/{names.check(key)}")
 
     def _new_file(self) -> tuple[int, str]:
         """A new file in the staging folder, which is made if it is not there; never the root."""
@@ -172,7 +187,7 @@ class DirectoryStore(Store):
             return os.open(name, flags, 0o666), name
 
     def _rename(self, source: Path, target: Path) -> None:
-        """Rename a file, also into a folder that is not there yet, and see to it that it stays so."""
+        """Rename a file, also into a folder that is not there yet."""
         for attempt in range(_ATTEMPTS):
             try:
                 os.replace(source, target)
@@ -181,11 +196,6 @@ class DirectoryStore(Store):
                 if attempt == _ATTEMPTS - 1 or not source.exists():
                     raise
                 self._make_folders(target.parent)
-        handle = os.open(target.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders below the root; the root itself may be a disk that is not mounted now."""
@@ -261,6 +271,32 @@ class FileReader:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_system(folder: Path) -> bool:
+    """Have the whole file system written to the disk, which is one wait for many files.
+
+    :returns: whether this platform can do that
+    """
+    syncfs = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
+    if syncfs is None:
+        return False
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        if syncfs(handle):
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+    finally:
+        os.close(handle)
+    return True
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -136,6 +136,12 @@ class RemoteStore(Store):
             self._discard(pending)
             raise
         return pending
+
+    def _settle(self, pending: Sequence[Pending]) -> None:
+        """What was read back is there."""
+
+    def _settle_places(self, keys: Sequence[str]) -> None:
+        """What was moved is moved."""
 
     def _replace(self, pending: Pending, key: str) -> None:
         path = self._path(key)

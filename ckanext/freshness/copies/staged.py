@@ -131,6 +131,15 @@ class Staged:
                 "into it. Is the disk in order?"
             )
 
+    def verify(self) -> None:
+        """Read it back and compare.
+
+        :raises StoreError: it cannot be read, or is not what was written
+        """
+        if self._file is not None:
+            for _ in self.pieces():
+                pass
+
     def give_away(self) -> None:
         """Its file belongs to the store from now on: closing it leaves the file where it is."""
         self.path = None

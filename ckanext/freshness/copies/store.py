@@ -11,8 +11,8 @@ import contextlib
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -21,7 +21,7 @@ from . import names, zipping
 from .errors import Missing, StoreError
 from .staged import Staged
 
-__all__ = ["Kept", "Missing", "Reader", "Staged", "Store", "StoreError", "open_store"]
+__all__ = ["Keeping", "Kept", "Missing", "Reader", "Staged", "Store", "StoreError", "open_store"]
 
 STAGING = ".staging"
 """The folder of what is not complete yet; no key begins with a dot."""
@@ -47,6 +47,15 @@ class Kept:
     sha256: str
     zip_key: str | None = None
     zip_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """What is to be kept; the parameters of :meth:`Store.keep`."""
+
+    key: str
+    staged: Staged
+    zip_member: str | None
 
 
 class Reader(Protocol):
@@ -76,6 +85,19 @@ class Pending:
     size: int
 
 
+@dataclass(slots=True)
+class _Prepared:
+    """A copy at the location that is not shown yet.
+
+    :ivar files: what has not taken its place, by key: the bytes, then the ZIP
+    :ivar reserved: of the quota, in bytes
+    """
+
+    kept: Kept
+    files: dict[str, Pending]
+    reserved: int
+
+
 class Store(ABC):
     """Copies by key.
 
@@ -101,31 +123,45 @@ class Store(ABC):
 
         Both are written beside it and verified; then the bytes take their place, then the ZIP does,
         each at once. A process killed in between leaves the ZIP of before beside the bytes of now,
-        which the next :meth:`keep` heals.
+        which the next :meth:`keep` heals; so does a store that vanishes in that very moment.
 
         :param staged: the whole body; closed by this
         :param zip_member: the file's name in the ZIP, best made by :func:`.names.member`; None for
             no ZIP, and one of before is left as it is
         :raises StoreError: it could not be kept; what was there is untouched
         """
-        names.check(key)
+        (result,) = self.keep_all([Keeping(key, staged, zip_member)])
+        if isinstance(result, StoreError):
+            raise result
+        return result
+
+    def keep_all(self, wanted: Sequence[Keeping]) -> list[Kept | StoreError]:
+        """Keep many as :meth:`keep` does each, waiting for the disk only once.
+
+        :returns: what was kept, or why it was not, in the order of ``wanted``
+        """
         with contextlib.ExitStack() as stack:
-            stack.enter_context(staged)
-            bodies = {key: staged}
-            zip_key = packed = None
-            if zip_member is not None:
-                zip_key = names.zip_key(key)
-                packed = bodies[zip_key] = stack.enter_context(self._packed(staged, zip_member))
-            self._make_room({place: body.size for place, body in bodies.items()})
-            pending = {}
-            for place, body in bodies.items():
-                pending[place] = self._put_aside(body)
-                stack.callback(self._discard, pending[place])
-            for place, file in pending.items():
-                before = self.size(place) if self.quota is not None else None
-                self._replace(file, place)
-                self._count(file.size - (before or 0))
-        return Kept(key, staged.size, staged.sha256, zip_key, packed.size if packed else None)
+            for one in wanted:
+                stack.enter_context(one.staged)
+                names.check(one.key)
+            prepared: list[_Prepared | StoreError] = []
+            for one in wanted:
+                try:
+                    files = self._prepare(one)
+                except StoreError as error:
+                    prepared.append(error)
+                else:
+                    prepared.append(files)
+                    stack.callback(self._drop, files)
+                one.staged.close()
+            complete = [one for one in prepared if isinstance(one, _Prepared)]
+            try:
+                self._settle([pending for one in complete for pending in one.files.values()])
+            except StoreError as error:
+                return [one if isinstance(one, StoreError) else error for one in prepared]
+            results = [one if isinstance(one, StoreError) else self._place(one) for one in prepared]
+            self._settle_places([key for one in complete for key in one.files])
+            return results
 
     def write_bytes(self, key: str, data: bytes) -> None:
         """Write a small file, in the place of what is there, at once."""
@@ -169,13 +205,53 @@ class Store(ABC):
     def sweep(self, now: datetime) -> int:
         """Remove what has been left incomplete for :data:`LEFT_OVER_AFTER`; returns how many files."""
 
+    def _prepare(self, wanted: Keeping) -> _Prepared:
+        """Bring a body and its ZIP to the location, without showing them."""
+        staged, key = wanted.staged, wanted.key
+        kept = Kept(key, staged.size, staged.sha256)
+        packed = None
+        if wanted.zip_member is not None:
+            packed = self._packed(staged, wanted.zip_member)
+            kept = replace(kept, zip_key=names.zip_key(key), zip_size=packed.size)
+        else:
+            staged.verify()
+        with packed or contextlib.nullcontext():
+            bodies = {key: staged}
+            if packed is not None and kept.zip_key is not None:
+                bodies[kept.zip_key] = packed
+            prepared = _Prepared(kept, {}, self._make_room(bodies))
+            try:
+                for place, body in bodies.items():
+                    prepared.files[place] = self._put_aside(body)
+            except BaseException:
+                self._drop(prepared)
+                raise
+        return prepared
+
+    def _place(self, prepared: _Prepared) -> Kept | StoreError:
+        try:
+            for key in list(prepared.files):
+                self._replace(prepared.files[key], key)
+                del prepared.files[key]
+        except StoreError as error:
+            return error
+        prepared.reserved = 0
+        return prepared.kept
+
+    def _drop(self, prepared: _Prepared) -> None:
+        """Forget what has not taken its place."""
+        for pending in prepared.files.values():
+            self._discard(pending)
+        self._count(-prepared.reserved)
+
     def _packed(self, staged: Staged, member: str) -> Staged:
         """A ZIP of its own for a body. What stands before the deflated bytes is known only after."""
         packed = self.stage()
         try:
             with self.stage() as deflated:
                 crc = zipping.deflate(staged.pieces(), deflated.write)
-                head, tail = zipping.around(zipping.Entry(member, crc, deflated.size, staged.size))
+                entry = zipping.Entry(member, crc, deflated.size, staged.size)
+                head, tail = zipping.around(entry)
                 packed.write(head)
                 for piece in deflated.pieces():
                     packed.write(piece)
@@ -185,20 +261,22 @@ class Store(ABC):
             raise
         return packed
 
-    def _make_room(self, sizes: dict[str, int]) -> None:
-        """Refuse what would go over the quota."""
+    def _make_room(self, bodies: Mapping[str, Staged]) -> int:
+        """Reserve what these need beyond what they replace; refuse what would go over the quota."""
         if self.quota is None:
-            return
-        more = sum(size - (self.size(key) or 0) for key, size in sizes.items())
+            return 0
+        more = sum(body.size - (self.size(key) or 0) for key, body in bodies.items())
         fresh = time.monotonic() - self._used_at < COUNT_AGAIN_AFTER
         if self._used is None or not fresh or (more > 0 and self._used + more > self.quota):
             self._recount()
         assert self._used is not None
         if more > 0 and self._used + more > self.quota:
             raise StoreError(
-                f"{next(iter(sizes))} is not kept: with {more:,} bytes more the copies would have "
+                f"{next(iter(bodies))} is not kept: with {more:,} bytes more the copies would have "
                 f"{self._used + more:,} bytes, and the quota is {self.quota:,}."
             )
+        self._count(more)
+        return more
 
     def _recount(self) -> None:
         used = self.used()
@@ -216,7 +294,15 @@ class Store(ABC):
 
     @abstractmethod
     def _put_aside(self, staged: Staged) -> Pending:
-        """Bring a body to the location, complete, safe and verified."""
+        """Bring a body to the location, complete and verified."""
+
+    @abstractmethod
+    def _settle(self, pending: Sequence[Pending]) -> None:
+        """See to it that files put aside survive a failure of power."""
+
+    @abstractmethod
+    def _settle_places(self, keys: Sequence[str]) -> None:
+        """Likewise for the names under which they stand now; never raises."""
 
     @abstractmethod
     def _replace(self, pending: Pending, key: str) -> None:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-DEFLATE_LEVEL = 6
-_INFLATED_AT_ONCE = 256 * 1024
+DEFLATE_LEVEL = 5
+"""Of XML as IATI's: half the time of zlib's own choice, 6, for a file that is 2 % larger."""
 _DEFLATED = 8
 _DOS_TIME, _DOS_DATE = 0, 1 << 5 | 1
 """Midnight of 1980-01-01, the first moment that a ZIP can name."""
@@ -156,30 +156,6 @@ def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> int:
             write(packed)
     write(compressor.flush())
     return crc
-
-
-def inflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Unpack raw deflated bytes, a little at a time whatever they claim to become.
-
-    :raises BadZip: they are damaged, or go on after their end
-    """
-    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    try:
-        for piece in pieces:
-            rest, full = piece, True
-            # What was unpacked may fill the limit exactly, and more of it stand inside zlib.
-            while rest or full:
-                unpacked = inflater.decompress(rest, _INFLATED_AT_ONCE)
-                rest, full = inflater.unconsumed_tail, len(unpacked) == _INFLATED_AT_ONCE
-                yield unpacked
-                if inflater.eof:
-                    break
-            if inflater.unused_data or rest:
-                raise BadZip("bytes follow its end")
-        if not inflater.eof:
-            raise BadZip("its end is missing")
-    except zlib.error as error:
-        raise BadZip(str(error)) from None
 
 
 def _name(name: str) -> tuple[bytes, int]:
