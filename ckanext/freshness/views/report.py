@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
@@ -9,12 +10,13 @@ from functools import wraps
 from typing import Any, ParamSpec
 
 import ckan.plugins.toolkit as tk
-from flask import Blueprint
+from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
+from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
-from ..reporting import chart, counts, history, lists, report, runs, tables
+from ..reporting import chart, counts, figures, history, lists, report, runs, tables
 from ..reporting.lists import Asked
 from ..reporting.tables import Page, Row, Table
 from . import feed
@@ -187,6 +189,23 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
     """What a run counted, as a file."""
     shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
     return file_of(runs.flat(shown), runs.FIELDS, f"freshness-run-{shown['id']}", ending)
+
+
+@report_pages.route("/metrics")
+@_answered
+def metrics() -> ResponseReturnValue:
+    """The site's figures, for Prometheus: for sysadmins, or who knows the token."""
+    if not _has_token():
+        tk.check_access("freshness_run_list", dict(_context()), {})
+    everybody = {"ignore_auth": True, "user": "", "auth_user_obj": None}
+    return Response(figures.text(everybody, _now()), content_type=CONTENT_TYPE_LATEST)
+
+
+def _has_token() -> bool:
+    wanted = tk.config.get("ckanext.freshness.metrics.token") or ""
+    scheme, _, given = tk.request.headers.get("Authorization", "").partition(" ")
+    is_given = hmac.compare_digest(given.strip().encode(), wanted.encode())
+    return bool(wanted) and scheme.lower() == "bearer" and is_given
 
 
 _FILTERS = ("organization", "since", "status", "sort")

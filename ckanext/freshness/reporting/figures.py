@@ -1,0 +1,108 @@
+"""The figures of now for Prometheus: statuses, broken links, the last run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+import sqlalchemy as sa
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+
+from .. import settings
+from ..ckan_adapter import model
+from ..model import CheckRun
+from . import counts, runs
+from .sight import Context
+
+
+def text(context: Context, now: datetime) -> bytes:
+    """All figures in Prometheus' text format.
+
+    :param context: of who sees all datasets: these are a site's figures, not a user's.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Figures(context, now))
+    return generate_latest(registry)
+
+
+class _Figures:
+    """What prometheus-client collects from."""
+
+    def __init__(self, context: Context, now: datetime) -> None:
+        self._context = context
+        self._now = now
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Each figure, with its help."""
+        every = counts.count(self._context).every
+        yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
+        yield _labelled(
+            "freshness_datasets_undetermined",
+            "Datasets whose deciding resource cannot be determined, by why",
+            "reason",
+            every.undetermined,
+        )
+        yield GaugeMetricFamily(
+            "freshness_resources_broken",
+            "Resources whose URL failed several times, spread over time",
+            value=_broken(),
+        )
+        yield GaugeMetricFamily(
+            "freshness_datasets_unindexed",
+            "Datasets whose document in Solr is older than their extras",
+            value=model.Session.execute(
+                sa.text("SELECT count(*) FROM freshness_unindexed")
+            ).scalar(),
+        )
+        yield from self._last_run()
+
+    def _last_run(self) -> Iterator[GaugeMetricFamily]:
+        last = runs.last()
+        yield GaugeMetricFamily(
+            "freshness_last_run_timestamp_seconds",
+            "When the last run that was to look at everything began; 0 if there was none",
+            value=0 if last is None else last.timestamp(),
+        )
+        yield GaugeMetricFamily(
+            "freshness_run_missing",
+            "1 if there has been no such run for a day",
+            value=int(runs.is_missing(self._now)),
+        )
+        ended = (
+            model.Session.query(CheckRun)
+            .filter(CheckRun.ended_at.is_not(None), CheckRun.kind == "check")
+            .order_by(CheckRun.started_at.desc())
+            .first()
+        )
+        if ended is not None:
+            yield GaugeMetricFamily(
+                "freshness_run_duration_seconds",
+                "How long the last run took that ended",
+                value=(ended.ended_at - ended.started_at).total_seconds(),
+            )
+            yield GaugeMetricFamily(
+                "freshness_run_visited", "Resources that it visited", value=ended.visited or 0
+            )
+            yield GaugeMetricFamily(
+                "freshness_run_failed", "1 if it ended early", value=int(bool(ended.error))
+            )
+
+
+def _labelled(name: str, words: str, label: str, values: Mapping[str, int]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, words, labels=[label])
+    for key, value in values.items():
+        family.add_metric([key], value)
+    return family
+
+
+def _broken() -> int:
+    checks = settings.checks()
+    found = model.Session.execute(
+        sa.text(
+            "SELECT count(*) FROM freshness_check"
+            " WHERE failures >= :failures AND tried_at - failing_since >= :span"
+        ),
+        {"failures": checks.broken_after_failures, "span": checks.broken_after},
+    ).scalar()
+    return int(found or 0)
