@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib.metadata import version
 from pathlib import Path
@@ -189,7 +189,13 @@ def checks() -> Checks:
     """
     option = tk.config.get
     internal = _hosts("ckanext.freshness.check.internal_hosts")
-    robots = bool(option("ckanext.freshness.check.robots"))
+    policy = HostPolicy(
+        _count("ckanext.freshness.check.connections"),
+        _above_zero("ckanext.freshness.check.requests_per_second"),
+        bool(option("ckanext.freshness.check.robots")),
+        int(_at_least("ckanext.freshness.check.host_failures", 0)),
+        _at_least("ckanext.freshness.check.host_pause", 0),
+    )
     rules = Rules(
         internal_hosts=internal | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
@@ -207,12 +213,8 @@ def checks() -> Checks:
         resource_fields=resource_fields(),
         concurrency=_count("ckanext.freshness.check.concurrency"),
         limits=_check_limits(),
-        policy=HostPolicy(
-            _count("ckanext.freshness.check.connections"),
-            _above_zero("ckanext.freshness.check.requests_per_second"),
-            robots,
-        ),
-        policies=_policies("ckanext.freshness.check.host_limits", robots),
+        policy=policy,
+        policies=_policies("ckanext.freshness.check.host_limits", policy),
         keep_runs=_days("ckanext.freshness.check.keep_runs_days"),
         keep_transitions=_days("ckanext.freshness.check.keep_transitions_days"),
     )
@@ -315,7 +317,7 @@ def _own_hosts() -> frozenset[str]:
         raise OptionError(f"ckan.site_url: {error}") from error
 
 
-def _policies(key: str, robots: bool) -> dict[str, HostPolicy]:
+def _policies(key: str, others: HostPolicy) -> dict[str, HostPolicy]:
     policies = {}
     entries: Iterable[str] = tk.config.get(key)
     for entry in entries:
@@ -323,9 +325,9 @@ def _policies(key: str, robots: bool) -> dict[str, HostPolicy]:
         connections, comma, rate = limits.partition(",")
         if not comma:
             raise OptionError(f"{key} must be HOST=CONNECTIONS,REQUESTS_PER_SECOND, not {entry!r}")
-        policies[_host(key, name)] = HostPolicy(
-            int(_number(key, connections, lowest=1)),
-            _number(key, rate, lowest=math.ulp(0)),
-            robots,
+        policies[_host(key, name)] = replace(
+            others,
+            connections=int(_number(key, connections, lowest=1)),
+            per_second=_number(key, rate, lowest=math.ulp(0)),
         )
     return policies

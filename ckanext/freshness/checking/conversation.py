@@ -33,7 +33,7 @@ REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
 """What servers answer who do not understand a condition: they are asked again without one. RFC 9110
 (section 13) knows 304 and, for conditions that we do not send, 412."""
 
-_OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED})
+_OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.HOST_SILENT})
 """The host does not want to be visited, by us or now: nothing can be told."""
 
 _USELESS = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED})
@@ -235,6 +235,7 @@ class Conversation:
                 modified=step.modified,
                 hashed=self._first is not None,
                 counts_as_failure=step.outcome is Outcome.ERROR and error.reason.theirs,
+                put_off=error.reason is Reason.HOST_SILENT and self._first is None,
             )
             sink(finding)
         return Then.END

@@ -160,6 +160,8 @@ class Host:
     """The hash moved, Last-Modified did not."""
     moved: int = 0
     """Last-Modified moved, the hash did not."""
+    put_off: int = 0
+    """Resources that were not asked for, because a host gave no answer to anybody."""
     packages: dict[str, bool] = field(default_factory=dict)
     """Datasets with an answer to count headers of, and whether one had a Last-Modified or an ETag."""
 
@@ -246,6 +248,11 @@ class Counting:
         """How many of them ended with an error."""
         return self._all.errors
 
+    @property
+    def put_off(self) -> int:
+        """How many resources were to be visited and were not asked for: their hosts gave no answer."""
+        return self._all.put_off
+
     def chosen(self, row: Row, verdict: Verdict) -> None:
         """Count a resource as it is chosen, as one that is not visited."""
         if row.requestable:
@@ -266,6 +273,13 @@ class Counting:
         """
         if finding.handed_to is not None:
             return
+        host = self._hosts.get(finding.host)
+        if host is None:
+            host = self._hosts[finding.host] = Host()
+        if finding.put_off:
+            host.put_off += 1
+            self._all.put_off += 1
+            return
         outcome, header = finding.outcome, finding.modified is not None
         self._resources[_Met(Place.EXTERNAL, metadata)] -= 1
         self._resources[_Met(Place.EXTERNAL, metadata, header, outcome)] += 1
@@ -275,9 +289,6 @@ class Counting:
         package_id = finding.visit.package_id
         self._packages[package_id] = self._packages.get(package_id, 0) | bits
         self._all.add(finding)
-        host = self._hosts.get(finding.host)
-        if host is None:
-            host = self._hosts[finding.host] = Host()
         host.add(finding)
 
     def updated(self, package_id: str, what: Updated) -> None:

@@ -78,6 +78,8 @@ class Finding:
     :ivar size: of the bytes, where they were read whole
     :ivar mimetype: what the server says they are, without parameters; None where it said nothing
         or was proved wrong
+    :ivar put_off: its host gives no answer to anybody, so that it was not asked for: nothing was found,
+        whatever ``outcome`` says, and the next run asks
     :ivar handed_to: where to go on, if the URL redirects to another worker's host; nothing was found
         then, whatever ``outcome`` says
     """
@@ -97,3 +99,4 @@ class Finding:
     has_last_modified: bool = False
     agreement: Agreement | None = None
     handed_to: str | None = None
+    put_off: bool = False

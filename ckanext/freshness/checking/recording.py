@@ -56,7 +56,8 @@ EFFECTS = {
 }
 
 _NOT_ASKED = frozenset(
-    {Reason.HOST_DEFERRED.value, Reason.PROXY.value, Reason.OUT_OF_SOCKETS.value}
+    one.value
+    for one in (Reason.HOST_DEFERRED, Reason.HOST_SILENT, Reason.PROXY, Reason.OUT_OF_SOCKETS)
 )
 """Why a visit did not come to anything through no fault of the URL: the next run makes up for it."""
 

@@ -215,7 +215,11 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
 def visited(done: Done) -> str:
     """How much a run has visited, in words for people."""
     words = tk._("Visited {visits} resources, {errors} with an error")
-    return words.format(visits=done.counting.visits, errors=done.counting.errors)
+    said = words.format(visits=done.counting.visits, errors=done.counting.errors)
+    if not done.counting.put_off:
+        return said
+    words = tk._("{count} others were put off until the next run, because their hosts gave no answer")
+    return f"{said}; {words.format(count=done.counting.put_off)}"
 
 
 def missing(done: Done) -> list[str]:
@@ -299,7 +303,7 @@ def _visit(
             locks.check()
             if findings:
                 _write(run, findings, metadata, clock, done)
-                tell((counting.visits, counting.errors, len(visits)))
+                tell((counting.visits + counting.put_off, counting.errors, len(visits)))
 
 
 def _visiting(
@@ -335,7 +339,9 @@ def _write(
 ) -> None:
     for finding in findings:
         done.counting.visited(finding, metadata[finding.visit.resource_id])
-    _index(concluding.write(findings, run.id, run.now, clock()), done)
+    # Of what was not asked for nothing is written: it stays as due as it was.
+    asked = [finding for finding in findings if not finding.put_off]
+    _index(concluding.write(asked, run.id, run.now, clock()), done)
 
 
 def _index(marks: Mapping[str, datetime], done: Done) -> None:

@@ -71,6 +71,8 @@ def _headers(every: Numbers) -> Iterator[str]:
     answered, datasets = every["answered"], every["datasets"]
     yield "*** Headers ***"
     yield f"{every['visits']:.0f} visits, {answered:.0f} resources answered, of {datasets:.0f} datasets"
+    if put_off := every.get("put_off", 0):
+        yield f"{put_off:.0f} put off until the next run: their hosts gave no answer"
     for key, words in (
         ("last_modified", "resources send Last-Modified"),
         ("etag", "resources send ETag"),

@@ -31,7 +31,7 @@ from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
 from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
-from .hosts import Host, Hosts
+from .hosts import Circuit, Host, Hosts
 from .loop import run
 from .names import GuardedResolver, NameFault, Names
 from .nameservers import NameServers, system_servers
@@ -201,23 +201,34 @@ class Client:
         target = visit.target
         host = visit.host = self.hosts.of(target.host)
         await self._admit(visit, target)
+        _refuse(host)
         if host.policy.robots and visit.obeys_robots:
             await self._obey_robots(visit, target, host)
-        if not patient and not host.closed_for and not host.open:
+        if not patient and not host.open:
             visit.pause = 0.0
             return None
         async with host:
             began = monotonic()
             visit.waited += began - before
-            if closed := host.closed_for:
-                words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
-                raise Fault(Reason.HOST_DEFERRED, words, closed)
+            _refuse(host)
+            may_begin = host.breaker.begin(began)
+            if not may_begin and not patient:
+                visit.pause = 0.0
+                return None
+            decides = may_begin and host.breaker.circuit is Circuit.HALF_OPEN
+            reason: Reason | None = Reason.INVALID_REQUEST
             try:
                 found = await self._ask(visit, target, host)
+                reason = None
+            except Fault as fault:
+                reason = fault.reason
+                raise
             finally:
-                seconds = monotonic() - began
-                visit.seconds += seconds
-                host.statistics.seconds += seconds
+                ended = monotonic()
+                visit.seconds += ended - began
+                host.statistics.seconds += ended - began
+                is_last = visit.attempts >= visit.limits.attempts
+                host.breaker.ended(reason, ended, is_last=is_last, decides=decides)
         if isinstance(found, Answer):
             found.seconds = visit.seconds
             return found
@@ -341,6 +352,16 @@ class Client:
         if wait is not None or status == 429:
             host.defer(backoff(visit) if wait is None else wait)
         return pause_after(visit, wait)
+
+
+def _refuse(host: Host) -> None:
+    """Ask nothing of a host that does not want it, or does not do anything."""
+    if closed := host.closed_for:
+        words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
+        raise Fault(Reason.HOST_DEFERRED, words, closed)
+    if host.breaker.circuit is Circuit.GIVEN_UP:
+        words = f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
+        raise Fault(Reason.HOST_SILENT, words)
 
 
 # Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and

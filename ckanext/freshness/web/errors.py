@@ -17,6 +17,8 @@ class Reason(Enum):
     HOST_NOT_ALLOWED = "host not allowed"
     ROBOTS = "refused by robots.txt"
     HOST_DEFERRED = "host asked for a pause"
+    HOST_SILENT = "host gave no answer"
+    """To others, again and again: this URL was not asked for."""
     TOO_LARGE = "too large"
     INVALID_REQUEST = "invalid request"
 
@@ -54,6 +56,11 @@ class Reason(Enum):
         return self in _RETRIABLE
 
     @property
+    def silence(self) -> bool:
+        """Whether it is what a host does that does nothing: it may well do so at all its URLs."""
+        return self in _SILENCE
+
+    @property
     def theirs(self) -> bool:
         """Whether it tells something about the URL.
 
@@ -76,12 +83,23 @@ _RETRIABLE = frozenset(
         Reason.TRUNCATED,
     }
 )
+_SILENCE = frozenset(
+    {
+        Reason.CONNECTION_REFUSED,
+        Reason.CONNECTION_RESET,
+        Reason.UNREACHABLE,
+        Reason.CONNECT_TIMEOUT,
+        Reason.READ_TIMEOUT,
+        Reason.TOTAL_TIMEOUT,
+    }
+)
 _OURS = frozenset(
     {
         Reason.INSIDE_ADDRESS,
         Reason.HOST_NOT_ALLOWED,
         Reason.ROBOTS,
         Reason.HOST_DEFERRED,
+        Reason.HOST_SILENT,
         Reason.TOO_LARGE,
         Reason.INVALID_REQUEST,
         Reason.PROXY,

@@ -13,6 +13,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from urllib.robotparser import RobotFileParser
 
 from .errors import Reason
@@ -26,18 +27,24 @@ class HostPolicy:
     :ivar connections: requests at the same time
     :ivar per_second: requests a second, evenly spaced; ``math.inf`` for no limit
     :ivar robots: whether robots.txt is asked for and obeyed (RFC 9309)
+    :ivar failures: visits in a row without an answer after which nobody asks; 0 for no limit
+    :ivar pause: seconds after which one request more is made then
     :raises ValueError: a limit that would never let anything pass
     """
 
     connections: int = 2
     per_second: float = 4.0
     robots: bool = False
+    failures: int = 0
+    pause: float = 120.0
 
     def __post_init__(self) -> None:
         if self.connections < 1:
             raise ValueError(f"connections must be at least 1, not {self.connections}")
         if not self.per_second > 0:
             raise ValueError(f"per_second must be above 0, not {self.per_second}")
+        if self.failures < 0 or not self.pause >= 0:
+            raise ValueError("failures and pause cannot be negative")
 
 
 CHECK = HostPolicy()
@@ -69,6 +76,77 @@ class Statistics:
         return self.statuses[304]
 
 
+class Circuit(Enum):
+    """How a :class:`Breaker` stands."""
+
+    CLOSED = "closed"
+    """Requests are made."""
+    OPEN = "open"
+    """None is, until the pause is over."""
+    HALF_OPEN = "half-open"
+    """One is on its way, which decides."""
+    GIVEN_UP = "given up"
+    """None is any more, for the rest of the run."""
+
+
+_PROBE_PATIENCE = 1.0
+"""Seconds after which those who wait for the deciding request look again."""
+
+
+@dataclass(slots=True)
+class Breaker:
+    """A circuit breaker: a host with thousands of URLs that all hang must not make a run last for days.
+
+    Moments are seconds of any clock that does not go back.
+
+    :ivar limit: visits in a row without an answer after which it opens; 0: it never does
+    :ivar pause: seconds for which it stays open
+    :ivar failures: visits in a row without an answer, attempts and all
+    :ivar retry_at: when the next request may be made
+    """
+
+    limit: int = 0
+    pause: float = 120.0
+    circuit: Circuit = Circuit.CLOSED
+    failures: int = 0
+    retry_at: float = 0.0
+
+    def opens_in(self, now: float) -> float:
+        """Seconds until a request may be made; 0 also if none ever may be."""
+        if self.circuit is Circuit.OPEN:
+            return max(0.0, self.retry_at - now)
+        return _PROBE_PATIENCE if self.circuit is Circuit.HALF_OPEN else 0.0
+
+    def begin(self, now: float) -> bool:
+        """Whether a request may be made now. If it is one that decides, the circuit is half-open then,
+        and whoever makes it says how it ended."""
+        if self.circuit is Circuit.OPEN and now >= self.retry_at:
+            self.circuit = Circuit.HALF_OPEN
+            return True
+        return self.circuit is Circuit.CLOSED
+
+    def ended(self, reason: Reason | None, now: float, *, is_last: bool, decides: bool) -> None:
+        """A request ended.
+
+        :param reason: why there was no answer; None if there was one
+        :param is_last: whether its visit has no attempt left
+        :param decides: whether it was made when :meth:`begin` had half-opened the circuit
+        """
+        if reason is None or (reason.theirs and not reason.silence):
+            # Whatever the host said: it speaks.
+            self.circuit = Circuit.CLOSED
+            self.failures = 0
+        elif decides:
+            # Faults of ours tell nothing: the next request decides.
+            self.circuit = Circuit.GIVEN_UP if reason.silence else Circuit.OPEN
+        elif reason.silence and self.circuit is Circuit.CLOSED:
+            if is_last or not reason.retriable:
+                self.failures += 1
+            if self.limit and self.failures >= self.limit:
+                self.circuit = Circuit.OPEN
+                self.retry_at = now + self.pause
+
+
 class Host:
     """One host. ``async with host:`` is one request to it, once it may be made.
 
@@ -85,6 +163,7 @@ class Host:
         "_next_at",
         "_paused_until",
         "_waiting",
+        "breaker",
         "name",
         "policy",
         "robots",
@@ -95,6 +174,7 @@ class Host:
         self.name = name
         self.policy = policy
         self.statistics = Statistics()
+        self.breaker = Breaker(policy.failures, policy.pause)
         self.robots: dict[tuple[str, str, int], asyncio.Task[RobotFileParser]] = {}
         self._interval = 1.0 / policy.per_second
         self._active = 0
@@ -124,9 +204,12 @@ class Host:
 
     @property
     def opens_in(self) -> float:
-        """Seconds until its rate and its pauses let a request start; 0 if they do now."""
+        """Seconds until its rate, its pauses and its breaker let a request start; 0 if they do now."""
         until = self._next_at if self._next_at > self._paused_until else self._paused_until
-        left = until - time.monotonic()
+        now = time.monotonic()
+        left = until - now
+        if self.breaker.circuit is not Circuit.CLOSED:
+            left = max(left, self.breaker.opens_in(now))
         return left if left > 0 else 0.0
 
     @property

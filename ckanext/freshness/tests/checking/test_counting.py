@@ -264,7 +264,7 @@ def test_what_the_visits_to_a_host_were_like() -> None:
     assert hosts["example.org"] == {
         **{"visits": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
         **{"etag": 2, "last_modified": 2, "either": 3, "agreed": 1, "missed": 1, "moved": 1},
-        **{"datasets": 3, "datasets_either": 2},
+        **{"datasets": 3, "datasets_either": 2, "put_off": 0},
     }
     # A dataset with resources on two hosts is one of all.
     assert hosts[ALL_HOSTS]["datasets"] == 3

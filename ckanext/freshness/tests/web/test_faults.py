@@ -324,7 +324,7 @@ def test_nor_by_a_name_that_changes_its_mind(server: FileServer) -> None:
 
     async def main() -> FetchError:
         # Nothing is remembered, so that the connection asks anew.
-        names = Names(lambda host: next(answers), NameLimits(ttl=-1))
+        names = Names(lambda host: next(answers), NameLimits(ttl=1e-9))
         async with Client(settings, Hosts(UNHURRIED), names) as client:
             with pytest.raises(FetchError) as caught:
                 await client.fetch(Request(first.replace("127.0.0.9", "rebind.example")))

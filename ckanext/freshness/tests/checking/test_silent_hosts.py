@@ -1,0 +1,148 @@
+"""A host with many URLs that all hang: the run does not wait for them, and none of them is to blame."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from time import monotonic
+
+import pytest
+
+from ckanext.freshness.checking.counting import Counting, Metadata, Place
+from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.findings import Finding
+from ckanext.freshness.reporting import metrics
+from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import FileServer
+from ckanext.freshness.web.hosts import HostPolicy
+
+HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, pause=0.2)
+SILENT = "127.0.0.1"
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with FileServer() as server:
+        yield server
+
+
+def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
+    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
+    visits = [visit(f"{server.url}/{n}", Memory(hash="sha256:x")) for n in range(500)]
+    visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(20)]
+    begin = monotonic()
+    found = run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=2)
+    # 500 visits of twice a tenth of a second, two at a time, would be 50 s.
+    assert monotonic() - begin < 15
+    assert {one.outcome for one in found if one.host != SILENT} == {Outcome.FIRST_HASH}
+    silent = [one for one in found if one.host == SILENT]
+    assert len(silent) == 500
+    failed = [one for one in silent if one.counts_as_failure]
+    assert 4 <= len(failed) <= 5
+    assert {one.attempt.reason for one in failed} == {"read timeout"}
+    put_off = [one for one in silent if one not in failed]
+    assert all(one.put_off and one.memory == one.visit.memory for one in put_off)
+    assert {one.attempt.reason for one in put_off} == {"host gave no answer"}
+    # The two that were on their way when it opened, and the one that decides.
+    assert sum(request.host.startswith(SILENT) for request in server.requests) <= 2 * 4 + 3
+
+
+def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None:
+    server.faults[lambda request: True] = faults.Hang()
+    failed: list[Finding] = []
+
+    def sink(finding: Finding) -> None:
+        failed.append(finding)
+        if len(failed) == HASTY.failures:
+            server.faults.clear()
+
+    visits = [visit(f"{server.url}/{n}") for n in range(40)]
+    found = run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=1, sink=sink)
+    outcomes = Counter(one.outcome for one in found)
+    # Beside the four there may be one that was on its way.
+    assert set(outcomes) == {Outcome.ERROR, Outcome.FIRST_HASH}
+    assert 4 <= outcomes[Outcome.ERROR] <= 5
+    assert not any(one.put_off for one in found)
+
+
+def test_a_run_does_not_wait_for_others_while_it_waits_for_a_host(server: FileServer) -> None:
+    """The pause is nobody else's, and no runner's."""
+    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
+    visits = [visit(f"{server.url}/{n}") for n in range(10)]
+    visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(20)]
+    slow = replace(HASTY, failures=1, pause=1.0, connections=1)
+    arrived: list[str] = []
+    found = run_check(
+        visits,
+        replace(QUICK, runners=1),
+        policies={SILENT: slow},
+        read=0.1,
+        attempts=1,
+        sink=lambda one: arrived.append(one.host),
+    )
+    assert arrived[-9:] == [SILENT] * 9
+    # The first, and the one that decided.
+    assert sum(one.put_off for one in found) == 8
+
+
+def test_what_redirects_to_a_silent_host_is_put_off_too(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
+    for number in range(8):
+        server.faults[f"/moved/{number}"] = faults.Redirect(f"{server.url}/x/{number}")
+    visits = [visit(f"{other}/moved/{number}") for number in range(8)]
+    visits += [visit(f"{other}/well")]
+    quick = replace(HASTY, failures=1, pause=0.01)
+    found = run_check(visits, QUICK, policies={SILENT: quick}, read=0.1, attempts=1)
+    assert {one.host for one in found} == {"127.0.0.2"}
+    assert [one.outcome for one in found if one.visit.url.endswith("/well")] == [Outcome.FIRST_HASH]
+    assert sum(one.put_off for one in found) >= 4
+
+
+def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer) -> None:
+    server.files["/new"] = Answer(200, b"new")
+    hang = faults.Hang()
+    server.faults[lambda request: request.path != "/new"] = hang
+    known = Memory(hash="sha256:known")
+    visits = [visit(f"{server.url}/new", known), *(visit(f"{server.url}/{n}") for n in range(20))]
+
+    def sink(finding: Finding) -> None:
+        if finding.counts_as_failure:
+            server.faults[lambda request: True] = hang
+
+    quick = replace(HASTY, failures=1, pause=0.01)
+    found = run_check(
+        visits,
+        replace(QUICK, confirm_after=1.0),
+        policies={SILENT: quick},
+        read=0.1,
+        attempts=1,
+        sink=sink,
+    )
+    (new,) = (one for one in found if one.visit.url.endswith("/new"))
+    assert (new.outcome, new.put_off, new.memory) == (Outcome.UNCONFIRMED, False, known)
+    assert not new.counts_as_failure
+
+
+def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
+    server.faults[lambda request: True] = faults.Hang()
+    visits = [visit(f"{server.url}/{n}") for n in range(30)]
+    counting = Counting()
+    for _ in visits:
+        counting.seen("package", Place.EXTERNAL, Metadata.NOTHING)
+    for one in run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=1):
+        counting.visited(one, Metadata.NOTHING)
+    put_off = counting.put_off
+    assert put_off >= 20 and counting.visits == counting.errors == 30 - put_off
+    assert counting.resources() == {"nothing": put_off, "error": 30 - put_off}
+    assert counting.hosts()[SILENT]["put_off"] == counting.hosts()["*"]["put_off"] == put_off
+    told = metrics.headers(metrics.Metrics(hosts=counting.hosts()))
+    assert f"\n{put_off} put off until the next run: their hosts gave no answer\n" in told
+    both = Counting()
+    both.merge(counting)
+    both.merge(counting)
+    assert both.put_off == 2 * put_off
