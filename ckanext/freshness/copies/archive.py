@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from . import zipping
 from .errors import Missing, StoreError, words
+from .index import Given
 from .staged import PIECE, Staged
 from .store import Kept, Reader, Store
 
@@ -34,17 +35,6 @@ class Member:
     zip_key: str
     name: str
     changed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Given:
-    """A small file that is made for an archive.
-
-    :ivar name: its whole path in the archive
-    """
-
-    name: str
-    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,274 @@
+"""The files that list an IATI source's datasets and organisations. Pure.
+
+Their fields are those of IATI's Bulk Data Service, so that its users find everything where it was:
+``datasets-minimal``, ``datasets-full`` and ``reporting-orgs``, and what the ZIP in the layout of Code for
+IATI holds besides the data. Beyond the original, ``datasets-full`` says when the contents last changed,
+and keeps the last attempts. The same entries give the same bytes, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timezone
+from typing import Any
+
+from . import names
+
+MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "reporting-orgs.json"
+"""The names of the index files."""
+
+BULK_FOLDER, LEGACY_FOLDER = "iati-data", "iati-data-main"
+"""What everything in the two bulk ZIPs is in: the service's own, and Code for IATI's."""
+
+_MINIMAL_GOOD = frozenset(
+    {
+        *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
+        *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEntry:
+    """One request.
+
+    :ivar http_status: None if there was no answer
+    :ivar error_details: error_type, summary_message, detailed_message, http_method, http_reason,
+        http_headers, source_url; empty if there was no error
+    :ivar method: ``HEAD`` or ``GET``; named among the last attempts alone
+    """
+
+    datetime: datetime
+    http_status: int | None
+    error_occurred: bool
+    error_details: Mapping[str, Any]
+    method: str = "GET"
+
+
+@dataclass(frozen=True, slots=True)
+class GoodEntry:
+    """What is known of the copy of a dataset; the fields' names are those of the index files."""
+
+    cached_dataset_xml_url: str | None
+    cached_dataset_zip_url: str | None
+    content_length: int
+    downloaded: datetime
+    hash: str
+    hash_excluding_generated_timestamp: str
+    initial_contents: str
+    server_header_etag: str | None
+    server_header_last_modified: str | None
+    source_url: str
+    verified_on_server: datetime
+    content_modified: datetime | None = None
+    content_modified_excluding_generated_timestamp: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetEntry:
+    """A dataset, public ones alone.
+
+    :ivar good: None if there never was a copy, or it is no longer there
+    :ivar attempts: the last ones, the newest first
+    :ivar path: of its file in the bulk ZIPs, below the folder of the data; made of the short names if
+        empty
+    """
+
+    id: str
+    short_name: str
+    reporting_org_id: str
+    reporting_org_short_name: str
+    source_url: str
+    licence_id: str | None = None
+    licence_title: str | None = None
+    last_update_check: datetime | None = None
+    good: GoodEntry | None = None
+    head_attempt: AttemptEntry | None = None
+    get_attempt: AttemptEntry | None = None
+    attempts: tuple[AttemptEntry, ...] = ()
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OrganisationEntry:
+    """A reporting organisation; the fields' names are those of the index file."""
+
+    id: str
+    short_name: str
+    human_readable_name: str | None = None
+    organisation_identifier: str | None = None
+    organisation_type: str | None = None
+    reporting_source_type: str | None = None
+    hq_country: str | None = None
+    region: str | None = None
+    description: str | None = None
+    website: str | None = None
+    data_portal_url: str | None = None
+    default_licence_id: str | None = None
+    exclusions_policy_url: str | None = None
+    created_date: datetime | None = None
+    first_publication_date: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A small file that is made for a bulk ZIP.
+
+    :ivar name: its whole path in there
+    """
+
+    name: str
+    data: bytes
+
+
+def path(dataset: DatasetEntry) -> str:
+    """Where a dataset's file is in the bulk ZIPs, below the folder of the data."""
+    return dataset.path or names.iati_key(dataset.reporting_org_short_name, dataset.short_name)
+
+
+def datasets_minimal(datasets: Iterable[DatasetEntry], created: datetime) -> bytes:
+    """The file ``datasets-minimal``.
+
+    :param created: aware, as are all moments of the entries
+    """
+    return _index("datasets", map(_minimal, sorted(datasets, key=_order)), created)
+
+
+def datasets_full(datasets: Iterable[DatasetEntry], created: datetime) -> bytes:
+    """The file ``datasets-full``."""
+    return _index("datasets", map(_full, sorted(datasets, key=_order)), created)
+
+
+def reporting_orgs(organisations: Iterable[OrganisationEntry], created: datetime) -> bytes:
+    """The file ``reporting-orgs``."""
+    ordered = sorted(organisations, key=lambda one: (one.short_name, one.id))
+    return _index("reporting_orgs", map(_organisation, ordered), created)
+
+
+def bulk_files(minimal: bytes, full: bytes, organisations: bytes) -> list[Given]:
+    """What the service's own bulk ZIP holds besides the data: the index files."""
+    contents = {MINIMAL: minimal, FULL: full, ORGANISATIONS: organisations}
+    return [Given(f"{BULK_FOLDER}/{name}", data) for name, data in contents.items()]
+
+
+def legacy_files(
+    datasets: Iterable[DatasetEntry], organisations: Iterable[OrganisationEntry], created: datetime
+) -> Iterator[Given]:
+    """What the bulk ZIP in the layout of Code for IATI holds besides the data.
+
+    An empty file for each dataset without a copy, metadata of datasets and organisations as CKAN would
+    write them, and when the whole was made.
+    """
+    ordered = sorted(datasets, key=_order)
+    for dataset in ordered:
+        if dataset.good is None:
+            yield Given(f"{LEGACY_FOLDER}/data/{path(dataset)}", b"")
+    for dataset in ordered:
+        name = path(dataset).removesuffix(".xml")
+        yield Given(f"{LEGACY_FOLDER}/metadata/{name}.json", _json(_as_in_ckan(dataset)))
+    # One file for each folder, whatever two registries call it.
+    by_folder = {
+        names.segment(one.short_name): one
+        for one in sorted(organisations, key=lambda one: (one.short_name, one.id))
+    }
+    for folder, one in by_folder.items():
+        data = _json({"id": one.id, "name": one.short_name})
+        yield Given(f"{LEGACY_FOLDER}/metadata/{folder}.json", data)
+    moment = _text(created)
+    data = _json({"created_at": moment, "updated_at": moment})
+    yield Given(f"{LEGACY_FOLDER}/metadata.json", data)
+
+
+def _order(dataset: DatasetEntry) -> tuple[str, str, str]:
+    return dataset.reporting_org_short_name, dataset.short_name, dataset.id
+
+
+def _registered(dataset: DatasetEntry) -> dict[str, Any]:
+    return {
+        "id": dataset.id,
+        "short_name": dataset.short_name,
+        "reporting_org_id": dataset.reporting_org_id,
+        "reporting_org_short_name": dataset.reporting_org_short_name,
+        "licence_id": dataset.licence_id,
+        "source_url": dataset.source_url,
+        "last_update_check": dataset.last_update_check,
+    }
+
+
+def _minimal(dataset: DatasetEntry) -> dict[str, Any]:
+    good = _good(dataset.good, _MINIMAL_GOOD.__contains__)
+    return {**_registered(dataset), "last_known_good_dataset": good}
+
+
+def _full(dataset: DatasetEntry) -> dict[str, Any]:
+    return {
+        **_registered(dataset),
+        "last_known_good_dataset": _good(dataset.good, lambda name: True),
+        "most_recent_head_attempt": _attempt(dataset.head_attempt),
+        "most_recent_get_attempt": _attempt(dataset.get_attempt),
+        "attempts": [{**_attempt(one), "http_method": one.method} for one in dataset.attempts],
+    }
+
+
+def _good(good: GoodEntry | None, wanted: Callable[[str], bool]) -> dict[str, Any]:
+    """All of the fields, without values if there is no copy, as the original writes them."""
+    found = [field.name for field in fields(GoodEntry) if wanted(field.name)]
+    return {name: None if good is None else getattr(good, name) for name in found}
+
+
+def _attempt(attempt: AttemptEntry | None) -> dict[str, Any]:
+    return {
+        "datetime": attempt and attempt.datetime,
+        "http_status": attempt and attempt.http_status,
+        "error_occurred": attempt and attempt.error_occurred,
+        "error_details": dict(attempt.error_details) if attempt else {},
+    }
+
+
+def _organisation(one: OrganisationEntry) -> dict[str, Any]:
+    found = {field.name: getattr(one, field.name) for field in fields(OrganisationEntry)}
+    return {**found, "iati_identifier": one.organisation_identifier}
+
+
+def _as_in_ckan(dataset: DatasetEntry) -> dict[str, Any]:
+    return {
+        "id": dataset.id,
+        "name": dataset.short_name,
+        "license_id": dataset.licence_id,
+        "license_title": dataset.licence_title,
+        "organization": {
+            "id": dataset.reporting_org_id,
+            "name": dataset.reporting_org_short_name,
+        },
+        "resources": [{"url": dataset.source_url}],
+        **{name: [] for name in ("extras", "tags", "groups", "users")},
+    }
+
+
+def _index(name: str, entries: Iterable[dict[str, Any]], created: datetime) -> bytes:
+    """One entry a line, so that versions can be compared, and memory holds the text alone."""
+    head = _json(
+        {"index_created": created, "index_created_unix_timestamp": int(created.timestamp())}
+    )
+    return b"".join(
+        [
+            head.removesuffix(b"}"),
+            f', "{name}": [\n'.encode(),
+            b",\n".join(_json(entry) for entry in entries),
+            b"\n]}\n",
+        ]
+    )
+
+
+def _json(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_text)
+    # Half of a surrogate pair, which JSON of others may hold, has no UTF-8; \udc80 is its JSON.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+    raise TypeError(f"{type(value).__name__} has no place in an index")
