@@ -32,9 +32,7 @@ _TYPES: Mapping[Reason, ErrorType] = {
 }
 """Of all other reasons: ``other_error``."""
 
-OURS = frozenset(
-    {Reason.PROXY, Reason.OUT_OF_SOCKETS, Reason.HOST_DEFERRED, Reason.HOST_SILENT}
-)
+OURS = frozenset({Reason.PROXY, Reason.OUT_OF_SOCKETS, Reason.HOST_DEFERRED, Reason.HOST_SILENT})
 """Nothing was learned of the URL: it was not its fault, and another day it may be otherwise."""
 
 _SUMMARIES: Mapping[ErrorType, str] = {

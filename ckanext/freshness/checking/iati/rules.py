@@ -159,7 +159,7 @@ def decide(
     :param state: as the step before gave it
     """
     if response is None:
-        return _begin(replace(state, last_update_check=now), now, policy, subject)
+        return _begin(state.checked(now), now, policy, subject)
     return _AFTER[response.asked](_noted(state, response, now), response, now, policy, subject)
 
 
@@ -192,7 +192,7 @@ def _after_head(
     if response.etag or response.last_modified:
         return _verified(state, good, now)
     if _within(good, now, policy.trusted_for):
-        return Step(Ask.NOTHING, _healthy(state), Ending.TRUSTED)
+        return Step(Ask.NOTHING, state.healthy(good), Ending.TRUSTED)
     return Step(Ask.GET, state)
 
 
@@ -316,29 +316,23 @@ def backoff(failures: int, policy: Policy) -> timedelta:
 
 def _noted(state: State, response: Response, now: datetime) -> State:
     """With the attempt that a response was."""
-    is_head = response.asked is Ask.HEAD
-    attempt = Attempt(
-        now,
-        "HEAD" if is_head else "GET",
-        response.status,
-        response.error,
-        response.insecure,
-    )
-    attempts = (attempt, *state.attempts[: KEPT_ATTEMPTS - 1])
-    if is_head:
-        return replace(state, head_attempt=attempt, attempts=attempts)
-    return replace(state, get_attempt=attempt, attempts=attempts)
+    method = "HEAD" if response.asked is Ask.HEAD else "GET"
+    return state.tried(Attempt(now, method, response.status, response.error, response.insecure))
 
 
 def _verified(state: State, good: Good, now: datetime) -> Step:
-    state = replace(_healthy(state), good=replace(good, verified_on_server=now))
-    return Step(Ask.NOTHING, state, Ending.VERIFIED)
-
-
-def _healthy(state: State) -> State:
-    if not state.failures and state.postponed_until is None:
-        return state
-    return replace(state, failures=0, postponed_until=None)
+    good = Good(
+        good.hash,
+        good.hash_excluding_generated_timestamp,
+        good.downloaded,
+        now,
+        good.content_length,
+        good.initial_contents,
+        good.etag,
+        good.last_modified,
+        good.source_url,
+    )
+    return Step(Ask.NOTHING, state.healthy(good), Ending.VERIFIED)
 
 
 def _failed(state: State, response: Response, now: datetime, policy: Policy) -> State:
