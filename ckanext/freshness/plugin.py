@@ -30,6 +30,7 @@ from .logic import (
     search,
     words,
 )
+from .logic.copies import shown
 from .reporting import options
 
 
@@ -104,11 +105,13 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     ) -> dict[str, Any]:
         for dataset in search_results["results"]:
             search.show_current(dataset, datetime.now(timezone.utc))
+        shown.show(search_results["results"])
         words.name_facet_values(search_results["search_facets"])
         return search_results
 
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         search.show_current(pkg_dict, datetime.now(timezone.utc))
+        shown.show([pkg_dict])
 
 
 class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):

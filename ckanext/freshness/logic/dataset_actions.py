@@ -13,6 +13,7 @@ from .. import settings
 from ..ckan_adapter import model, package_extras
 from . import defaults, extras, frequency_form, harvest_actions, projection
 from .assessing import Cause, assess_packages
+from .copies import shown
 from .frequencies import Speaker
 
 
@@ -26,6 +27,7 @@ def package_create(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> Any:
     """Create a package without what the caller says under the names of this extension's extras."""
+    data_dict = shown.without(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
         harvest_actions.make_room(context, data_dict)
     if _is_judged(data_dict.get("type") or "dataset"):
@@ -42,6 +44,7 @@ def package_update(
 
     A dataset that was never looked at is looked at first: what changes is noticed by comparing.
     """
+    data_dict = shown.without(data_dict)
     reference = data_dict.get("id") or data_dict.get("name")
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is None or not _is_judged(package.type):

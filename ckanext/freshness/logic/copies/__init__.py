@@ -1,0 +1,1 @@
+"""Last known good copies within CKAN: which are kept, where, and who gets them."""

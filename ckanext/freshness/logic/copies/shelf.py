@@ -1,0 +1,207 @@
+"""The rows of copies, and the store behind them: a row is written when the store has the bytes.
+
+Whoever removes a copy removes its row first. A process that is killed in between leaves bytes that
+nobody names, which :func:`sweep` removes; never a row without bytes, unless somebody else has lost them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ...ckan_adapter import model
+from ...copies.store import Kept, Store
+from ...model import Copy
+from ...model.moments import utc
+
+
+@dataclass(frozen=True, slots=True)
+class Shelved:
+    """A copy that the store has now.
+
+    :ivar source_url: fit to be shown
+    :ivar at: when it was stored, aware
+    """
+
+    resource_id: str
+    package_id: str
+    kept: Kept
+    filename: str
+    mimetype: str | None
+    source_url: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A copy whose row is gone or has no key any more: what is left of it in the store."""
+
+    resource_id: str
+    keys: tuple[str, ...]
+
+
+def of_resource(resource_id: str) -> Any:
+    """The row of a resource's copy; None if there is no copy."""
+    return (
+        model.Session.query(Copy)
+        .filter(Copy.resource_id == resource_id, Copy.key.isnot(None))
+        .one_or_none()
+    )
+
+
+def zip_name(filename: str) -> str:
+    """Under which the ZIP of a file is given out: ``a.xml`` in ``a.zip``, ``a.csv`` in ``a.csv.zip``."""
+    return f"{filename.removesuffix('.xml')}.zip"
+
+
+def remember(copies: Sequence[Shelved]) -> None:
+    """Write the rows of copies that the store has now; nothing is committed."""
+    if not copies:
+        return
+    rows = [
+        {
+            "resource_id": one.resource_id,
+            "package_id": one.package_id,
+            "key": one.kept.key,
+            "zip_key": one.kept.zip_key,
+            "size": one.kept.size,
+            "zip_size": one.kept.zip_size,
+            "sha256": one.kept.sha256,
+            "filename": one.filename,
+            "mimetype": one.mimetype,
+            "source_url": one.source_url,
+            "at": utc(one.at).isoformat(),
+        }
+        for one in copies
+    ]
+    model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
+
+
+def move(resource_id: str, kept: Kept, filename: str) -> None:
+    """Write where a copy is by now, and commit; what it is stays."""
+    values = {
+        "id": resource_id,
+        "key": kept.key,
+        "zip_key": kept.zip_key,
+        "zip_size": kept.zip_size,
+        "filename": filename,
+    }
+    model.Session.execute(sa.text(_MOVE), values)
+    model.Session.commit()
+
+
+def verified(resource_ids: Collection[str], at: datetime) -> None:
+    """Note that sources still have what was copied; nothing is committed."""
+    if resource_ids:
+        model.Session.execute(
+            sa.text("UPDATE freshness_copy SET verified_at = :at WHERE resource_id = ANY(:ids)"),
+            {"ids": list(resource_ids), "at": utc(at)},
+        )
+
+
+def owners(keys: Collection[str]) -> dict[str, str]:
+    """Which resource has which of these keys."""
+    found = model.Session.execute(
+        sa.text("SELECT key, resource_id FROM freshness_copy WHERE key = ANY(:keys)"),
+        {"keys": list(keys)},
+    )
+    return {row.key: row.resource_id for row in found}
+
+
+def expire(resource_ids: Sequence[str], now: datetime) -> list[Taken]:
+    """Let copies be no more, and commit: their rows stay. What they leave is to be thrown away."""
+    return _taken(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
+
+
+def forget(resource_ids: Sequence[str]) -> list[Taken]:
+    """Remove the rows of copies, and commit. What they leave is to be thrown away."""
+    return _taken(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
+
+
+def forget_gone() -> list[Taken]:
+    """Likewise of all resources that are gone, or whose dataset is."""
+    return _taken(_FORGET_GONE, {})
+
+
+def throw_away(store: Store, taken: Iterable[Taken]) -> int:
+    """Remove what copies have left, unless another copy has the key by now; returns how many.
+
+    :raises StoreError: the store refuses; :func:`sweep` removes the rest one day
+    """
+    count = 0
+    for one in taken:
+        if not owners(one.keys[:1]):
+            for key in one.keys:
+                store.remove(key)
+        count += 1
+    return count
+
+
+def sweep(store: Store, prefix: str, keys: Iterable[str]) -> int:
+    """Remove bytes that nobody names; returns how many.
+
+    Only for those who alone write below a prefix: bytes come before their row.
+
+    :param keys: all that the store has below the prefix.
+    :raises StoreError: the store refuses
+    """
+    there = set(keys)
+    if not there:
+        return 0
+    named = model.Session.execute(sa.text(_NAMED), {"prefix": prefix}).all()
+    stray = there - {row.key for row in named} - {row.zip_key for row in named}
+    for key in stray:
+        store.remove(key)
+    return len(stray)
+
+
+def _taken(statement: str, values: dict[str, Any]) -> list[Taken]:
+    rows = model.Session.execute(sa.text(statement), values).all()
+    model.Session.commit()
+    return [
+        Taken(row.resource_id, tuple(key for key in (row.key, row.zip_key) if key is not None))
+        for row in rows
+        if row.key is not None
+    ]
+
+
+_REMEMBER = """
+INSERT INTO freshness_copy (resource_id, package_id, key, zip_key, size, zip_size, sha256, filename,
+    mimetype, source_url, stored_at, verified_at)
+SELECT f.resource_id, f.package_id, f.key, f.zip_key, f.size, f.zip_size, f.sha256, f.filename,
+    f.mimetype, f.source_url, f.at, f.at
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
+    resource_id text, package_id text, key text, zip_key text, size bigint, zip_size bigint,
+    sha256 text, filename text, mimetype text, source_url text, at timestamp
+)
+WHERE EXISTS (SELECT FROM resource r WHERE r.id = f.resource_id AND r.state = 'active')
+ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, key = excluded.key,
+    zip_key = excluded.zip_key, size = excluded.size, zip_size = excluded.zip_size,
+    sha256 = excluded.sha256, filename = excluded.filename, mimetype = excluded.mimetype,
+    source_url = excluded.source_url, stored_at = excluded.stored_at,
+    verified_at = excluded.verified_at, expired_at = NULL"""
+
+_MOVE = """
+UPDATE freshness_copy SET key = :key, zip_key = :zip_key, zip_size = :zip_size, filename = :filename
+WHERE resource_id = :id"""
+
+# What was there is told by the rows as they were when the statement began.
+_EXPIRE = """
+UPDATE freshness_copy c SET key = NULL, zip_key = NULL, expired_at = :now
+FROM freshness_copy b
+WHERE b.resource_id = c.resource_id AND c.resource_id = ANY(:ids) AND c.key IS NOT NULL
+RETURNING b.resource_id, b.key, b.zip_key"""
+_FORGET = """
+DELETE FROM freshness_copy WHERE resource_id = ANY(:ids) RETURNING resource_id, key, zip_key"""
+_FORGET_GONE = """
+DELETE FROM freshness_copy c WHERE NOT EXISTS (
+    SELECT FROM resource r JOIN package p ON p.id = r.package_id
+    WHERE r.id = c.resource_id AND r.state = 'active' AND p.state = 'active'
+) RETURNING resource_id, key, zip_key"""
+_NAMED = """
+SELECT key, zip_key FROM freshness_copy WHERE starts_with(key, :prefix)"""

@@ -1,0 +1,81 @@
+"""What resources show of their copies: two URLs, which are computed each time and stored nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ...ckan_adapter import model
+
+CACHED_URL = "cached_url"
+CACHED_ZIP_URL = "cached_zip_url"
+KEYS = (CACHED_URL, CACHED_ZIP_URL)
+
+
+def show(packages: Iterable[dict[str, Any]]) -> None:
+    """Let the resources of packages say where their copies are, and nothing else there.
+
+    CKAN keeps what is shown in Solr's document: what has expired since is taken out again.
+    """
+    resources = {
+        one["id"]: one
+        for package in packages
+        for one in package.get("resources") or ()
+        if isinstance(one, dict) and "id" in one
+    }
+    for resource in resources.values():
+        for key in KEYS:
+            resource.pop(key, None)
+    for resource_id, package_id, has_zip in _copies(list(resources)):
+        resource = resources[resource_id]
+        resource[CACHED_URL] = url(package_id, resource_id)
+        if has_zip:
+            resource[CACHED_ZIP_URL] = zip_url(package_id, resource_id)
+
+
+def url(package_id: str, resource_id: str) -> str:
+    """Where a copy is downloaded."""
+    return _url("copy", package_id, resource_id)
+
+
+def zip_url(package_id: str, resource_id: str) -> str:
+    """Where the ZIP of a copy is downloaded."""
+    return _url("copy.zip", package_id, resource_id)
+
+
+def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
+    """What somebody wants to write, without what is only shown: most callers send back what they read."""
+    resources = data_dict.get("resources")
+    if not isinstance(resources, list):
+        return dict(data_dict)
+    return {**data_dict, "resources": list(_without(resources))}
+
+
+def _without(resources: Iterable[Any]) -> Iterator[Any]:
+    for one in resources:
+        if isinstance(one, dict) and not one.keys().isdisjoint(KEYS):
+            yield {key: value for key, value in one.items() if key not in KEYS}
+        else:
+            yield one
+
+
+def _copies(resource_ids: list[str]) -> list[tuple[str, str, bool]]:
+    if not resource_ids:
+        return []
+    rows = model.Session.execute(sa.text(_COPIES), {"ids": resource_ids})
+    return [(row.resource_id, row.package_id, row.zip_key is not None) for row in rows]
+
+
+def _url(what: str, package_id: str, resource_id: str) -> str:
+    # Not url_for, which knows no site outside of requests, and speaks the visitor's language.
+    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
+    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
+    return f"{site}{root}/dataset/{package_id}/resource/{resource_id}/{what}"
+
+
+_COPIES = """
+SELECT resource_id, package_id, zip_key FROM freshness_copy
+WHERE resource_id = ANY(:ids) AND key IS NOT NULL"""

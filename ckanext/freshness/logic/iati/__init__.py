@@ -1,0 +1,1 @@
+"""IATI's update cycle, put together: registry, files, copies, database, index files."""
