@@ -25,6 +25,7 @@ from .logic import (
     dataset_actions,
     freshness_actions,
     harvest_actions,
+    mail_actions,
     report_actions,
     run_actions,
     search,
@@ -58,6 +59,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # An option that cannot be used stops the start, and not everybody's edits.
         settings.aging()
         settings.checks()
+        settings.mails()
         options.host_groups()
         let_odd_dates_be_indexed()
         if p.plugin_loaded("harvest"):
@@ -66,7 +68,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: getattr(module, name)
-            for module in (action, freshness_actions, report_actions, run_actions)
+            for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
             for name in module.__all__
         }
         harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}

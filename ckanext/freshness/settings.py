@@ -220,6 +220,35 @@ def checks() -> Checks:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Mails:
+    """How people are told by mail."""
+
+    enabled: bool
+    cooldown: timedelta
+    """Between two mails of one kind to one address."""
+    timeout: float
+    """Seconds that one mail may take."""
+    operators: tuple[str, ...]
+    """Who is written to instead of the sysadmins, as it stands in the site's config."""
+
+
+def mails() -> Mails:
+    """How people are told by mail.
+
+    :raises OptionError: an option that cannot be used; the text names it.
+    """
+    option = tk.config.get
+    return Mails(
+        enabled=bool(option("ckanext.freshness.notify.enabled")),
+        cooldown=timedelta(
+            hours=min(_at_least("ckanext.freshness.notify.cooldown_hours", 0), 24 * _MOST_DAYS)
+        ),
+        timeout=_above_zero("ckanext.freshness.notify.timeout"),
+        operators=tuple(option("ckanext.freshness.notify.operators")),
+    )
+
+
 def adhoc_hosts() -> frozenset[str]:
     """Hosts, normalised, that make files when asked.
 

@@ -53,6 +53,14 @@ from .jobs import (
     background_workers,
     waiting_background_jobs,
 )
+from .mailing import (
+    Letter,
+    MailError,
+    MailFailure,
+    mailer_problem,
+    page_context,
+    send_mail,
+)
 from .series import (
     IS_2_12,
     version_is_among,
@@ -75,6 +83,9 @@ __all__ = [
     "SEARCH_FAULTS",
     "DefaultDatasetForm",
     "DefaultTranslation",
+    "Letter",
+    "MailError",
+    "MailFailure",
     "SearchIndexError",
     "SearchQueryError",
     "background_worker_names",
@@ -96,6 +107,7 @@ __all__ = [
     "let_consumers_wait",
     "let_odd_dates_be_indexed",
     "lock_packages",
+    "mailer_problem",
     "model",
     "munge_title_to_name",
     "normalized_source_url",
@@ -103,6 +115,7 @@ __all__ = [
     "package_extras",
     "packages_with_extras",
     "packages_with_true_extra",
+    "page_context",
     "publish_jobs",
     "publish_objects",
     "rebuild",
@@ -110,6 +123,7 @@ __all__ = [
     "reindex_source",
     "search_index",
     "search_query",
+    "send_mail",
     "solr_answers",
     "solr_commit",
     "unindex_package",

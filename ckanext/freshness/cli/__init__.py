@@ -7,6 +7,7 @@ import click
 from .checks import check
 from .harvests import preview, release
 from .health import doctor
+from .mails import notify
 from .night import nightly, prune
 from .report import report
 from .runs import runs
@@ -16,7 +17,7 @@ __all__ = ["freshness"]
 
 COMMANDS = (
     *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),
-    uninstall,
+    *(notify, uninstall),
 )
 
 

@@ -15,6 +15,8 @@ __all__ = [
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_opt_out",
+    "freshness_opt_out_show",
     "freshness_report",
     "freshness_resource_history",
     "freshness_run_list",
@@ -89,6 +91,18 @@ def freshness_harvest_hold_show(
 def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Whoever may change a harvest source may release its held deletions."""
     return _may_update_source(context, data_dict)
+
+
+def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Everybody decides what comes to their own address; sysadmins, for all."""
+    if data_dict.get("address"):
+        return {"success": False, "msg": tk._("Only sysadmins may do so for others")}
+    return {"success": True}
+
+
+def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Likewise: addresses, and what their owners want, are nobody else's business."""
+    return freshness_opt_out(context, data_dict)
 
 
 def _may_update_source(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:

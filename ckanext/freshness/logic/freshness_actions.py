@@ -122,7 +122,7 @@ def _shown(
     now: datetime,
 ) -> dict[str, Any]:
     row, judgement = assessing.standing(dataset, now, options, frequencies.vocabularies())
-    bounds = _boundaries(row)
+    bounds = boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     transitions = _transitions(dataset.id)
     names = {one.id: one.name or one.url for one in dataset.resources}
@@ -154,7 +154,8 @@ def _shown(
     }
 
 
-def _boundaries(row: Any) -> Boundaries | None:
+def boundaries(row: Any) -> Boundaries | None:
+    """When a dataset whose row this is changes its status; None where time changes nothing."""
     if row.due is None:
         return None
     moments = (snapshot.moment(at) for at in (row.due, row.overdue, row.delinquent))

@@ -13,6 +13,8 @@ from ..ckan_adapter import SEARCH_FAULTS
 from ..reporting import history, options
 from . import checks, reports
 from .indexing import Failure, SolrAwayError, solr_away_in_words
+from .mails import sending
+from .mails import words as mail_words
 from .nightly import Part, Told
 from .refresh import refresh
 
@@ -63,5 +65,22 @@ def report(now: datetime) -> Told:
     return Told(words.format(percent=round(kept.fresh_percent, 1), datasets=kept.datasets))
 
 
-PARTS = (Part("check", visits), Part("refresh", statuses), Part("prune", prune), Part("report", report))
+def mails(now: datetime) -> Told:
+    """Write to people about what has come up."""
+    try:
+        sent = sending.notify_all(lambda: datetime.now(timezone.utc))
+    except (sending.AlreadySendingError, sending.MailerError) as error:
+        return Told(str(error), complete=False)
+    told = [mail_words.of_report(sent), *mail_words.troubles(sent)]
+    told += [mail_words.of_mail(mail) for mail in sent.mails if mail.error]
+    return Told("; ".join(told), complete=sent.is_complete)
+
+
+PARTS = (
+    Part("check", visits),
+    Part("refresh", statuses),
+    Part("prune", prune),
+    Part("report", report),
+    Part("notify", mails),
+)
 """In the order in which they are done: what one finds, the next ones use."""

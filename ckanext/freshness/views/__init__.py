@@ -8,10 +8,11 @@ from flask import Blueprint
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest
+from .mails import mail_link, mails
 from .report import report_pages
 
 
 def blueprints() -> list[Blueprint]:
     """The blueprints whose pages have something to show on this site."""
-    always = [dataset, copies, report_pages]
+    always = [dataset, copies, report_pages, mails, mail_link]
     return [*always, harvest, iati] if p.plugin_loaded("harvest") else always

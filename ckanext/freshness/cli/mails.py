@@ -1,0 +1,71 @@
+"""The command that writes to people."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+
+import ckan.plugins.toolkit as tk
+import click
+
+from ..logic.mails import sending, words
+from ..logic.mails.sending import Report, State
+from ..settings import OptionError
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only say what would be sent, and to whom.")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def notify(dry_run: bool, as_json: bool) -> None:
+    """Write to people whose datasets are not fresh any more, and to the sysadmins of what is wrong.
+
+    Once for each dataset and date; what the mail server did not take is tried again by the next notify.
+    The first notify after mails were switched on sends nothing. Ends with 1 if not all was sent.
+    """
+    try:
+        report = sending.notify_all(_now, dry_run=dry_run)
+    except (OptionError, sending.AlreadySendingError, sending.MailerError) as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
+    else:
+        _tell(report)
+    if not report.is_complete:
+        raise click.exceptions.Exit(1)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _tell(report: Report) -> None:
+    for mail in report.mails:
+        click.echo(words.of_mail(mail), err=mail.error is not None)
+        if report.state is State.PLANNED:
+            for line in mail.about:
+                click.echo(f"  {line}")
+    click.echo(words.of_report(report))
+    for line in words.troubles(report):
+        click.echo(line, err=True)
+    if report.state is State.PLANNED:
+        click.echo(tk._("Nothing was sent."))
+
+
+def _plain(report: Report) -> dict[str, object]:
+    return {
+        "state": report.state.value,
+        "mails": [
+            {
+                "kind": mail.kind.value,
+                "address": mail.address,
+                "about": mail.about,
+                "outcome": None if mail.outcome is None else mail.outcome.value,
+                "error": mail.error,
+            }
+            for mail in report.mails
+        ],
+        "waiting": report.waiting,
+        "settled": {outcome.value: count for outcome, count in report.settled.items()},
+        "orphans": report.orphans,
+        "left": report.left,
+    }

@@ -1,0 +1,59 @@
+"""The actions by which people say whether they want mails."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from ..ckan_adapter import model
+from ..reporting import addresses
+from .mails import opt_outs
+
+__all__ = ["freshness_opt_out", "freshness_opt_out_show"]
+
+
+def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Want no mails about freshness any more, or want them again.
+
+    :param opted_out: whether no mails are wanted; true if left out
+    :param address: an e-mail address, for sysadmins alone; the user's own if left out
+    :returns: what ``freshness_opt_out_show`` returns
+    :raises ValidationError: no address, or ``opted_out`` is neither true nor false
+    """
+    tk.check_access("freshness_opt_out", context, data_dict)
+    address = _address(context, data_dict)
+    try:
+        opted_out = tk.asbool(data_dict.get("opted_out", True))
+    except ValueError as error:
+        raise tk.ValidationError({"opted_out": [tk._("Must be true or false")]}) from error
+    opt_outs.write(address, datetime.now(timezone.utc), opted_out=opted_out)
+    return {"address": address, "opted_out": opted_out}
+
+
+@tk.side_effect_free
+def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Whether mails about freshness are wanted.
+
+    :param address: an e-mail address, for sysadmins alone; the user's own if left out
+    :returns: ``address``, ``opted_out``
+    :raises ValidationError: no address
+    """
+    tk.check_access("freshness_opt_out_show", context, data_dict)
+    person = opt_outs.of_address(_address(context, data_dict))
+    return {"address": person.address, "opted_out": person.opted_out}
+
+
+def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:
+    given = data_dict.get("address")
+    if given in (None, ""):
+        user = model.User.get(context["user"])
+        given = None if user is None else user.email
+        words = tk._("You have no e-mail address here: there is nothing to opt out of")
+    else:
+        words = tk._("This is no e-mail address")
+    found = addresses.parse(given if isinstance(given, str) else None)
+    if len(found) != 1:
+        raise tk.ValidationError({"address": [words]})
+    return found[0]

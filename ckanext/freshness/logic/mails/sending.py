@@ -1,0 +1,229 @@
+"""The work of ``ckan freshness notify``: what has come up is told, once, and nobody holds up anybody.
+
+A mail's rows are claimed, and that committed, before it is handed to the mail server, and get their end
+afterwards. A process that dies in between leaves them claimed: the next notify says so, and does not send
+them again, since nobody knows whether they have gone. What the mail server did not take is tried again by
+the next notify, after all the others.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import Enum
+
+from ... import settings
+from ...ckan_adapter import (
+    MailError,
+    MailFailure,
+    mailer_problem,
+    model,
+    page_context,
+    send_mail,
+)
+from ...harvesting.locks import locked_if_free
+from ...model.moments import utc
+from ...reporting import notify, watch
+from ...reporting.notify import Crossing, Digest, Item, Kind, Outcome
+from .. import watching
+from . import outbox, people, writing
+from .outbox import Start
+from .writing import Facts
+
+LOCK = "notify"
+_MOST_IN_A_ROW = {MailFailure.UNREACHABLE: 3, MailFailure.BROKEN_OFF: 20, MailFailure.UNKNOWN: 20}
+"""After so many failures of a kind, one after the other, the rest is left to the next notify."""
+
+Clock = Callable[[], datetime]
+
+
+class AlreadySendingError(Exception):
+    """Another notify is under way, on this machine or another."""
+
+
+class MailerError(Exception):
+    """CKAN is not able to send mails as it is configured; the text says what to set."""
+
+
+class State(str, Enum):
+    """What a notify came to."""
+
+    OFF = "off"
+    """Mails are switched off."""
+    BEGUN = "begun"
+    """Mails begin here: nothing was sent."""
+    DONE = "done"
+    PLANNED = "planned"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A mail, and what became of it.
+
+    :ivar about: what stands in it, a line each
+    :ivar outcome: None where it was only planned
+    """
+
+    kind: Kind
+    address: str
+    about: list[str]
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+@dataclass(slots=True)
+class Report:
+    """What a notify has done, or would do.
+
+    :ivar mails: in the order in which they were sent
+    :ivar waiting: how many mails' worth of items wait for a cool-down
+    :ivar settled: how many items needed no mail, by the reason
+    :ivar orphans: addresses of mails that an earlier process was sending when it died
+    :ivar left: how many mails were left to the next notify, because the mail server is away
+    """
+
+    state: State
+    mails: list[Told] = field(default_factory=list)
+    waiting: int = 0
+    settled: dict[Outcome, int] = field(default_factory=dict)
+    orphans: list[str] = field(default_factory=list)
+    left: int = 0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all mails that were due were sent, and none of earlier ones is in doubt."""
+        return not self.left and not self.orphans and all(not one.error for one in self.mails)
+
+
+def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
+    """Tell people what has come up since the last time.
+
+    The first time after mails were switched on nothing is sent: what is found then is what the site is like.
+
+    :param clock: the time, aware.
+    :param dry_run: only say what would be sent, to whom; also where mails are switched off.
+    :raises AlreadySendingError: somebody else does so now.
+    :raises MailerError: CKAN can send no mails.
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    """
+    options = settings.mails()
+    operators = people.operators(options)
+    if dry_run:
+        return _planned(clock(), options, operators)
+    with locked_if_free(LOCK) as is_ours:
+        if not is_ours:
+            raise AlreadySendingError("Another notify is under way: nothing was sent")
+        if not options.enabled:
+            outbox.forget_start()
+            model.Session.commit()
+            return Report(State.OFF)
+        if problem := mailer_problem():
+            raise MailerError(problem)
+        begun = outbox.start()
+        if begun is None:
+            outbox.begin(clock())
+            model.Session.commit()
+            return Report(State.BEGUN)
+        return _sent(begun, clock, options, operators)
+
+
+def _planned(now: datetime, options: settings.Mails, operators: tuple[str, ...]) -> Report:
+    begun = outbox.start()
+    if begun is None:
+        return Report(State.BEGUN if options.enabled else State.OFF)
+    plan, facts = _plan(begun, now, options, operators)
+    report = _report(State.PLANNED, plan)
+    with page_context():
+        report.mails = [
+            Told(one.kind, one.address, writing.titles(one, facts)) for one in plan.digests
+        ]
+    model.Session.rollback()
+    return report
+
+
+def _sent(
+    begun: Start, clock: Clock, options: settings.Mails, operators: tuple[str, ...]
+) -> Report:
+    now = clock()
+    orphans = outbox.orphans(now)
+    plan, facts = _plan(begun, now, options, operators)
+    outbox.enter(plan, now)
+    digests = notify.in_turn(plan.digests, outbox.tries())
+    ids = outbox.person_ids(one.address for one in digests)
+    model.Session.commit()
+    report = _report(State.DONE, plan)
+    report.orphans = orphans
+    in_a_row: dict[MailFailure, int] = {}
+    for number, digest in enumerate(digests):
+        told, failure = _send(digest, facts, ids[digest.address], clock, options.timeout)
+        report.mails.append(told)
+        in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
+        if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
+            report.left = len(digests) - number - 1
+            break
+    outbox.forget()
+    model.Session.commit()
+    return report
+
+
+def _plan(
+    begun: Start, now: datetime, options: settings.Mails, operators: tuple[str, ...]
+) -> tuple[notify.Plan, Facts]:
+    crossings: list[Crossing] = outbox.crossings(begun)
+    known = people.datasets((one.item.package_id or "" for one in crossings), now)
+    opted_out = outbox.opted_out()
+    plan = notify.plan(
+        crossings,
+        {one.id: one.decides for one in known.values()},
+        operators,
+        opted_out=opted_out,
+        lately=outbox.lately(now - options.cooldown),
+    )
+    since = begun.at
+    findings = {one.key: one for one in watch.findings(watching.runs(), now) if utc(one.at) > since}
+    told = outbox.told_findings(findings)
+    for address in operators:
+        items = tuple(Item(Kind.RUN, key) for key in findings if (key, address) not in told)
+        if items and address not in opted_out:
+            plan.digests.append(Digest(Kind.RUN, address, items))
+    return plan, Facts(known, findings)
+
+
+def _report(state: State, plan: notify.Plan) -> Report:
+    settled: dict[Outcome, int] = {}
+    for _, outcome, _ in plan.settled:
+        settled[outcome] = settled.get(outcome, 0) + 1
+    return Report(state, waiting=len(plan.waiting), settled=settled)
+
+
+def _send(
+    digest: Digest, facts: Facts, person_id: int, clock: Clock, seconds: float
+) -> tuple[Told, MailFailure | None]:
+    mail_id = str(uuid.uuid4())
+    with page_context():
+        letter = writing.letter(digest, facts, person_id)
+        about = writing.titles(digest, facts)
+    told = Told(digest.kind, digest.address, about, Outcome.SENT)
+    outbox.claim(digest, mail_id, clock())
+    try:
+        with page_context():
+            send_mail(letter, seconds)
+    except MailError as error:
+        outcome = _failed(mail_id, error, clock())
+        return replace(told, outcome=outcome, error=str(error)), error.failure
+    outbox.end(mail_id, Outcome.SENT, clock())
+    return told, None
+
+
+def _failed(mail_id: str, error: MailError, now: datetime) -> Outcome:
+    words = str(error)
+    if error.failure is MailFailure.UNREACHABLE:
+        outbox.give_back(mail_id, words)
+        return Outcome.WAITING
+    if error.failure is MailFailure.UNKNOWN:
+        outbox.end(mail_id, Outcome.UNKNOWN, now, words)
+        return Outcome.UNKNOWN
+    given_up = outbox.end(mail_id, Outcome.WAITING, now, words)
+    return Outcome.REFUSED if given_up else Outcome.WAITING

@@ -1,0 +1,74 @@
+"""The pages on which people say whether they want mails about freshness."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from ..ckan_adapter import exempt_from_csrf
+from ..logic.mails import opt_outs
+from .csrf import protect
+
+mails = Blueprint("freshness_mails", __name__)
+mails.before_request(protect)
+
+mail_link = Blueprint("freshness_mail_link", __name__)
+# Mail programs send their one click (RFC 8058) without a session; the link itself says who may.
+mail_link.record(lambda state: exempt_from_csrf(mail_link))
+
+
+@mails.route("/freshness/mails", methods=["GET"])
+def read() -> ResponseReturnValue:
+    """Whether the user who is logged in wants mails."""
+    return _page(_call("freshness_opt_out_show"))
+
+
+@mails.route("/freshness/mails", methods=["POST"])
+def write() -> ResponseReturnValue:
+    """The user who is logged in wants mails, or wants none."""
+    _call("freshness_opt_out", opted_out=_wants_none())
+    return tk.redirect_to("freshness_mails.read")
+
+
+@mail_link.route("/freshness/mails/<token>", methods=["GET"])
+def read_link(token: str) -> ResponseReturnValue:
+    """Whether the person whom a mail went to wants more. Nothing changes: programs follow links, too."""
+    person = _person(token)
+    return _page({"address": person.address, "opted_out": person.opted_out})
+
+
+@mail_link.route("/freshness/mails/<token>", methods=["POST"])
+def write_link(token: str) -> ResponseReturnValue:
+    """The person whom a mail went to wants no more, or wants them again; without logging in."""
+    person = _person(token)
+    opted_out = _wants_none()
+    opt_outs.write(person.address, datetime.now(timezone.utc), opted_out=opted_out)
+    return _page({"address": person.address, "opted_out": opted_out})
+
+
+def _wants_none() -> bool:
+    return tk.request.form.get("mails") != "yes"
+
+
+def _person(token: str) -> opt_outs.Person:
+    person = opt_outs.of_token(token)
+    if person is not None:
+        return person
+    return tk.abort(404, tk._("This link is not whole: copy all of it from the mail"))
+
+
+def _page(shown: dict[str, Any]) -> str:
+    return tk.render("freshness/mails/page.html", shown)
+
+
+def _call(action: str, **data: Any) -> Any:
+    try:
+        return tk.get_action(action)({"for_view": True}, data)
+    except tk.NotAuthorized:
+        tk.abort(403, tk._("Log in to say whether you want mails"))
+    except tk.ValidationError as error:
+        tk.abort(400, " ".join(words for all_of in error.error_dict.values() for words in all_of))
