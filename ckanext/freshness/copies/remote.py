@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,19 +38,18 @@ class RemoteStore(Store):
         super().__init__(_CREDENTIALS.sub("", location), quota)
         with self._errors("be opened"):
             self._system, root = fsspec.core.url_to_fs(location, skip_instance_cache=True)
-            # Other processes change what is there.
-            with contextlib.suppress(AttributeError):
-                self._system.use_listings_cache = False
         self._root = root.rstrip("/")
 
     def open(self, key: str, start: int = 0, end: int | None = None) -> RemoteReader:
         path = self._path(key)
         with self._errors("be read", key):
             try:
+                self._forget()
                 return RemoteReader(
                     self, self._system.open(path, "rb", block_size=4 * PIECE), start, end
                 )
             except FileNotFoundError:
+                self._look()
                 raise Missing(f"There is no copy {key} in {self.location}.") from None
 
     def size(self, key: str) -> int | None:
@@ -60,6 +59,7 @@ class RemoteStore(Store):
                 self._forget()
                 found = self._system.info(path)
             except FileNotFoundError:
+                self._look()
                 return None
             return int(found["size"]) if found["type"] == "file" else None
 
@@ -118,8 +118,9 @@ class RemoteStore(Store):
         pending = Pending(f"{self._root}/{STAGING}/{secrets.token_hex(12)}", staged.size)
         try:
             with self._errors("take anything more"):
-                self._system.makedirs(f"{self._root}/{STAGING}", exist_ok=True)
-                with self._system.open(pending.name, "wb") as file:
+                with self._in_folder(
+                    lambda: self._system.open(pending.name, "wb"), pending.name
+                ) as file:
                     for piece in staged.pieces():
                         file.write(piece)
                 found, size = hashlib.sha256(), 0
@@ -154,8 +155,28 @@ class RemoteStore(Store):
                 self._system.rm_file(pending.name)
 
     def _move(self, source: str, target: str) -> None:
-        self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
-        self._system.mv(source, target)
+        if type(self._system).mv is fsspec.AbstractFileSystem.mv:
+            # Of object stores. That one would look for folders and wildcards first.
+            self._system.cp_file(source, target)
+            self._system.rm_file(source)
+        else:
+            self._in_folder(lambda: self._system.mv(source, target), target)
+
+    def _in_folder(self, act: Callable[[], Any], path: str) -> Any:
+        """Do something that needs a path's folder, and make that first where folders are needed."""
+        try:
+            return act()
+        except FileNotFoundError:
+            if not self._system.isdir(self._root):
+                raise
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            return act()
+
+    def _look(self) -> None:
+        """Tell a bucket that is gone from a copy that is; where there are no buckets, nothing is told."""
+        bucket = self._root.partition("/")[0]
+        if bucket and not self._system.exists(bucket):
+            raise StoreError(f"The copies cannot be reached: {self.location} is gone.")
 
     def _files(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
         hidden = f"{self._root}/{STAGING}/"
@@ -168,6 +189,7 @@ class RemoteStore(Store):
                 yield path, info
 
     def _forget(self) -> None:
+        """Listings that were kept: other processes change what is there."""
         self._system.invalidate_cache()
 
     def _path(self, key: str) -> str:

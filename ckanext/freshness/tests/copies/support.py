@@ -1,0 +1,34 @@
+"""What the tests of copies do again and again."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from contextlib import closing
+
+from ckanext.freshness.copies.store import Kept, Store
+
+SMALL = b"<iati-activities/>"
+LARGE = b"".join(b"<iati-activity>%d</iati-activity>" % number for number in range(20_000))
+"""Larger than what is held in memory."""
+
+
+def keep(store: Store, key: str, body: bytes, member: str | None = "a.xml") -> Kept:
+    """Keep a body that came in pieces."""
+    with store.stage() as staged:
+        for start in range(0, len(body), 10_000):
+            staged.write(body[start : start + 10_000])
+        return store.keep(key, staged, zip_member=member)
+
+
+def read(store: Store, key: str, start: int = 0, end: int | None = None) -> bytes:
+    """What a key has."""
+    with closing(store.open(key, start, end)) as reader:
+        return b"".join(reader)
+
+
+def unzip(store: Store, key: str) -> dict[str, bytes]:
+    """The members of a ZIP; it is whole."""
+    with zipfile.ZipFile(io.BytesIO(read(store, key))) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name) for name in archive.namelist()}

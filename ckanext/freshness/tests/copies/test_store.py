@@ -1,0 +1,223 @@
+"""What every store does, whatever it is made of."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from ckanext.freshness.copies.staged import IN_MEMORY
+from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError, open_store
+from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
+
+
+@pytest.mark.parametrize("body", [b"", SMALL, LARGE[:IN_MEMORY], LARGE[: IN_MEMORY + 1], LARGE])
+def test_bytes_and_their_zip_are_kept(store: Store, body: bytes) -> None:
+    kept = keep(store, "org/data.xml", body, "data.xml")
+    assert (kept.key, kept.zip_key) == ("org/data.xml", "org/data.zip")
+    assert (kept.size, kept.sha256) == (len(body), hashlib.sha256(body).hexdigest())
+    assert read(store, "org/data.xml") == body
+    assert unzip(store, "org/data.zip") == {"data.xml": body}
+    assert store.size("org/data.xml") == len(body)
+    assert store.size("org/data.zip") == kept.zip_size
+    assert sorted(store.keys()) == ["org/data.xml", "org/data.zip"]
+    assert store.used() == kept.size + (kept.zip_size or 0)
+
+
+def test_the_zip_is_deflated_and_the_same_for_the_same_bytes(store: Store) -> None:
+    first = keep(store, "org/a.xml", LARGE)
+    second = keep(store, "org/b.xml", LARGE)
+    assert first.zip_size is not None and first.zip_size < len(LARGE) / 5
+    assert (first.zip_size, read(store, "org/a.zip")) == (second.zip_size, read(store, "org/b.zip"))
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE])
+def test_what_is_there_is_replaced(store: Store, body: bytes) -> None:
+    keep(store, "org/a.xml", LARGE + b"old")
+    keep(store, "org/a.xml", body)
+    assert read(store, "org/a.xml") == body
+    assert unzip(store, "org/a.zip") == {"a.xml": body}
+
+
+def test_without_a_member_there_is_no_zip(store: Store) -> None:
+    kept = keep(store, "iati-data.zip", LARGE, None)
+    assert (kept.zip_key, kept.zip_size) == (None, None)
+    assert list(store.keys()) == ["iati-data.zip"]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        (0, None, LARGE),
+        (0, 0, b""),
+        (5, 5, b""),
+        (1, 4, LARGE[1:4]),
+        (300_000, None, LARGE[300_000:]),
+        (10, 400_000, LARGE[10:400_000]),
+        (len(LARGE) - 1, None, LARGE[-1:]),
+        (len(LARGE), None, b""),
+        (len(LARGE) + 9, None, b""),
+        (0, len(LARGE) + 9, LARGE),
+    ],
+)
+def test_parts_are_read(folder: Store, start: int, end: int | None, expected: bytes) -> None:
+    keep(folder, "org/a.xml", LARGE, None)
+    assert read(folder, "org/a.xml", start, end) == expected
+
+
+def test_parts_are_read_everywhere(store: Store) -> None:
+    keep(store, "org/a.xml", LARGE, None)
+    assert read(store, "org/a.xml", 300_000, 300_010) == LARGE[300_000:300_010]
+    assert read(store, "org/a.xml", len(LARGE) + 9) == b""
+    reader = store.open("org/a.xml", 5, 6)
+    assert reader.size == len(LARGE)
+    reader.close()
+
+
+def test_nothing_is_there_that_was_not_kept(store: Store) -> None:
+    assert store.size("org/a.xml") is None
+    assert list(store.keys()) == []
+    assert store.used() == 0
+    with pytest.raises(Missing, match=r"org/a\.xml"):
+        store.open("org/a.xml")
+    store.remove("org/a.xml")
+    assert not store.move("org/a.xml", "org/b.xml")
+
+
+def test_removing_is_repeatable(store: Store) -> None:
+    keep(store, "org/a.xml", SMALL)
+    store.remove("org/a.xml")
+    store.remove("org/a.xml")
+    assert list(store.keys()) == ["org/a.zip"]
+
+
+def test_moving_is_repeatable_and_replaces(store: Store) -> None:
+    keep(store, "org/a.xml", SMALL, None)
+    keep(store, "new/b.xml", LARGE, None)
+    assert store.move("org/a.xml", "new/b.xml")
+    assert not store.move("org/a.xml", "new/b.xml")
+    assert store.move("new/b.xml", "new/b.xml")
+    assert list(store.keys()) == ["new/b.xml"]
+    assert read(store, "new/b.xml") == SMALL
+
+
+def test_keys_are_found_by_their_beginning(store: Store) -> None:
+    for key in ("aid/a.xml", "aid/b.xml", "aida/a.xml", "b/c/d.xml", "top.json"):
+        store.write_bytes(key, b"{}")
+    assert sorted(store.keys("aid/")) == ["aid/a.xml", "aid/b.xml"]
+    assert sorted(store.keys("aid")) == ["aid/a.xml", "aid/b.xml", "aida/a.xml"]
+    assert list(store.keys("aid/b")) == ["aid/b.xml"]
+    assert list(store.keys("b/c/")) == ["b/c/d.xml"]
+    assert list(store.keys("nothing/")) == []
+    assert len(list(store.keys())) == 5
+
+
+def test_a_body_that_begins_again_is_kept_as_it_ended(store: Store) -> None:
+    with store.stage() as staged:
+        staged.write(LARGE)
+        staged.restart()
+        staged.write(SMALL)
+        kept = store.keep("org/a.xml", staged, zip_member="a.xml")
+    assert (kept.size, read(store, "org/a.xml")) == (len(SMALL), SMALL)
+
+
+def test_what_is_staged_and_not_kept_leaves_nothing(tmp_path: Path, folder: Store) -> None:
+    with folder.stage() as staged:
+        staged.write(LARGE)
+        assert len(list((tmp_path / "copies" / ".staging").iterdir())) == 1
+    assert list((tmp_path / "copies" / ".staging").iterdir()) == []
+
+
+def test_many_are_kept_at_once_and_one_that_cannot_is_told_alone(location: str) -> None:
+    store = open_store(location, quota=100_000)
+    wanted = []
+    for number in range(12):
+        staged = store.stage()
+        staged.write(LARGE if number == 7 else SMALL)
+        wanted.append(Keeping(f"org/{number}.xml", staged, "a.xml"))
+    results = store.keep_all(wanted)
+    assert [number for number, one in enumerate(results) if isinstance(one, StoreError)] == [7]
+    assert sum(key.endswith(".xml") for key in store.keys("org/")) == 11
+    assert all(unzip(store, f"org/{n}.zip") == {"a.xml": SMALL} for n in (0, 11))
+
+
+def test_a_quota_is_kept_to(location: str) -> None:
+    store = open_store(location, quota=1000)
+    keep(store, "org/a.xml", b"a" * 600, None)
+    with pytest.raises(StoreError, match=r"org/b\.xml is not kept.*1,200 bytes.*quota is 1,000"):
+        keep(store, "org/b.xml", b"b" * 600, None)
+    assert list(store.keys()) == ["org/a.xml"]
+    keep(store, "org/a.xml", b"c" * 1000, None)  # in the place of the other
+    with pytest.raises(StoreError, match="quota"):
+        keep(store, "org/a.xml", b"d" * 1001, None)
+    assert read(store, "org/a.xml") == b"c" * 1000
+    store.remove("org/a.xml")
+    keep(store, "org/b.xml", b"b" * 1000, None)
+
+
+def test_a_zip_counts_for_the_quota(folder: Store) -> None:
+    folder.quota = 2 * len(SMALL)
+    with pytest.raises(StoreError, match="quota"):
+        keep(folder, "org/a.xml", SMALL)
+    assert list(folder.keys()) == []
+    keep(folder, "org/a.xml", SMALL, None)
+
+
+def test_room_that_others_made_is_seen(location: str) -> None:
+    store, other = open_store(location, quota=1000), open_store(location)
+    keep(store, "org/a.xml", b"a" * 900, None)
+    other.remove("org/a.xml")
+    keep(store, "org/b.xml", b"b" * 900, None)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("", "/etc/passwd", "../a.xml", "a/../b.xml", "a//b", "a/", "./a", ".staging/x"),
+        *("a/.b", "A/b.xml", "a\0b", "a\\b", "a b", "é", "a/b*", "con", "a/nul.xml", "a."),
+        *("x" * 300, "a/" * 500 + "a"),
+    ],
+)
+def test_what_is_no_key_is_refused(folder: Store, key: str) -> None:
+    with pytest.raises(ValueError, match="is not a key"):
+        folder.size(key)
+    with pytest.raises(ValueError, match="is not a key"), folder.stage() as staged:
+        folder.keep(key, staged, zip_member=None)
+    with pytest.raises(ValueError, match="is not a key"):
+        folder.open(key)
+
+
+def test_what_was_left_over_is_swept_after_a_day(location: str) -> None:
+    """As a process that was killed leaves it."""
+    store = open_store(location)
+    with store.stage() as staged:
+        staged.write(SMALL)
+        store._put_aside(staged)
+    now = datetime.now(timezone.utc)
+    assert list(store.keys()) == []
+    assert store.used() == 0
+    assert store.sweep(now + timedelta(hours=23)) == 0
+    assert store.sweep(now + timedelta(hours=25)) == 1
+    assert store.sweep(now + timedelta(hours=25)) == 0
+
+
+def test_a_bucket_that_is_gone_is_an_error_and_not_made(s3_bucket: str) -> None:
+    import boto3
+
+    store = open_store(f"s3://{s3_bucket}/below")
+    boto3.client("s3").delete_bucket(Bucket=s3_bucket)
+    with pytest.raises(StoreError, match="gone"):
+        store.size("org/a.xml")
+    with pytest.raises(StoreError):
+        keep(store, "org/a.xml", SMALL)
+    assert s3_bucket not in str(boto3.client("s3").list_buckets()["Buckets"])
+
+
+def test_what_a_backend_raises_is_said_without_credentials() -> None:
+    with pytest.raises(StoreError, match=r"ftp://127\.0\.0\.1:9/x") as raised:
+        open_store("ftp://me:hidden@127.0.0.1:9/x")
+    assert "hidden" not in str(raised.value)
+    with pytest.raises(StoreError, match="nosuch"):
+        open_store("nosuch://x")
