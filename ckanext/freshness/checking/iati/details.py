@@ -29,11 +29,16 @@ _TYPES: Mapping[Reason, ErrorType] = {
     Reason.TRUNCATED: ErrorType.CONNECTION_ERROR,
     Reason.PROXY: ErrorType.CONNECTION_ERROR,
     Reason.OUT_OF_SOCKETS: ErrorType.CONNECTION_ERROR,
+    Reason.HOST_SILENT: ErrorType.CONNECTION_ERROR,
 }
 """Of all other reasons: ``other_error``."""
 
-OURS = frozenset({Reason.PROXY, Reason.OUT_OF_SOCKETS, Reason.HOST_DEFERRED, Reason.HOST_SILENT})
-"""Nothing was learned of the URL: it was not its fault, and another day it may be otherwise."""
+OURS = frozenset({Reason.PROXY, Reason.OUT_OF_SOCKETS, Reason.HOST_DEFERRED})
+"""Nothing was learned of the URL: it was not its fault, and another day it may be otherwise.
+
+A host that gave no answer to others is not among them: the file cannot be had, and its copy expires as
+theirs do.
+"""
 
 _SUMMARIES: Mapping[ErrorType, str] = {
     ErrorType.SSL_ERROR: "The {} request failed because of the server's TLS certificate or protocol.",

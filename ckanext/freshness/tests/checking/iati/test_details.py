@@ -23,7 +23,7 @@ TYPES = {
     ErrorType.CONNECTION_ERROR: [
         *(Reason.NAME_NOT_FOUND, Reason.NAME_LOOKUP_FAILED, Reason.CONNECTION_REFUSED),
         *(Reason.CONNECTION_RESET, Reason.UNREACHABLE, Reason.TRUNCATED, Reason.PROXY),
-        Reason.OUT_OF_SOCKETS,
+        *(Reason.OUT_OF_SOCKETS, Reason.HOST_SILENT),
     ],
     ErrorType.OTHER_ERROR: [
         *(Reason.INVALID_URL, Reason.SCHEME_REFUSED, Reason.INSIDE_ADDRESS),

@@ -73,6 +73,17 @@ def test_as_the_original_wherever_it_is_cut(text: str, encoding: str, cuts: list
     assert ours(data, *cuts) == original(text, encoding)
 
 
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_halves_of_characters_are_no_attribute(encoding: str) -> None:
+    """In other scripts two neighbours can look like one of ours."""
+    opening, closing = (one.encode(encoding) for one in (NAME, '"'))
+    halves = (b"x" + opening + b"1" * 6 + closing + b"x").decode(encoding)
+    value = f"{NAME}1{(b'x' + closing + b'x').decode(encoding)}2"
+    for text in (halves, f'<a {value}" b="c">'):
+        data = f"\ufeff{text}".encode(encoding)
+        assert ours(data)[1] == original(f"\ufeff{text}", encoding)[1]
+
+
 @given(texts, st.integers(0, 30))
 def test_bytes_that_are_no_text_are_hashed_as_they_are(text: str, at: int) -> None:
     data = text.encode()
