@@ -35,7 +35,7 @@ class Figures:
     """What a run counted; see the columns of ``freshness_run``."""
 
     resources: Mapping[str, int] = field(default_factory=dict)
-    datasets: Mapping[str, int] = field(default_factory=dict)
+    datasets: Mapping[str, float] = field(default_factory=dict)
     frequencies: Mapping[str, int] = field(default_factory=dict)
     hosts: Mapping[str, Any] = field(default_factory=dict)
     visited: int = 0
