@@ -36,7 +36,7 @@ REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
 _OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.HOST_SILENT})
 """The host does not want to be visited, by us or now: nothing can be told."""
 
-_USELESS = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED})
+_USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """What comes with such an outcome need not be what the URL stands for."""
 
 _KEPT = 1024

@@ -77,7 +77,7 @@ class Next(Enum):
     CONFIRM = "confirm"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Memory:
     """What is remembered of the bytes behind a resource's URL; of another URL nothing is."""
 
@@ -93,7 +93,7 @@ class Memory:
     read. The next hash is compared with nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Headers:
     """What the headers of an answer say; dates are aware, None where absent or not understood."""
 
@@ -107,7 +107,7 @@ class Headers:
     """A page against robots answers, whatever its status."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Step:
     """What follows from what is known so far."""
 

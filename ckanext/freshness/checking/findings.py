@@ -10,7 +10,7 @@ from .decide import Agreement, Memory, Outcome
 __all__ = ["Agreement", "Attempt", "Finding", "Visit"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Visit:
     """One resource whose URL is to be visited.
 
@@ -36,7 +36,7 @@ class Visit:
     start_at: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Attempt:
     """What one visit to a URL was like, as it is kept.
 
@@ -65,7 +65,7 @@ class Attempt:
     modified: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Finding:
     """What a visit brought home.
 

@@ -114,6 +114,7 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"GIF89a", Kind.IMAGE),
     (b"\xff\xd8\xff", Kind.IMAGE),
 )
+_MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
 _GZIP = b"\x1f\x8b\x08"
 _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -124,6 +125,8 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
 )
 _PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
 _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
+_TELLING = frozenset("<{[")
+"""What text begins with whose kind can be told, and that is not XML by its declaration."""
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 
 
@@ -139,22 +142,23 @@ def verdict(declared_format: str | None, media_type: str | None, first: bytes) -
     promised = (declared_format or "").strip() or (media_type or "").strip()
     if not promised:
         return None
+    found = kind(first)
+    if found is Kind.UNKNOWN:
+        return None
     excluded = _excluded(promised)
     by_type = _known_media_type(media_type or "")
     if by_type:
         excluded &= EXCLUDES.get(by_type, frozenset())
-    if not excluded:
-        return None
-    found = kind(first)
     return Mismatch(promised[:100], found) if found in excluded else None
 
 
 def kind(first: bytes) -> Kind:
     """What the first bytes certainly show."""
     first = first[:FIRST_BYTES]
-    for magic, what in _MAGIC:
-        if first.startswith(magic):
-            return what
+    if first[:1] in _MAGIC_STARTS:
+        for magic, what in _MAGIC:
+            if first.startswith(magic):
+                return what
     if first.startswith(_GZIP):
         inside = _kind_of_text(_text(_gunzip(first)))
         return Kind.GZIPPED_HTML if inside in (Kind.HTML, Kind.XHTML) else Kind.UNKNOWN
@@ -165,6 +169,8 @@ def _kind_of_text(text: str) -> Kind:
     declared = False
     while True:
         text = text.lstrip("\ufeff\0 \t\r\n\f\v")
+        if text[:1] not in _TELLING and not declared:
+            return Kind.UNKNOWN
         if text.startswith("<?"):
             declared = declared or text.startswith("<?xml")
             close = "?>"

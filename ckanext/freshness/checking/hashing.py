@@ -19,7 +19,7 @@ from .formats import FIRST_BYTES, Mismatch, verdict
 from .sandbox import Sandbox
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Hashed:
     """What a body was.
 

@@ -56,6 +56,8 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
 
 def can_be_sent(value: str) -> bool:
     """Whether a header may have this value (RFC 9110, section 5.5)."""
+    if value.isascii() and value.isprintable():
+        return True
     if not _VALUE.fullmatch(value):
         return False
     try:

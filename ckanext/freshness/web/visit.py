@@ -113,7 +113,7 @@ class Visit:
             headers["Connection"] = "close"
         if target.authorization is not None:
             headers["Authorization"] = target.authorization
-        if target.origin == self.start.origin:
+        if self.request.headers and target.origin == self.start.origin:
             headers.update(self.request.headers)
         return headers
 
