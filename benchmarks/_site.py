@@ -177,6 +177,10 @@ class Site:
             time.sleep(0.1)
         raise SystemExit(f"The consumers did not start: {log.read_text()[-2000:]}")
 
+    def client(self) -> Any:
+        """Asks the site's pages, in this process."""
+        return self._flask.test_client()
+
     def _start(self, source_id: str) -> str:
         return self.call("harvest_job_create", source_id=source_id)["id"]
 

@@ -22,7 +22,7 @@ from ..reporting.tables import Page, Row, Table
 from . import feed
 from .files import FORMATS, file_of
 
-report_pages = Blueprint("freshness", __name__, url_prefix="/freshness")
+report_pages = Blueprint("freshness", __name__)
 
 SHORT = 5
 """Rows of a table on a page with several."""
@@ -71,7 +71,7 @@ def _answered(page: Page_[Params]) -> Page_[Params]:
     return answered
 
 
-@report_pages.route("/", strict_slashes=False)
+@report_pages.route("/freshness")
 @_answered
 def dashboard() -> ResponseReturnValue:
     """What needs somebody, and how it was before."""
@@ -98,7 +98,7 @@ def dashboard() -> ResponseReturnValue:
     )
 
 
-@report_pages.route("/organization/<name>")
+@report_pages.route("/freshness/organization/<name>")
 @_answered
 def organization(name: str) -> ResponseReturnValue:
     """The same of one organization."""
@@ -121,7 +121,7 @@ def organization(name: str) -> ResponseReturnValue:
     )
 
 
-@report_pages.route("/changes.atom")
+@report_pages.route("/freshness/changes.atom")
 @_answered
 def changes_feed() -> ResponseReturnValue:
     """The changes of statuses as a feed."""
@@ -129,14 +129,14 @@ def changes_feed() -> ResponseReturnValue:
     return feed.changes(what if what.since else replace(what, since=what.now - feed.PERIOD))
 
 
-@report_pages.route(f".<any({_ENDINGS}):ending>")
+@report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
 @_answered
 def dashboard_file(ending: str) -> ResponseReturnValue:
     """How many datasets are how fresh, as a file."""
     return table_file(report.STATUSES.name, ending)
 
 
-@report_pages.route(f"/organization/<name>.<any({_ENDINGS}):ending>")
+@report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
 @_answered
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """The datasets of an organization with their statuses, as a file."""
@@ -147,7 +147,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
 
-@report_pages.route(f"/<any({_NAMES}):name>")
+@report_pages.route(f"/freshness/<any({_NAMES}):name>")
 @_answered
 def table(name: str) -> ResponseReturnValue:
     """All rows of a table, in pages."""
@@ -164,7 +164,7 @@ def table(name: str) -> ResponseReturnValue:
     )
 
 
-@report_pages.route(f"/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
+@report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
 @_answered
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """All rows of a table as a file."""
@@ -172,7 +172,7 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
     return file_of(reports.rows(found, what), found.fields, f"freshness-{name}", ending)
 
 
-@report_pages.route("/run/<id>")
+@report_pages.route("/freshness/run/<id>")
 @_answered
 def run(id: str) -> ResponseReturnValue:
     """What a run counted."""
@@ -183,7 +183,7 @@ def run(id: str) -> ResponseReturnValue:
     )
 
 
-@report_pages.route(f"/run/<id>.<any({_ENDINGS}):ending>")
+@report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")
 @_answered
 def run_file(id: str, ending: str) -> ResponseReturnValue:
     """What a run counted, as a file."""
@@ -191,7 +191,7 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
     return file_of(runs.flat(shown), runs.FIELDS, f"freshness-run-{shown['id']}", ending)
 
 
-@report_pages.route("/metrics")
+@report_pages.route("/freshness/metrics")
 @_answered
 def metrics() -> ResponseReturnValue:
     """The site's figures, for Prometheus: for sysadmins, or who knows the token."""

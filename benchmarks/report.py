@@ -1,0 +1,228 @@
+"""The pages of the report over a catalogue of HDX's size: the server's seconds for each.
+
+The catalogue (22,160 datasets of 300 organizations with 149,308 resources) is written by SQL, indexed once,
+and kept between runs unless another benchmark has emptied the site. Each page is asked for several times,
+as somebody who has not logged in, as an editor of one organization and as a sysadmin; the median counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from benchmarks.refresh import write_ini
+
+DATASETS, RESOURCES, ORGANIZATIONS = 22_160, 149_308, 300
+"""HDX's first production run."""
+NAME = "bench-report"
+TIMES = 5
+PAGES = {
+    "dashboard": "/freshness",
+    "organization": "/freshness/organization/bench-7",
+    "datasets": "/freshness/datasets",
+    "datasets of a status": "/freshness/datasets?status=due&sort=-due",
+    "datasets, page 100": "/freshness/datasets?page=100",
+    "due": "/freshness/due",
+    "changes": "/freshness/changes",
+    "broken": "/freshness/broken?sort=-failures",
+    "unclear": "/freshness/unclear",
+    "organizations": "/freshness/organizations",
+    "hosts": "/freshness/hosts",
+    "history": "/freshness/history",
+    "feed": "/freshness/changes.atom",
+    "dataset": f"/dataset/{NAME}-7/freshness",
+}
+FOR_SYSADMINS = {"runs": "/freshness/runs", "run": "/freshness/run/bench-run"}
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CKAN_INI"] = str(write_ini(Path(folder)))
+        result = Bench(options.datasets, quiet=options.json).run()
+    if options.json:
+        print(json.dumps(result, indent=2))
+        return
+    for name, seconds in result["pages"].items():
+        print(f"{name:<32} {seconds:7.3f} s")
+    print(f"{'slowest':<32} {result['max_s']:7.3f} s (goal 0.5)")
+    print(f"{'all datasets as CSV':<32} {result['csv_s']:7.3f} s, {result['csv_rows']} rows")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__)
+    parser.add_argument("--datasets", type=int, default=DATASETS, help="default: %(default)s")
+    parser.add_argument("--json", action="store_true", help="figures as JSON")
+    return parser
+
+
+class Bench:
+    """One run of everything."""
+
+    def __init__(self, datasets: int, *, quiet: bool) -> None:
+        from benchmarks import _catalogue, _site
+
+        self.datasets = datasets
+        self.now = datetime.now(timezone.utc)
+        self._quiet = quiet
+        self.site = _site.Site()
+        self.catalogue = _catalogue
+
+    def say(self, words: str) -> None:
+        print(words, file=sys.stderr if self._quiet else sys.stdout, flush=True)
+
+    def run(self) -> dict[str, Any]:
+        if self.catalogue.is_there(NAME, self.datasets):
+            self.site.take()
+        else:
+            self._write()
+        client = self.site.client()
+        pages = {}
+        for who, token in self._people().items():
+            headers = {"Authorization": token} if token else {}
+            every = PAGES | (FOR_SYSADMINS if who == "sysadmin" else {})
+            for name, path in every.items():
+                self.say(f"{who}: {name}")
+                pages[f"{name} ({who})"] = self._seconds(client, path, headers)
+        before = time.perf_counter()
+        answer = client.get("/freshness/datasets.csv")
+        rows = answer.get_data(as_text=True).count("\r\n") - 1
+        return {
+            "datasets": self.datasets,
+            "pages": pages,
+            "max_s": max(pages.values()),
+            "csv_s": time.perf_counter() - before,
+            "csv_rows": rows,
+        }
+
+    def _seconds(self, client: Any, path: str, headers: dict[str, str]) -> float:
+        found = []
+        for _ in range(TIMES + 1):
+            before = time.perf_counter()
+            answer = client.get(path, headers=headers)
+            body = answer.get_data()
+            found.append(time.perf_counter() - before)
+            if answer.status_code != 200:
+                raise SystemExit(f"{path} answered {answer.status_code}: {body[-500:]!r}")
+        # The first time templates are compiled.
+        return statistics.median(found[1:])
+
+    def _people(self) -> dict[str, str | None]:
+        tokens: dict[str, str | None] = {"nobody": None}
+        for name, more in (("editor", {}), ("sysadmin", {"sysadmin": True})):
+            user = f"{NAME}-{name}"
+            try:
+                self.site.call("user_show", id=user)
+            except Exception:
+                self.site.call(
+                    "user_create", name=user, email=f"{user}@example.org", password="x" * 12
+                )
+                if more:
+                    self.site.call("user_patch", id=user, sysadmin=True)
+                else:
+                    self.site.call(
+                        "organization_member_create", id="bench-7", username=user, role="editor"
+                    )
+            made = self.site.call("api_token_create", user=user, name=str(time.time_ns()))
+            tokens[name] = made["token"]
+        return tokens
+
+    def _write(self) -> None:
+        import sqlalchemy as sa
+        from ckan import model
+        from ckan.lib import search
+
+        from ckanext.freshness.logic import reports
+        from ckanext.freshness.logic.refresh import refresh
+
+        self.say(f"writing {self.datasets} datasets")
+        self.site.empty()
+        for number in range(ORGANIZATIONS):
+            self.site.call("organization_create", name=f"bench-{number}", title=f"Office {number}")
+        self.catalogue.write(NAME, self.datasets, self.site.organization, self.now)
+        resources = round(RESOURCES * self.datasets / DATASETS)
+        values = {
+            "more": resources - 2 * self.datasets,
+            "datasets": self.datasets,
+            "organizations": ORGANIZATIONS,
+            "now": self.now.replace(tzinfo=None),
+        }
+        for statement in _MORE:
+            model.Session.execute(sa.text(statement), values)
+        model.Session.commit()
+        self.say("judging them")
+        refresh(self.now, everything=True)
+        for statement in _KNOWN:
+            model.Session.execute(sa.text(statement), values)
+        model.Session.commit()
+        self.say("indexing them")
+        search.rebuild(defer_commit=True, quiet=True)
+        search.commit()
+        model.Session.execute(sa.text("ANALYZE"))
+        model.Session.commit()
+        self.say("counting for the history")
+        for days in range(400, -1, -100):
+            reports.record(self.now - timedelta(days=days))
+
+
+_MORE = (
+    """
+    UPDATE package p SET owner_org = g.id, private = n.number % 50 = 0
+    FROM (SELECT id, row_number() OVER (ORDER BY id) AS number FROM package WHERE type = 'dataset') n,
+        "group" g
+    WHERE p.id = n.id AND g.name = 'bench-' || n.number % :organizations""",
+    """
+    INSERT INTO resource (id, package_id, url, format, name, description, position, state, extras, hash,
+        created, metadata_modified)
+    SELECT md5('more ' || n)::uuid::text, p.id,
+        'http://files-' || n % 500 || '.example.org/' || n || '.csv', 'CSV', 'Part ' || n, '',
+        2 + n / :datasets, 'active', '{}', '', CAST(:now AS timestamp) - n * interval '5 minutes', :now
+    FROM generate_series(1, :more) n
+    JOIN (SELECT id, row_number() OVER (ORDER BY id) - 1 AS number FROM package WHERE type = 'dataset') p
+        ON p.number = n % :datasets""",
+)
+_KNOWN = (
+    """
+    INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, earlier, outdated,
+        unconfirmed, failures, attempts, wrote, tried_at, visited_at, failing_since, undetermined)
+    SELECT r.id, r.package_id, r.url, split_part(r.url, '/', 3), :now, '{}', false, false,
+        CASE WHEN n % 20 = 0 THEN 5 ELSE 0 END,
+        '[{"at": "2026-01-01T00:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}]',
+        '{}', :now, :now,
+        CASE WHEN n % 20 = 0 THEN CAST(:now AS timestamp) - n % 300 * interval '1 day' END,
+        CASE WHEN n % 50 = 1 THEN 'blocked' END
+    FROM (SELECT *, row_number() OVER (ORDER BY id) AS n FROM resource WHERE state = 'active') r
+    ON CONFLICT DO NOTHING""",
+    """
+    INSERT INTO freshness_transition (package_id, from_status, to_status, changed_at, evidence, cause)
+    SELECT p.id, 'fresh', 'due',
+        CAST(:now AS timestamp) - n * interval '1 hour' - p.number * interval '1 second',
+        'created', 'time'
+    FROM (SELECT id, row_number() OVER (ORDER BY id) - 1 AS number FROM package WHERE type = 'dataset') p
+    CROSS JOIN generate_series(0, 180, 20) n""",
+    """
+    INSERT INTO freshness_run (id, kind, started_at, ended_at, options, resources, datasets, frequencies,
+        hosts, visited, version)
+    SELECT 'bench-run', 'check', CAST(:now AS timestamp) - interval '1 hour', :now, '{}',
+        '{"nothing": 149308}', '{"0: Fresh, Updated nothing": 22160}', '{}',
+        jsonb_object_agg('files-' || n || '.example.org', '{"visits": 300, "errors": 3, "blocked": 0,
+            "etag": 200, "last_modified": 250, "either": 260, "answered": 290, "agreed": 5, "missed": 0,
+            "moved": 1, "bytes": 100000, "seconds": 12, "datasets": 200, "datasets_either": 190}'::jsonb)
+            || '{"*": {"visits": 8000, "errors": 30, "blocked": 0, "etag": 200, "last_modified": 250,
+            "either": 260, "answered": 290, "agreed": 5, "missed": 0, "moved": 1, "bytes": 100000,
+            "seconds": 12, "datasets": 200, "datasets_either": 190}}'::jsonb,
+        8000, 'bench'
+    FROM generate_series(1, 500) n""",
+)
+
+
+if __name__ == "__main__":
+    main()

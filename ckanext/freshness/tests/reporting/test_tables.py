@@ -1,0 +1,87 @@
+"""Tables as pages, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.reporting.tables import as_csv, as_json, page
+
+ROWS = st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.one_of(st.none(), st.integers())}))
+
+
+@pytest.mark.parametrize(
+    ("count", "number", "found", "has_next"),
+    [
+        (0, 1, [], False),
+        (1, 1, [0], False),
+        (2, 1, [0, 1], False),
+        (3, 1, [0, 1], True),
+        (3, 2, [2], False),
+        (4, 2, [2, 3], False),
+        (3, 3, [], False),
+    ],
+)
+def test_a_page(count: int, number: int, found: list[int], has_next: bool) -> None:
+    made = page(({"n": n} for n in range(count)), number, 2)
+    assert [row["n"] for row in made.rows] == found
+    assert (made.number, made.has_next) == (number, has_next)
+
+
+def test_a_page_reads_no_further_than_it_must() -> None:
+    def endless() -> Iterator[dict[str, Any]]:
+        yield from ({"n": n} for n in range(5))
+        raise AssertionError("nobody asked for a sixth row")
+
+    assert page(endless(), 2, 2).has_next
+
+
+@given(ROWS)
+def test_csv_can_be_read_back(rows: list[dict[str, Any]]) -> None:
+    text = "".join(as_csv(rows, ("a", "b")))
+    read = list(csv.reader(io.StringIO(text, newline="")))
+    assert read[0] == ["a", "b"]
+    for row, (a, b) in zip(rows, read[1:], strict=True):
+        assert a.removeprefix("'") == row["a"].removeprefix("'") or a == row["a"]
+        assert b == ("" if row["b"] is None else str(row["b"]))
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_no_cell_is_a_formula(cell: str) -> None:
+    text = "".join(as_csv([{"a": cell}], ("a",)))
+    (found,) = list(csv.reader(io.StringIO(text, newline="")))[1]
+    assert found == f"'{cell}"
+
+
+def test_numbers_below_zero_stay_numbers() -> None:
+    assert "".join(as_csv([{"a": -1}], ("a",))) == "a\r\n-1\r\n"
+
+
+@given(ROWS)
+def test_json_can_be_read_back(rows: list[dict[str, Any]]) -> None:
+    assert json.loads("".join(as_json(rows, ("a", "b")))) == rows
+
+
+def test_files_stream() -> None:
+    """The first piece is there long before the last row is made."""
+    made = 0
+
+    def many() -> Iterator[dict[str, int]]:
+        nonlocal made
+        for made in range(1, 10_001):
+            yield {"a": made}
+
+    for write in (as_csv, as_json):
+        made = 0
+        pieces = write(many(), ("a",))
+        next(pieces)
+        assert made < 1000
+        assert len(list(pieces)) > 10
+        assert made == 10_000
