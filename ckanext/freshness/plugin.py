@@ -19,6 +19,7 @@ from .ckan_adapter import (
 )
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
+from .harvesting.iati.source_type import IATI_REGISTRY
 from .logic import (
     action,
     catalog_type,
@@ -116,7 +117,57 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         shown.show([pkg_dict])
 
 
-class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
+class _Harvester:
+    """What harvesters of all source types answer to ckanext-harvest, and to CKAN's start."""
+
+    source_type: Any
+    title: str
+    description: str
+
+    def configure(self, config: Any) -> None:
+        for needed in ("freshness", "harvest"):
+            if not p.plugin_loaded(needed):
+                raise RuntimeError(
+                    f"{self.name} needs the plugin {needed}: add it to ckan.plugins"  # type: ignore[attr-defined]
+                )
+
+    def info(self) -> dict[str, str]:
+        return {
+            "name": self.source_type.name,
+            "title": self.title,
+            "description": self.description,
+            "form_config_interface": "Text",
+        }
+
+    def validate_config(self, config: str) -> str:
+        checked: str = self.source_type.validate_config(config)
+        return checked
+
+    def get_original_url(self, harvest_object_id: str) -> str | None:
+        return stages.original_url(harvest_object_id)
+
+    def gather_stage(self, harvest_job: Any) -> list[str] | None:
+        return stages.gather(self.source_type, harvest_job)
+
+    def fetch_stage(self, harvest_object: Any) -> bool:
+        return stages.fetch(harvest_object)
+
+    def import_stage(self, harvest_object: Any) -> bool | str:
+        return stages.import_(harvest_object)
+
+
+class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):
+    """The harvester of IATI's registries, source type ``iati_registry``."""
+
+    p.implements(p.IConfigurable)
+    p.implements(IHarvester)
+
+    source_type = IATI_REGISTRY
+    title = "IATI registry"
+    description = "Harvests the reporting organisations and the datasets of a registry of IATI's"
+
+
+class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
     """The harvester of FAIR Data Points, source type ``fdp``."""
 
     p.implements(p.IConfigurable)
@@ -125,13 +176,8 @@ class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
     p.implements(IHarvester)
 
     source_type = FAIR_DATA_POINT
-
-    def configure(self, config: Any) -> None:
-        for needed in ("freshness", "harvest"):
-            if not p.plugin_loaded(needed):
-                raise RuntimeError(
-                    f"fdp_harvester needs the plugin {needed}: add it to ckan.plugins"
-                )
+    title = "FAIR Data Point"
+    description = "Harvests the datasets of a FAIR Data Point, or of one catalog of it"
 
     def is_fallback(self) -> bool:
         return False
@@ -142,26 +188,3 @@ class FdpHarvesterPlugin(p.SingletonPlugin, DefaultDatasetForm):
     def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
         ours = bool(self.package_types())
         return catalog_type.only_if_asked_for(search_params) if ours else search_params
-
-    def info(self) -> dict[str, str]:
-        return {
-            "name": FAIR_DATA_POINT.name,
-            "title": "FAIR Data Point",
-            "description": "Harvests the datasets of a FAIR Data Point, or of one catalog of it",
-            "form_config_interface": "Text",
-        }
-
-    def validate_config(self, config: str) -> str:
-        return FAIR_DATA_POINT.validate_config(config)
-
-    def get_original_url(self, harvest_object_id: str) -> str | None:
-        return stages.original_url(harvest_object_id)
-
-    def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        return stages.gather(FAIR_DATA_POINT, harvest_job)
-
-    def fetch_stage(self, harvest_object: Any) -> bool:
-        return stages.fetch(harvest_object)
-
-    def import_stage(self, harvest_object: Any) -> bool | str:
-        return stages.import_(harvest_object)

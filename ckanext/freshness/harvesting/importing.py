@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from textwrap import shorten
 from typing import Any, Literal
 
@@ -53,12 +53,7 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     with locked(*_locks(source.id, ids)):
         # Who waited for another consumer of the same page finds that page done.
         ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
-        model.Session.refresh(source, ["active"])
-        with without_solr_commits():
-            with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
-                failed, rest = _import_each(source, ids, queue)
-            failed |= _refused_by_solr(queue, ids)
-            _commit_solr()
+        failed, rest = _import_page(source, ids)
         done = set(ids) - failed - set(rest) - {lead_id}
         object_states.finish(sorted(done), sorted(failed - {lead_id}))
     if rest:
@@ -67,6 +62,36 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     model.Session.add(lead)
     model.Session.refresh(lead)
     return lead_id not in failed
+
+
+def import_without_queue(
+    source: Any, ids: Sequence[str], page_size: int, tell: Callable[[int], None]
+) -> None:
+    """Import objects that are in nobody's queue, a page after the other.
+
+    Their states are written here. Each page is done or not, should the process die.
+
+    :param tell: is told how many have been done so far.
+    """
+    left = list(ids)
+    while left:
+        page = left[:page_size]
+        with locked(*_locks(source.id, page)):
+            failed, rest = _import_page(source, page)
+            object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
+        left = rest + left[page_size:]
+        tell(len(ids) - len(left))
+
+
+def _import_page(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Import objects in order; returns those that failed, and those left for want of time."""
+    model.Session.refresh(source, ["active"])
+    with without_solr_commits():
+        with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
+            failed, rest = _import_each(source, ids, queue)
+        failed |= _refused_by_solr(queue, ids)
+        _commit_solr()
+    return failed, rest
 
 
 def _locks(source_id: str, ids: Sequence[str]) -> list[str]:

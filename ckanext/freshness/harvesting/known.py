@@ -23,6 +23,7 @@ _KNOWN_EXTRAS = (
     "fingerprint",
     "forbidden_since",
     "subject",
+    "organization_id",
 )
 
 _object = harvest_model.HarvestObject.__table__
@@ -39,7 +40,9 @@ def current_records(source_id: str) -> dict[str, Known]:
     return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
 
 
-def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
+def orphaned_records(
+    types: Sequence[str], but: str, *, organizations: bool = False
+) -> dict[str, Known]:
     """Current records by URL whose source was deleted while their packages are active.
 
     Only packages of the asking source's own organization: whoever may make a source somewhere could
@@ -47,6 +50,8 @@ def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
 
     :param types: only of sources of these types.
     :param but: id of the source that asks.
+    :param organizations: the sources made organizations, and packages of these. Then the deleted source
+        itself must have been of the asking one's organization, and the packages still of those it made.
     """
     source = harvest_model.HarvestSource.__table__
     gone = sa.select(source.c.id).where(
@@ -55,6 +60,8 @@ def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
     package = model.Package.__table__
     # A source is a package, too.
     asking = sa.select(package.c.owner_org).where(package.c.id == but).scalar_subquery()
+    if organizations:
+        return _orphaned_with_organizations(gone, asking)
     active = sa.select(package.c.id).where(
         package.c.state == "active", package.c.owner_org.is_not_distinct_from(asking)
     )
@@ -64,6 +71,40 @@ def orphaned_records(types: Sequence[str], but: str) -> dict[str, Known]:
             _object.c.harvest_source_id.in_(gone),
             _object.c.package_id.in_(active),
         )
+    )
+
+
+def _orphaned_with_organizations(gone: Any, asking: Any) -> dict[str, Known]:
+    source, package = model.Package.__table__.alias("source"), model.Package.__table__
+    ours = sa.and_(
+        _object.c.current.is_(True),
+        _object.c.harvest_source_id.in_(gone),
+        _object.c.harvest_source_id.in_(
+            sa.select(source.c.id).where(source.c.owner_org.is_not_distinct_from(asking))
+        ),
+    )
+    active = sa.select(package.c.id).where(
+        package.c.state == "active", package.c.owner_org.in_(_organizations_of(ours))
+    )
+    taken = _organizations_of(
+        sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id.not_in(gone))
+    )
+    group = model.Group.__table__
+    free = sa.select(group.c.id).where(group.c.state == "active", group.c.id.not_in(taken))
+    with_organization = sa.select(_extra.c.harvest_object_id).where(
+        _extra.c.key == "organization_id", _extra.c.value.in_(free)
+    )
+    return _known(
+        sa.and_(ours, sa.or_(_object.c.package_id.in_(active), _object.c.id.in_(with_organization)))
+    )
+
+
+def _organizations_of(condition: Any) -> Any:
+    """The ids of the organizations that some objects became."""
+    return (
+        sa.select(_extra.c.value)
+        .select_from(_extra.join(_object, _object.c.id == _extra.c.harvest_object_id))
+        .where(_extra.c.key == "organization_id", condition)
     )
 
 
@@ -81,8 +122,13 @@ def _known(condition: Any) -> dict[str, Known]:
         # What another harvester wrote has none of our extras; its package may know the record's URL.
         foreign = [row.package_id for row in part if row.package_id and not _ours(extras[row.id])]
         uris = package_extra(foreign, "uri")
+        organizations = existing_organizations(
+            [one["organization_id"] for one in extras.values() if "organization_id" in one]
+        )
         for row in part:
             uri = uris.get(row.package_id)
+            if extras[row.id].get("organization_id") not in organizations:
+                extras[row.id].pop("organization_id", None)
             known = _as_known(row.id, row.guid, row.package_id, extras[row.id], uri=uri)
             found[known.url] = known
     return found
@@ -109,6 +155,15 @@ def _ours(extras: Mapping[str, str]) -> bool:
     return not _URL_EXTRAS.isdisjoint(extras)
 
 
+def existing_organizations(ids: Sequence[str]) -> frozenset[str]:
+    """Those of some organizations that have not been purged, whatever their state."""
+    if not ids:
+        return frozenset()
+    group = model.Group.__table__
+    found = model.Session.execute(sa.select(group.c.id).where(group.c.id.in_(ids)))
+    return frozenset(found.scalars())
+
+
 def _as_known(
     object_id: str,
     guid: str,
@@ -127,19 +182,22 @@ def _as_known(
             # A plain guid may also be an identifier that only looks like a URL, such as a DOI.
             recognised = uri is not None and is_web_url(uri)
             url = uri if uri and recognised else url
+    organization_id = extras.get("organization_id")
+    exists = bool(package_id or organization_id)
     return Known(
         url=url,
         guid=guid,
         # One text for all the records of a catalog.
         catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
-        # A record whose package was purged is never unchanged.
-        content_hash=extras.get("content_hash") if package_id else None,
+        # A record whose package or organization was purged is never unchanged.
+        content_hash=extras.get("content_hash") if exists else None,
         object_id=object_id,
         package_id=package_id,
-        fingerprint=extras.get("fingerprint") if package_id else None,
+        fingerprint=extras.get("fingerprint") if exists else None,
         forbidden_since=datetime.fromisoformat(since) if since else None,
         subject=extras.get("subject"),
         recognised=recognised,
+        organization_id=organization_id,
     )
 
 

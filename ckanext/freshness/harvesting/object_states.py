@@ -110,6 +110,33 @@ def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
     }
 
 
+def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
+    """The contents of the current objects of the same packages, or with the same guids, by object id."""
+    before = _object.alias()
+    found: dict[str, str] = {}
+    for same in (
+        before.c.guid == _object.c.guid,
+        before.c.package_id == _object.c.package_id,
+    ):
+        rows = model.Session.execute(
+            sa.select(_object.c.id, before.c.content)
+            .select_from(
+                _object.join(
+                    before,
+                    sa.and_(
+                        same,
+                        before.c.harvest_source_id == _object.c.harvest_source_id,
+                        before.c.current.is_(True),
+                        before.c.id != _object.c.id,
+                    ),
+                )
+            )
+            .where(_object.c.id.in_(object_ids), before.c.content.is_not(None))
+        )
+        found |= {object_id: content for object_id, content in rows}
+    return found
+
+
 def in_state(object_ids: Sequence[str], state: str) -> list[str]:
     """Those of the objects that are in a state, in the order given."""
     if not object_ids:
@@ -160,11 +187,12 @@ def packages_of(object_ids: Sequence[str]) -> list[str]:
 
 
 def make_current(
-    object_id: str, source_id: str, guid: str, package_id: str, *, is_new: bool
+    object_id: str, source_id: str, guid: str, package_id: str | None, *, is_new: bool
 ) -> None:
     """Make an object the current one of its record, in the transaction that writes its package.
 
-    The package may not exist yet: the foreign key is looked at when the transaction ends.
+    The package may not exist yet: the foreign key is looked at when the transaction ends. There is none
+    where the record becomes an organization.
 
     :param is_new: neither the record nor the package has another object that could be current.
     """
@@ -262,8 +290,17 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
         .where(sibling.c.package_id == _object.c.package_id)
         .scalar_subquery()
     )
+    # What becomes an organization has no package to count by.
+    changed = sa.exists().where(
+        _object.c.package_id.is_(None),
+        _extra.c.harvest_object_id == _object.c.id,
+        _extra.c.key == "status",
+        _extra.c.value == "change",
+    )
     report = sa.case(
-        (_object.c.current.is_(False), "deleted"), (again > 1, "updated"), else_="added"
+        (_object.c.current.is_(False), "deleted"),
+        (sa.or_(again > 1, changed), "updated"),
+        else_="added",
     )
     for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
         if ids:

@@ -24,6 +24,9 @@ GATHERED = "GATHER"
 PAGED = "PAGE"
 """State of an object that the queue carries in the message of another one, its page's lead."""
 
+ONCE = "once-"
+"""Beginning of the ids of jobs that one process does from end to end, without any queue."""
+
 STATUS = {
     Kind.NEW: "new",
     Kind.CHANGED: "change",
@@ -117,13 +120,17 @@ class Writer:
             "import_finished": self._now if done else None,
         }
 
-    def release(self, page_size: int) -> list[str]:
+    def release(self, page_size: int | None) -> list[str]:
         """Let the consumers have the objects: a lead of each page waits, the others follow it.
 
-        :param page_size: how many records one message of the queue carries, at least 1.
-        :returns: the ids of the leads.
+        :param page_size: how many records one message of the queue carries, at least 1; None if no
+            consumer is to have them: who gathers imports them too.
+        :returns: the ids of the leads, or of all objects.
         """
         self.flush()
+        if page_size is None:
+            self._end([])
+            return self.pending
         pages = [
             self.pending[start : start + page_size]
             for start in range(0, len(self.pending), page_size)
@@ -143,6 +150,10 @@ class Writer:
                     if len(page) > 1
                 ],
             )
+        self._end(leads)
+        return leads
+
+    def _end(self, leads: list[str]) -> None:
         of_this_job = sa.and_(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
         model.Session.execute(
             sa.update(_object)
@@ -157,7 +168,6 @@ class Writer:
             .values(gather_finished=utc(datetime.now(timezone.utc)))
         )
         model.Session.commit()
-        return leads
 
 
 def discard_attempt(job_id: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,13 +10,17 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvesting_user, model, rebuild
-from . import names, object_states
+from . import names, object_states, owners
 from .layout import Site, package_dict
 from .licenses import license_index
+from .locks import locked
 from .merging import merge, same_package
 from .object_states import Pending
+from .organizations import OrganizationWriter, StillOwns
 from .record import Laid, Record
 from .source_config import SourceConfig, parse
+from .source_types import source_type_named
+from .strategy import guid_of
 
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
 """Namespace of the ids of packages, each made from the id of the object that created it."""
@@ -39,15 +44,25 @@ class PackageWriter:
         self._owner_org = package.owner_org if package else None
         self._config, _warnings = parse(source.config)
         self._user = harvesting_user()
-        self._sites = {
-            kind: _site(self._config, kind) for kind in {one.package_type for one in pending}
-        }
+        source_type = source_type_named(source.type)
+        if source_type is None:
+            raise ImportFailed(f"no enabled plugin harvests sources of the type {source.type}")
+        self._owned_keys = source_type.owned_keys
+        self._organizations: OrganizationWriter | None = None
+        if source_type.organizations:
+            self._organizations = OrganizationWriter(source.id, self._plain_context)
+        self._owners: dict[str, str] = {}
+        self._urls = {one.url for one in pending}
+        self._sites: dict[str, Site] = {}
+        self._before: dict[str, Record] = {}
+        if self._organizations is not None:
+            self._before = _records(object_states.earlier_contents([one.id for one in pending]))
         self._records = {one.id: _record(one) for one in pending if not one.is_deletion}
         self._earlier = object_states.earlier_packages(
             source.id, [one.url for one in pending if one.package_id is None]
         )
         self._plain_names = {
-            one.id: names.plain_name(_title(self._records[one.id]))
+            one.id: _plain_name(self._records[one.id])
             for one in pending
             if one.id in self._records and one.package_id is None
         }
@@ -61,31 +76,71 @@ class PackageWriter:
         :raises Exception: whatever CKAN's actions and the hooks in them raise.
         """
         if pending.is_deletion:
-            self._delete(pending)
-            return []
+            return self._delete(pending)
         record = self._records[pending.id]
         if record is None:
             raise ImportFailed("the object holds no readable record; harvest the source again")
-        laid = package_dict(record, self._sites[pending.package_type])
+        if self._organizations is not None and pending.package_type == "catalog":
+            self._organizations.write(pending, record, self._before.get(pending.id))
+            return list(record.warnings)
+        laid = package_dict(record, self._site(pending.package_type))
         laid.package["extras"].append({"key": "guid", "value": pending.guid})
-        if self._owner_org:
-            laid.package["owner_org"] = self._owner_org
+        if owner := self._owner_of(pending):
+            laid.package["owner_org"] = owner
         package = self._package_of(pending)
         if package is None:
             self._create(pending, laid.package)
         else:
-            self._update(pending, package, laid)
+            self._update(pending, package, laid, record)
         return [*record.warnings, *laid.warnings]
 
-    def _context(self) -> dict[str, Any]:
+    def _site(self, package_type: str) -> Site:
+        if package_type not in self._sites:
+            self._sites[package_type] = _site(self._config, package_type)
+        return self._sites[package_type]
+
+    def _owner_of(self, pending: Pending) -> str | None:
+        """The organization that owns a dataset: the source's own, or what its organisation became.
+
+        :raises ImportFailed: its organisation has become none.
+        """
+        if self._organizations is None:
+            return self._owner_org
+        url = pending.extras.get("catalog_url", "")
+        guid = guid_of(url, None)
+        if guid not in self._owners:
+            self._owners |= owners.organizations(self._source_id, [guid])
+        # One of this page has been imported, or has failed.
+        if guid not in self._owners and url not in self._urls:
+            # Another consumer may be about to import it, or may have to after this one.
+            with locked(f"record {self._source_id} {url}"):
+                model.Session.commit()
+                self._owners |= owners.organizations(self._source_id, [guid])
+                if guid not in self._owners:
+                    self._import_owner(guid)
+                    self._owners |= owners.organizations(self._source_id, [guid])
+        if guid not in self._owners:
+            raise ImportFailed(f"its organisation {url} could not be imported")
+        return self._owners[guid]
+
+    def _import_owner(self, guid: str) -> None:
+        waiting = owners.waiting_object(self._source_id, guid)
+        for one in object_states.load([waiting] if waiting else []):
+            record = _record(one)
+            if record is not None and not one.is_deletion and self._organizations is not None:
+                self._organizations.write(one, record, None)
+
+    def _plain_context(self) -> dict[str, Any]:
         return {
             "model": model,
             "session": model.Session,
             "user": self._user.name,
             "auth_user_obj": self._user,
             "ignore_auth": True,
-            "return_id_only": True,
         }
+
+    def _context(self) -> dict[str, Any]:
+        return {**self._plain_context(), "return_id_only": True}
 
     def _package_of(self, pending: Pending) -> Any | None:
         """The package that a record already has: its object's, an adopted one, or an earlier one.
@@ -122,12 +177,19 @@ class PackageWriter:
                 if set(error.error_dict) != {"name"} or name == candidates[-1]:
                     raise
 
-    def _update(self, pending: Pending, package: Any, laid: Laid) -> None:
+    def _update(self, pending: Pending, package: Any, laid: Laid, record: Record) -> None:
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
         keep = (*self._config.keep_fields, *_not_overwritten())
-        merged = merge(existing, laid, keep)
+        owned = self._owned_keys
+        if before := self._before.get(pending.id):
+            owned |= before.fields.keys()
+        merged = merge(existing, laid, keep, owned)
+        if self._organizations is not None:
+            merged["owner_org"] = laid.package["owner_org"]
+        if record.name is not None and "name" not in keep:
+            merged["name"] = self._name_for(record.name, pending.url, existing["name"])
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:
             merged["state"] = "active"
@@ -140,8 +202,20 @@ class PackageWriter:
         context = {**self._context(), "original_package": existing}
         tk.get_action("package_update")(context, merged)
 
-    def _delete(self, pending: Pending) -> None:
-        """Delete the package of a record that is gone; ``current`` is cleared with it."""
+    def _name_for(self, source_name: str, url: str, now: str) -> str:
+        """The name that follows the source's; the one it has is kept while it still says the same."""
+        plain = names.own_name(source_name)
+        wanted = names.candidates(plain, url, self._source_id, ())
+        if now in wanted:
+            return now
+        used = names.taken(wanted) | self._names_used
+        return next((name for name in wanted if name not in used), now)
+
+    def _delete(self, pending: Pending) -> list[str]:
+        """Delete the package of a record that is gone; ``current`` is cleared with it.
+
+        :returns: warnings.
+        """
         if not self._source_is_active:
             raise ImportFailed(
                 "its source was deleted meanwhile: nothing of it is deleted any more"
@@ -150,6 +224,11 @@ class PackageWriter:
             raise ImportFailed(
                 "its job was aborted meanwhile: the next one deletes it, should it still be gone"
             )
+        if self._organizations is not None and pending.package_type == "catalog":
+            try:
+                return self._organizations.delete(pending)
+            except StillOwns as error:
+                raise ImportFailed(str(error)) from error
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
         object_states.retire(pending.id, self._source_id, pending.guid, package_id)
@@ -159,8 +238,9 @@ class PackageWriter:
             or object_states.is_current_elsewhere(package.id, self._source_id)
         ):
             model.Session.commit()
-            return
+            return []
         tk.get_action("package_delete")(self._context(), {"id": package.id})
+        return []
 
     def _make_current(self, pending: Pending, package_id: str, *, is_new: bool = False) -> None:
         object_states.make_current(
@@ -175,8 +255,21 @@ def _record(pending: Pending) -> Record | None:
         return None
 
 
-def _title(record: Record | None) -> str:
-    return str(record.fields.get("title", "")) if record else ""
+def _records(contents: Mapping[str, str]) -> dict[str, Record]:
+    """Those that can be read."""
+    found = {}
+    for object_id, content in contents.items():
+        with contextlib.suppress(ValueError):
+            found[object_id] = Record.from_json(content)
+    return found
+
+
+def _plain_name(record: Record | None) -> str | None:
+    if record is None:
+        return None
+    if record.name is not None:
+        return names.own_name(record.name)
+    return names.plain_name(str(record.fields.get("title", "")))
 
 
 def _site(config: SourceConfig, package_type: str) -> Site:

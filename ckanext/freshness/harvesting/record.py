@@ -23,6 +23,8 @@ class Record:
     """Keywords as the source writes them, not yet made legal for CKAN."""
     warnings: list[str] = field(default_factory=list)
     """What could not be used, in words for the source's editor."""
+    name: str | None = None
+    """What the source itself calls it, which CKAN's name follows; None where names are made of titles."""
 
     def as_json(self) -> str:
         """The record as text; equal records give equal texts."""
@@ -37,7 +39,13 @@ class Record:
         data = json.loads(text)
         if not isinstance(data, dict) or not data.keys() >= {"fields", "resources", "tags"}:
             raise ValueError("this text holds no harvested record (fields, resources, tags)")
-        return cls(data["fields"], data["resources"], data["tags"], data.get("warnings", []))
+        return cls(
+            data["fields"],
+            data["resources"],
+            data["tags"],
+            data.get("warnings", []),
+            data.get("name"),
+        )
 
     def digest(self) -> str:
         """SHA-256 in hex of the content: equal while nothing that a package is made of changes.
@@ -47,7 +55,8 @@ class Record:
         return sha256(_canonical(self._content()).encode("utf-8", "surrogatepass")).hexdigest()
 
     def _content(self) -> dict[str, Any]:
-        return {"fields": self.fields, "resources": self.resources, "tags": self.tags}
+        content = {"fields": self.fields, "resources": self.resources, "tags": self.tags}
+        return content if self.name is None else {**content, "name": self.name}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,10 @@ _FIELD = re.compile(r"^(resources\.)?[^.\x00-\x1f\x7f]+$")
 _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 
 
+REGISTRIES = ("ckan", "bulk-data-service")
+"""Kinds of registries of IATI's, as the key ``registry`` names them."""
+
+
 class ConfigError(ValueError):
     """A source's configuration that cannot be used; the text names the key and the allowed values."""
 
@@ -70,6 +74,8 @@ class SourceConfig:
     max_records: int | None = None
     allowed_hosts: tuple[str, ...] = ()
     headers: Mapping[str, Mapping[str, str]] | None = None
+    registry: str | None = None
+    """Which kind of registry the source is; None: what its URL looks like."""
 
 
 def _boolean(value: Any) -> bool:
@@ -175,6 +181,12 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
     return value
 
 
+def _registry(value: Any) -> str:
+    if value not in REGISTRIES:
+        raise ValueError(" or ".join(_quoted(one) for one in REGISTRIES))
+    return str(value)
+
+
 KEYS: Mapping[str, Callable[[Any], Any]] = {
     "harvest_catalogs": _boolean,
     "profiles": _texts,
@@ -191,14 +203,16 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "max_records": _number(1, 10_000_000, whole=True),
     "allowed_hosts": _hosts,
     "headers": _headers,
+    "registry": _registry,
 }
 """Every key and the function that reads its value, raising ValueError with the allowed values."""
 
 
-def parse(text: str | None) -> tuple[SourceConfig, list[str]]:
+def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceConfig, list[str]]:
     """Read a source's configuration.
 
     :param text: JSON text; empty or None means all defaults.
+    :param without: keys that sources of this type do not have.
     :returns: the configuration, and warnings about keys of other harvesters that have no effect.
     :raises ConfigError: no JSON object, an unknown key, or a value that is not allowed.
     """
@@ -217,8 +231,9 @@ def parse(text: str | None) -> tuple[SourceConfig, list[str]]:
     for key, value in plain.items():
         if key in FOREIGN_KEYS:
             warnings.append(f'"{key}" belongs to another harvester and has no effect here')
-        elif key not in KEYS:
-            raise ConfigError(f'Unknown key "{key}". Allowed keys: {", ".join(KEYS)}')
+        elif key not in KEYS or key in without:
+            allowed = ", ".join(one for one in KEYS if one not in without)
+            raise ConfigError(f'Unknown key "{key}". Allowed keys: {allowed}')
         elif value is not None:
             try:
                 values[key] = KEYS[key](value)

@@ -7,6 +7,7 @@ again for the same job or object, while another process still works on it.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, Literal
 
@@ -17,7 +18,7 @@ from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
 from . import holds, importing, objects
 from .locks import locked
 from .memory import DocumentMemory
-from .objects import GATHERED, STATUS, Row, Writer
+from .objects import GATHERED, ONCE, STATUS, Row, Writer
 from .source_config import ConfigError, parse
 from .source_types import our_names
 from .strategy import Brake, Kind, Known, Verdict
@@ -36,23 +37,38 @@ def source_of(source: Any) -> Source:
     return Source(source.id, source.url, source.type, title, config, tuple(warnings))
 
 
-def gather(source_type: SourceType, job: Any, *, now: datetime | None = None) -> list[str] | None:
+def gather(
+    source_type: SourceType,
+    job: Any,
+    *,
+    now: datetime | None = None,
+    tell: Callable[[int], None] | None = None,
+    queued: bool = True,
+) -> list[str] | None:
     """Crawl the job's source and write its harvest objects.
 
+    :param tell: is told how many records have been read so far.
+    :param queued: leave the objects to the queue's consumers; else to whoever calls this.
     :returns: ids of the objects to publish, or None if the source could not even be asked.
     """
     now = now or datetime.now(timezone.utc)
     try:
-        return _gather_once(source_type, job, now)
+        return _gather_once(source_type, job, now, tell, queued)
     except (sa.exc.OperationalError, sa.exc.InterfaceError):
         # A connection that was broken off is no reason to give a job up. Should the database stay
         # away, this fails once more, and the job is queued again when it is back.
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
-        return _gather_once(source_type, job, now)
+        return _gather_once(source_type, job, now, tell, queued)
 
 
-def _gather_once(source_type: SourceType, job: Any, now: datetime) -> list[str] | None:
+def _gather_once(
+    source_type: SourceType,
+    job: Any,
+    now: datetime,
+    tell: Callable[[int], None] | None,
+    queued: bool,
+) -> list[str] | None:
     job_id, gathered = job.id, job.gather_finished
     model.Session.commit()  # the queue has noted that the gather began, and not said so to anybody
     with locked(f"gather {job_id}"):
@@ -67,7 +83,8 @@ def _gather_once(source_type: SourceType, job: Any, now: datetime) -> list[str] 
             return []
         objects.discard_attempt(job_id)
         try:
-            return _gather(source_type, source_of(job.source), job_id, now)
+            report = _Objects(Writer(job_id, job.source_id, now), tell)
+            return _gather(source_type, source_of(job.source), job_id, now, report, queued)
         except ConfigError as error:
             _gather_error(job_id, f"The source's configuration cannot be used: {error}")
             return None
@@ -87,6 +104,7 @@ def resend_lost_jobs() -> list[str]:
             .where(
                 job.c.status == "Running",
                 job.c.gather_finished.is_(None),
+                job.c.id.not_like(f"{ONCE}%"),
                 source.c.active.is_(True),
                 source.c.type.in_(our_names()),
             )
@@ -98,10 +116,16 @@ def resend_lost_jobs() -> list[str]:
     return lost
 
 
-def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime) -> list[str]:
-    writer = Writer(job_id, source.id, now)
+def _gather(
+    source_type: SourceType,
+    source: Source,
+    job_id: str,
+    now: datetime,
+    report: _Objects,
+    queued: bool,
+) -> list[str]:
+    writer = report.writer
     memory = DocumentMemory(source.id)
-    report = _Objects(writer)
     found = survey(
         source_type,
         source,
@@ -122,7 +146,7 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
     objects.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    leads = writer.release(page_size())
+    leads = writer.release(page_size() if queued else None)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return leads
 
@@ -130,12 +154,20 @@ def _gather(source_type: SourceType, source: Source, job_id: str, now: datetime)
 class _Objects:
     """Turns what a survey reports into harvest objects."""
 
-    def __init__(self, writer: Writer) -> None:
-        self._writer = writer
+    def __init__(self, writer: Writer, tell: Callable[[int], None] | None) -> None:
+        self.writer = writer
+        self._tell = tell
+        self._read = 0
         self.extras: list[tuple[str, str, str | None]] = []
         """Changes of extras of current objects, to be made when the crawl is over."""
 
+    def _count(self) -> None:
+        self._read += 1
+        if self._tell:
+            self._tell(self._read)
+
     def change(self, change: Change) -> None:
+        self._count()
         extras = {"dataset_url": change.url}
         if change.catalog_url:
             extras["catalog_url"] = change.catalog_url
@@ -143,7 +175,7 @@ class _Objects:
             extras = {"catalog_url": change.url}
         known, sighting = change.known, change.sighting
         if change.kind is Kind.UNCHANGED:
-            self._writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
+            self.writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
             if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
                 self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
             return
@@ -157,11 +189,13 @@ class _Objects:
                 extras["subject"] = sighting.subject
         if change.kind is Kind.MOVED and known:
             extras["moved_from"] = known.guid
-        if change.adopted and change.adopted.package_id:
-            extras["adopted"] = change.adopted.package_id
+        if change.adopted and change.adopted.becomes:
+            extras["adopted"] = change.adopted.becomes
         owner = known or change.adopted
+        if owner and owner.organization_id:
+            extras["organization_id"] = owner.organization_id
         contents = sighting.contents if sighting else None
-        self._writer.add(
+        self.writer.add(
             Row(
                 change.guid,
                 GATHERED,
@@ -172,8 +206,9 @@ class _Objects:
         )
 
     def failed(self, url: str, guid: str, error: str) -> None:
+        self._count()
         row = Row(guid, "ERROR", {"dataset_url": url}, report_status="errored", error=error)
-        self._writer.add(row)
+        self.writer.add(row)
 
     def kept(self, verdict: Verdict) -> None:
         known = verdict.known

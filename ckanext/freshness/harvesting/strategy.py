@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from .alarms import Part
 from .spelling import loose_spelling
 
 WITHDRAWN_AFTER = timedelta(hours=24)
@@ -67,6 +68,18 @@ class Known:
     recognised: bool = True
     """False for a record of another harvester of which nothing says for sure that ``url`` is its URL:
     that no container lists it says nothing then."""
+    organization_id: str | None = None
+    """The CKAN organization that it became, instead of a package."""
+
+    @property
+    def becomes(self) -> str | None:
+        """The id of what it became in CKAN: of its package, or of its organization."""
+        return self.package_id or self.organization_id
+
+    @property
+    def is_catalog(self) -> bool:
+        """Whether it is a container of others: a catalog, or a registry's organisation."""
+        return self.guid == guid_of(self.url, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +210,7 @@ def deletions(
     min_records: int = 10,
     released: Collection[str] = (),
     held: Collection[str] = (),
+    catalogs_apart: bool = False,
 ) -> Deletions:
     """Decide about every current record that the crawl did not read.
 
@@ -206,6 +220,8 @@ def deletions(
     :param released: guids that an editor has released; the brake does not hold these again.
     :param held: guids that the brake of an earlier job holds; only a release lets them go, however
         many records are current by now.
+    :param catalogs_apart: the brake looks at catalogs and at datasets each by itself, and holds the
+        deletions of both where one of them looks like an accident.
     """
     current = list(known)
     walls = _walls(current, seen, containers)
@@ -216,15 +232,14 @@ def deletions(
     ]
     delete = tuple(verdict for verdict in verdicts if verdict.delete)
     keep = tuple(verdict for verdict in verdicts if not verdict.delete)
-    nothing_listed = not any(one.listed_in for one in seen.values() if not one.is_catalog)
-    agreed = sum(verdict.known.guid in released for verdict in delete)
+    parts = [
+        _part(name, wanted, current, seen, delete, released)
+        for name, wanted in (_APART if catalogs_apart else _TOGETHER)
+    ]
     brake = _brake(
         [verdict for verdict in delete if verdict.known.guid not in released],
         len(current),
-        agreed=agreed,
-        nothing_listed=nothing_listed,
-        max_delete_fraction=max_delete_fraction,
-        min_records=min_records,
+        [alarm for one in parts if (alarm := one.alarm(max_delete_fraction, min_records))],
         held=held,
     )
     if brake:
@@ -321,33 +336,39 @@ def _walls(
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
 
 
+def _part(
+    name: str,
+    catalogs: bool | None,
+    current: Iterable[Known],
+    seen: Mapping[str, Seen],
+    delete: Iterable[Verdict],
+    released: Collection[str],
+) -> Part:
+    """
+    :param catalogs: only catalogs, only datasets, or (None) all records.
+    """
+    ours = [one for one in current if catalogs is None or one.is_catalog is catalogs]
+    going = [one.known for one in delete if catalogs is None or one.known.is_catalog is catalogs]
+    agreed = sum(one.guid in released for one in going)
+    # A catalog that is listed is no sign that a source has any datasets left.
+    listed = any(one.listed_in for one in seen.values() if one.is_catalog is bool(catalogs))
+    return Part(name, len(ours), len(going) - agreed, agreed, listed)
+
+
+_TOGETHER: tuple[tuple[str, bool | None], ...] = (("records", None),)
+_APART: tuple[tuple[str, bool | None], ...] = (("organisations", True), ("datasets", False))
+
+
 def _brake(
-    doomed: list[Verdict],
-    current: int,
-    *,
-    agreed: int,
-    nothing_listed: bool,
-    max_delete_fraction: float,
-    min_records: int,
-    held: Collection[str],
+    doomed: list[Verdict], current: int, alarms: list[str], *, held: Collection[str]
 ) -> Brake | None:
-    if not doomed:
+    if alarms:
+        return Brake(tuple(doomed), current, "; ".join(alarms))
+    still_held = tuple(one for one in doomed if one.known.guid in held)
+    if not still_held:
         return None
-    still_held = [one for one in doomed if one.known.guid in held]
-    if nothing_listed:
-        reason = f"the source lists nothing at all, but {current} records of it are current"
-    elif current >= min_records and len(doomed) > max_delete_fraction * (current - agreed):
-        besides = f", besides {agreed} that were released" if agreed else ""
-        reason = (
-            f"{len(doomed)} of {current - agreed} records would be deleted{besides}, "
-            f"more than max_delete_fraction ({max_delete_fraction:g}) allows"
-        )
-    elif still_held:
-        doomed = still_held
-        reason = f"{len(doomed)} of {current} records are held since an earlier job"
-    else:
-        return None
-    return Brake(tuple(doomed), current, reason)
+    reason = f"{len(still_held)} of {current} records are held since an earlier job"
+    return Brake(still_held, current, reason)
 
 
 def _still_held(brake: Brake | None, unread: list[Verdict], current: int) -> Brake | None:

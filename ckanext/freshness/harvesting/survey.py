@@ -69,6 +69,16 @@ class SourceType(Protocol):
         """From how many current records on the brake looks at the share that would be deleted."""
 
     @property
+    def organizations(self) -> bool:
+        """Whether catalogs are organisations: each becomes an organization of CKAN's, which owns its
+        datasets, and the brake looks at organisations and datasets each by itself."""
+
+    @property
+    def owned_keys(self) -> frozenset[str]:
+        """What goes from a package when its source no longer gives it. The extras that the record had
+        at the harvest before go too."""
+
+    @property
     def adopts(self) -> tuple[str, ...]:
         """Types of deleted sources whose packages a source of this type takes over."""
 
@@ -155,7 +165,7 @@ def survey(
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
-    adopted_packages: set[str] = set()
+    adopted_already: set[str] = set()
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
@@ -189,15 +199,17 @@ def survey(
         adopted = None
         if kind is Kind.NEW:
             if orphans is None:
-                orphans = Current(orphaned_records(source_type.adopts, source.id).values())
+                found = orphaned_records(
+                    source_type.adopts, source.id, organizations=source_type.organizations
+                )
+                orphans = Current(found.values())
             adopted = orphans.of(one.url, containers.listed)
             if adopted is None and sighting.subject is not None:
                 adopted = orphans.of(sighting.subject, containers.listed)
-            package_id = adopted.package_id if adopted else None
-            if package_id is not None and package_id in adopted_packages:
+            if adopted is not None and adopted.becomes in adopted_already:
                 adopted = None  # another URL goes on with it
-            elif package_id is not None:
-                adopted_packages.add(package_id)
+            elif adopted is not None and adopted.becomes is not None:
+                adopted_already.add(adopted.becomes)
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
@@ -213,8 +225,10 @@ def survey(
         min_records=source_type.min_records,
         released=released,
         held=held,
+        catalogs_apart=source_type.organizations,
     )
-    for verdict in ending.delete:
+    # What is in a catalog goes before it.
+    for verdict in sorted(ending.delete, key=lambda one: one.known.is_catalog):
         gone = verdict.known
         refused.pop(gone.url, None)
         tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))

@@ -9,6 +9,7 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
 from ..harvesting import object_states, stages, takeover
+from ..harvesting.iati import once
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -37,11 +38,12 @@ def harvest_jobs_run(
 ) -> Any:
     """Also take up what was left behind.
 
-    These are records whose page was given up, and jobs that no queue knows: Redis or the database were
-    away when they were to be sent or gathered.
+    These are records whose page was given up, jobs that no queue knows, since Redis or the database were
+    away when they were to be sent or gathered, and harvests without a queue whose process was killed.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
     object_states.wake_orphans()
+    once.heal()
     stages.resend_lost_jobs()
     give_back_done_messages()
     return original(context, data_dict)

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "ckanext" / "freshness"
 PLUGINS = {
     "freshness": "FreshnessPlugin",
     "fdp_harvester": "FdpHarvesterPlugin",
+    "iati_harvester": "IatiHarvesterPlugin",
 }
 
 pytestmark = pytest.mark.skipif(

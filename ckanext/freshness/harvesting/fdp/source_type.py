@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
-from flask import has_request_context
 
 from ... import settings
-from ...ckan_adapter import model
 from ...web.client import Client, run
 from ...web.hosts import Hosts
-from ..header_secrets import OPTION, check_allowed, read_headers
+from ..header_secrets import OPTION, read_headers
 from ..identity import Current
 from ..memory import DocumentMemory
+from ..merging import OWNED_KEYS
 from ..sightings import Sink
-from ..source_config import ConfigError, SourceConfig, parse
+from ..source_config import ConfigError, SourceConfig
+from ..source_forms import check_config
 from ..survey import Crawled, Source
 from . import profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 
-log = logging.getLogger(__name__)
-
 MAPPING_VERSION = 1
 """To be raised when mapping or layout make another package of the same record: all are read again."""
+
+NO_KEYS = frozenset({"registry"})
+"""Keys of a source's configuration that say nothing about a FAIR Data Point."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,17 @@ class FairDataPoint:
     name: str = "fdp"
     min_records: int = 10
     adopts: tuple[str, ...] = ("fdp", "fair_data_point_harvester", "dcat_rdf")
+    organizations: bool = False
+    owned_keys: frozenset[str] = OWNED_KEYS
 
     def validate_config(self, text: str) -> str:
         """Check the configuration box of a source's form; the text comes back as it is.
 
         :raises ConfigError: names the key and the allowed values.
         """
-        config, warnings = parse(text)
-        for warning in warnings:
-            _tell(warning)
-        if _somebody_else_asks():
-            check_allowed(config.headers, tk.config.get(OPTION))
+        config = check_config(text, without=NO_KEYS)
         if config.profiles:
             _check_profiles(config)
-        for group in config.default_groups:
-            found = model.Group.get(group)
-            if found is None or found.is_organization:
-                raise ConfigError(f'"default_groups": there is no group called {group}')
         return text
 
     def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
@@ -89,17 +83,6 @@ async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: S
         containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
     return Crawled(containers, crawl.errors, requests)
-
-
-def _somebody_else_asks() -> bool:
-    """Whether a person who is no sysadmin saves a source; commands are the machine's own."""
-    return has_request_context() and not getattr(tk.current_user, "sysadmin", False)
-
-
-def _tell(warning: str) -> None:
-    log.warning("Configuration of a harvest source: %s", warning)
-    if has_request_context() and tk.request.blueprint == "harvest":
-        tk.h.flash_notice(warning)
 
 
 def _check_profiles(config: SourceConfig) -> None:

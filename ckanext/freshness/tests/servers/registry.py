@@ -39,7 +39,7 @@ class RegistryServer(LoopbackServer):
 
     Attributes, all of which may be changed at any time:
         registry: what is registered.
-        count: what `package_search` says instead of how many datasets there are.
+        claimed: what `package_search` says instead of how many datasets there are.
         rows_max: the most datasets of one page, as `ckan.search.rows_max`.
         organisations_max: the most organisations of one page with all fields, as CKAN has it.
         ignores_sort, ignores_offset: as a careless registry would.
@@ -52,7 +52,7 @@ class RegistryServer(LoopbackServer):
     ) -> None:
         super().__init__(port=port, address=address)
         self.registry = Registry() if registry is None else registry
-        self.count: int | None = None
+        self.claimed: int | None = None
         self.rows_max = 1000
         self.organisations_max = 25
         self.ignores_sort = False
@@ -129,7 +129,7 @@ class RegistryServer(LoopbackServer):
         if query.get("sort") == "id asc" and not self.ignores_sort:
             datasets.sort(key=lambda one: one.id)
         results = self._page(datasets, query, "rows", "start", self.rows_max, self._dataset)
-        count = len(datasets) if self.count is None else self.count
+        count = len(datasets) if self.claimed is None else self.claimed
         return {"count": count, "sort": query.get("sort", ""), "results": results}
 
     def _page(

@@ -41,7 +41,7 @@ def test_a_page_has_no_more_than_the_registry_gives(server: RegistryServer) -> N
 
 def test_it_lies_as_it_is_told(server: RegistryServer) -> None:
     dataset = next(iter(server.registry.datasets.values()))
-    server.count, server.ignores_offset = 99, True
+    server.claimed, server.ignores_offset = 99, True
     server.spoil[dataset.id] = lambda record: {**record, "name": None}
     found = action(server, "package_search?rows=1000&start=5")
     assert (found["count"], len(found["results"])) == (99, 12)

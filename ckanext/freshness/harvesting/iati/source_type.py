@@ -1,0 +1,90 @@
+"""The source type ``iati_registry``: how the stages crawl a registry of IATI's."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import ckan.plugins.toolkit as tk
+from flask import has_request_context
+
+from ... import settings
+from ...web.client import Client, run
+from ...web.hosts import Hosts
+from ..header_secrets import OPTION, read_headers
+from ..identity import Current
+from ..memory import DocumentMemory
+from ..sightings import Sink
+from ..source_config import ConfigError, SourceConfig
+from ..source_forms import check_config
+from ..survey import Crawled, Source
+from .crawl import Crawl
+from .entries import FIELD_KEYS
+from .kinds import KINDS, kind_of
+from .registries import Asker, Terms
+
+MAPPING_VERSION = 1
+"""To be raised when mapping or layout make another package of the same record: all are written again."""
+
+NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
+"""Keys of a source's configuration that say nothing about a registry."""
+
+
+@dataclass(frozen=True, slots=True)
+class IatiRegistry:
+    """Registries of IATI's, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
+
+    name: str = "iati_registry"
+    min_records: int = 1
+    adopts: tuple[str, ...] = ("iati_registry",)
+    organizations: bool = True
+    owned_keys: frozenset[str] = FIELD_KEYS
+
+    def validate_config(self, text: str) -> str:
+        """Check the configuration box of a source's form; the text comes back as it is.
+
+        :raises ConfigError: names the key and the allowed values, or says who may have such a source.
+        """
+        check_config(text, without=NO_KEYS)
+        if has_request_context():
+            try:
+                tk.check_access("organization_create", {"user": tk.current_user.name})
+            except tk.NotAuthorized as error:
+                raise ConfigError(
+                    "a registry makes organizations: only who may create organizations may have "
+                    "such a source"
+                ) from error
+        return text
+
+    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
+        return run(_crawl(source, known, sink))
+
+
+IATI_REGISTRY = IatiRegistry()
+
+
+async def _crawl(source: Source, known: Current, sink: Sink) -> Crawled:
+    config = source.config
+    try:
+        policy = settings.harvest_policy(config)
+        web = settings.web(settings.harvest_limits(config))
+    except settings.OptionError as error:
+        raise ConfigError(f"an option of this site is wrong: {error}") from error
+    hosts = Hosts(policy)
+    headers = read_headers(
+        config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
+    )
+    limit = config.max_records or tk.config.get("ckanext.freshness.harvest.max_records")
+    async with Client(web, hosts) as client:
+        asker = Asker(client, source.url, allowed_hosts=config.allowed_hosts, headers=headers)
+        registry = KINDS[kind_of(source.url, config.registry)](asker, source.url, Terms(limit))
+        crawled = await Crawl(registry, source.url, known, sink, salt=_salt(config)).run()
+    crawled.requests = sum(host.statistics.requests for host in hosts)
+    return crawled
+
+
+def _salt(config: SourceConfig) -> str:
+    """Whatever a package depends on besides its record: when it changes, all are written again."""
+    settled = (MAPPING_VERSION, config.default_tags, config.default_groups, config.keep_fields)
+    return hashlib.sha256(repr(settled).encode()).hexdigest()
