@@ -8,16 +8,17 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
-import sqlalchemy as sa
 
 from ..checking import datasets
 from ..checking.runs import LocksLostError
 from ..checking.selection import Selection
 from ..logic import checks, checks_queue
+from ..logic.lost import DatabaseLostError, telling_of_loss
 from ..logic.workers import WorkerError
 from ..reporting import metrics
 from ..settings import OptionError
 from ..web.urls import host_name
+from .iati import check_files
 from .progress import visits_progress
 
 
@@ -25,10 +26,10 @@ from .progress import visits_progress
 @click.argument("dataset", nargs=-1)
 @click.option(
     "--policy",
-    type=click.Choice(["hdx"]),
+    type=click.Choice(["hdx", "iati"]),
     default="hdx",
     show_default=True,
-    help="The rules of a visit.",
+    help="The rules of a visit; iati is for the datasets of IATI's registries alone.",
 )
 @click.option("--host", help="Only URLs of this host.")
 @click.option(
@@ -42,7 +43,11 @@ from .progress import visits_progress
     help="Processes that share the hosts.",
 )
 @click.option("--queue", is_flag=True, help="Leave the work to 'ckan jobs worker', on any machine.")
-@click.option("--strict", is_flag=True, help="End with 1 if a URL that was visited is in error.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="End with 1 if a URL that was visited is in error; with iati ask what fails again now.",
+)
 @click.option(
     "--dry-run", is_flag=True, help="Only say what would be visited, and why the rest not."
 )
@@ -63,28 +68,48 @@ def check(
     To be run every night. What a run was killed in the middle of, the next one goes on with. Ends with 1
     if not all was done.
     """
-    scope = checks.Scope(_ids(dataset), host_name(host) if host else None, everything)
-    try:
-        if dry_run:
-            _tell_plan(checks.plan(scope, _now()), as_json)
-        elif queue:
-            _tell_queued(checks_queue.enqueue(scope, _now()), as_json)
-        else:
-            with visits_progress() as tell:
-                run, done = checks.check(scope, _now, workers=workers, tell=tell)
-            _tell_done(run.id, done, as_json, strict)
-    except (OptionError, WorkerError, LocksLostError) as error:
-        raise click.ClickException(str(error)) from error
-    except sa.exc.OperationalError as error:
-        words = tk._(
-            "The database was lost ({error}): the run has stopped. What it had written stays; the next "
-            "run goes on from there."
+    if policy == "iati":
+        if host or everything or workers > 1 or queue or dry_run:
+            raise click.UsageError("--policy iati goes with DATASET, --strict and --json alone.")
+        check_files(_ids(dataset), strict=strict, as_json=as_json)
+        return
+    if queue and (workers > 1 or strict or dry_run):
+        raise click.UsageError(
+            "--queue leaves the work to others: it cannot go with --workers, --strict or --dry-run."
         )
-        raise click.ClickException(words.format(error=str(error.orig).strip())) from error
+    try:
+        with telling_of_loss():
+            scope = checks.Scope(_ids(dataset), _host(host), everything)
+            if dry_run:
+                _tell_plan(checks.plan(scope, _now()), as_json)
+            elif queue:
+                _tell_queued(checks_queue.enqueue(scope, _now()), as_json)
+            else:
+                with visits_progress() as tell:
+                    run, done = checks.check(scope, _now, workers=workers, tell=tell)
+                _tell_done(run.id, done, as_json, strict)
+    except _ERRORS as error:
+        raise click.ClickException(str(error)) from error
+
+
+_ERRORS = (
+    *(OptionError, WorkerError, LocksLostError),
+    *(DatabaseLostError, checks_queue.RedisAwayError),
+)
+"""What ends a run, in a sentence for people."""
 
 
 def _now() -> datetime:
     return datetime.now(timezone.utc)
+
+
+def _host(name: str | None) -> str | None:
+    if name is None:
+        return None
+    try:
+        return host_name(name)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--host") from error
 
 
 def _ids(names: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -42,6 +42,7 @@ from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing
 from .indexing import BATCH, Failure, SolrAwayError
+from .lost import DatabaseLostError, telling_of_loss
 from .workers import share
 
 Clock = Callable[[], datetime]
@@ -117,19 +118,22 @@ def check(
     :raises settings.OptionError: an option that cannot be used; the text names it.
     :raises workers.WorkerError: a worker ended before it was done.
     :raises runs.LocksLostError: the database closed the connection with the locks.
+    :raises lost.DatabaseLostError: it went away otherwise.
     """
-    run = begin(scope, clock())
+    with telling_of_loss():
+        run = begin(scope, clock())
     try:
         if workers > 1:
             done = share(
                 [ALL_SHARDS[number::workers] for number in range(workers)],
                 lambda shards, tell: part(run, shards, clock, tell),
                 tell,
-                (runs.LocksLostError, settings.OptionError),
+                (runs.LocksLostError, DatabaseLostError, settings.OptionError),
             )
         else:
             done = [part(run, ALL_SHARDS, clock, tell)]
-        return run, finish(run, done, clock)
+        with telling_of_loss():
+            return run, finish(run, done, clock)
     except BaseException as error:
         _give_up(run, clock(), error)
         raise
@@ -177,7 +181,7 @@ def part(
     :param handed: only what other parts were redirected to, and handed on.
     """
     done = Done()
-    with runs.shards(shards) as locks:
+    with telling_of_loss(), runs.shards(shards) as locks:
         done.left = len(set(shards) - locks.held)
         picked = _choose(run, shards, locks.held, done.counting, handed=handed)
         _visit(run, picked, locks, clock, tell, done)
@@ -218,7 +222,9 @@ def visited(done: Done) -> str:
     said = words.format(visits=done.counting.visits, errors=done.counting.errors)
     if not done.counting.put_off:
         return said
-    words = tk._("{count} others were put off until the next run, because their hosts gave no answer")
+    words = tk._(
+        "{count} others were put off until the next run, because their hosts gave no answer"
+    )
     return f"{said}; {words.format(count=done.counting.put_off)}"
 
 

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 import ckan.plugins.toolkit as tk
+import redis
 import rq
 from rq.job import Dependency
 
+from ..checking import runs
 from ..ckan_adapter import job_from_id
 from . import checks
 from .checks import Done, Run, Scope
@@ -22,6 +24,10 @@ JOBS = 16
 
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
+
+
+class RedisAwayError(Exception):
+    """Redis does not answer: nobody can be left any work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,19 @@ def enqueue(scope: Scope, now: datetime) -> Queued:
     """Begin a run, and leave its work to whoever works on the queue.
 
     :raises settings.OptionError: an option that cannot be used; the text names it.
+    :raises RedisAwayError: nobody was left all of it.
     """
     run = checks.begin(scope, now)
+    try:
+        return _enqueue(run)
+    except redis.exceptions.RedisError as error:
+        words = tk._("Redis does not answer ({error}): the background workers were left no work")
+        told = words.format(error=error)
+        runs.end_run(run.id, _now(), error=told)
+        raise RedisAwayError(told) from error
+
+
+def _enqueue(run: Run) -> Queued:
     # CKAN ends jobs after three minutes otherwise; visits have limits of their own.
     options = {"timeout": _DAY, "result_ttl": _DAY}
     parts = [

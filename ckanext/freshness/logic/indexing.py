@@ -26,6 +26,7 @@ from ..ckan_adapter import (
     without_solr_commits,
 )
 from ..solr_queue import queued
+from .lost import is_loss
 
 log = logging.getLogger(__name__)
 
@@ -146,6 +147,8 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
             try:
                 _index(package_id)
             except Exception as error:
+                if is_loss(error):
+                    raise
                 # Some plugin's hook, or the dataset itself: the others are not to wait for it.
                 log.exception("Dataset %s could not be indexed", package_id)
                 failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
