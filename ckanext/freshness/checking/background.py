@@ -10,7 +10,6 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable, Coroutine, Generator
-from time import monotonic
 from typing import Any, Generic, TypeVar
 
 from ..web.client import run
@@ -35,11 +34,11 @@ def in_batches(
         waits can see to other things.
     :raises BaseException: whatever the coroutine raises, once all that it handed over was taken.
     """
-    thread = _Loop(produce)
+    thread = _Loop(produce, most, seconds)
     thread.start()
     try:
         while not thread.ended:
-            yield thread.batch(most, seconds)
+            yield thread.batch()
     finally:
         thread.cancel()
         thread.join()
@@ -48,14 +47,24 @@ def in_batches(
 
 
 class _Loop(threading.Thread, Generic[T]):
-    def __init__(self, produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]]) -> None:
+    def __init__(
+        self,
+        produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]],
+        most: int,
+        seconds: float,
+    ) -> None:
         super().__init__(name="visits", daemon=True)
         self._produce = produce
-        self._made: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+        self._most = most
+        self._seconds = seconds
+        self._made: queue.SimpleQueue[tuple[list[T], bool]] = queue.SimpleQueue()
+        """Batches, each with whether it is the last one."""
+        self._part: list[T] = []
         self._lock = threading.Lock()
         self._cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle
         self.ended = False
         """Whether all that will ever come was taken."""
         self.error: BaseException | None = None
@@ -66,7 +75,7 @@ class _Loop(threading.Thread, Generic[T]):
         except BaseException as error:
             self.error = error
         finally:
-            self._made.put(None)
+            self._hand_over(last=True)
 
     async def _main(self) -> None:
         with self._lock:
@@ -75,24 +84,35 @@ class _Loop(threading.Thread, Generic[T]):
             if self._cancelled:
                 return
         try:
-            await self._produce(lambda one: self._made.put((one,)))
+            self._timer = self._again()
+            await self._produce(self._take)
         finally:
             with self._lock:
                 self._loop = None
 
-    def batch(self, most: int, seconds: float) -> list[T]:
-        found: list[T] = []
-        until = monotonic() + seconds
-        while len(found) < most:
-            try:
-                one = self._made.get(timeout=max(0.0, until - monotonic()))
-            except queue.Empty:
-                break
-            if one is None:
-                self.ended = True
-                break
-            found.append(one[0])
-        return found
+    # Batches are put together on this side: each that is handed over wakes the other thread, which
+    # takes the interpreter from this one.
+
+    def _take(self, one: T) -> None:
+        self._part.append(one)
+        if len(self._part) >= self._most:
+            self._timer.cancel()
+            self._now_and_then()
+
+    def _hand_over(self, *, last: bool = False) -> None:
+        self._made.put((self._part, last))
+        self._part = []
+
+    def _now_and_then(self) -> None:
+        self._hand_over()
+        self._timer = self._again()
+
+    def _again(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._seconds, self._now_and_then)
+
+    def batch(self) -> list[T]:
+        part, self.ended = self._made.get()
+        return part
 
     def cancel(self) -> None:
         with self._lock:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timezone
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import lock_packages, model
+from ..ckan_adapter import copy_into, lock_packages, model
 from ..model.moments import utc
 from ..web.errors import Reason
 from .decide import Outcome
-from .findings import Attempt, Finding
+from .findings import Finding
 from .store import let_others_write
 
 ATTEMPTS = 5
 """Visits to a resource that are kept."""
+
+NULL = "\\N"
+"""How COPY writes NULL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,13 @@ class Effect:
     unconfirmed: bool | None = None
 
 
+def _columns(outcome: Outcome, effect: Effect) -> str:
+    """An outcome and what it does, as COPY reads them."""
+    said = (effect.found, effect.hashed, effect.tells, effect.unconfirmed)
+    flags = [NULL if one is None else "t" if one else "f" for one in said]
+    return "\t".join((outcome.value, *flags, effect.undetermined or NULL))
+
+
 _SAME = Effect(found=True, tells=True, unconfirmed=False)
 _READ = Effect(found=True, hashed=True, tells=True, unconfirmed=False)
 
@@ -54,6 +62,8 @@ EFFECTS = {
     Outcome.ERROR: Effect(),
     Outcome.CANNOT_TELL: Effect(undetermined="blocked"),
 }
+
+_EFFECTS = {outcome: _columns(outcome, effect) for outcome, effect in EFFECTS.items()}
 
 _NOT_ASKED = frozenset(
     one.value
@@ -79,63 +89,63 @@ def write(findings: Sequence[Finding], run_start: datetime) -> list[Finding]:
     packages = {one.visit.package_id for one in last.values()}
     lock_packages(packages)
     let_others_write(session)
-    rows = json.dumps([_row(one) for one in last.values()])
-    written = session.execute(sa.text(_WRITE), {"rows": rows, "run_start": utc(run_start)})
-    return [last[resource_id] for resource_id in written.scalars()]
+    session.execute(sa.text(_TABLE))
+    copy_into("freshness_found", (_line(one) for one in last.values()))
+    written = session.execute(sa.text(_WRITE), {"run_start": utc(run_start)}).scalars().all()
+    session.execute(sa.text("DROP TABLE freshness_found"))
+    return [last[resource_id] for resource_id in written]
 
 
-def _row(finding: Finding) -> dict[str, Any]:
-    visit, memory = finding.visit, finding.memory
-    row: dict[str, Any] = {"resource_id": visit.resource_id, "url": visit.url}
+def _line(finding: Finding) -> str:
+    """A row of the temporary table, as COPY reads it: see :data:`_TABLE` for the columns."""
+    visit, memory, attempt = finding.visit, finding.memory, finding.attempt
+    known = f"{visit.resource_id}\t{_copied(visit.url)}\t"
     if finding.handed_to is not None:
-        return row | {"handed_to": _text(finding.handed_to)}
-    effect = EFFECTS[finding.outcome]
-    failed = finding.counts_as_failure
-    return row | {
-        "etag": _text(memory.etag),
-        "last_modified": _text(memory.last_modified),
-        "hash": memory.hash,
-        "earlier": memory.earlier,
-        "outdated": memory.outdated,
-        "unconfirmed": effect.unconfirmed,
-        "hashed": effect.hashed,
-        "visited": finding.attempt.reason not in _NOT_ASKED,
-        "found": effect.found and not failed,
-        "failed": failed,
-        "tells": effect.tells,
-        "undetermined": effect.undetermined,
-        "at": utc(finding.attempt.at).isoformat(),
-        "changed_at": _moment(finding.changed_at),
-        "attempt": _attempt(finding.attempt),
-    }
+        return known + _copied(finding.handed_to) + _NOTHING
+    failed = "t" if finding.counts_as_failure else "f"
+    visited = "f" if attempt.reason in _NOT_ASKED else "t"
+    return (
+        f"{known}{NULL}\t{_copied(memory.etag)}\t{_copied(memory.last_modified)}"
+        f"\t{_copied(memory.hash)}\t{_array(memory.earlier)}\t{'t' if memory.outdated else 'f'}"
+        f"\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
+        f"\t{attempt.at.astimezone(timezone.utc).isoformat()}\t{_moment(finding.changed_at)}"
+        f"\t{attempt.method}"
+        f"\t{NULL if attempt.status is None else attempt.status}"
+        f"\t{_copied(attempt.reason)}\t{_copied(attempt.words)}"
+        f"\t{attempt.received}\t{round(attempt.seconds, 3)}\t{_copied(attempt.final_url)}"
+        f"\t{_copied(attempt.etag)}\t{_copied(attempt.last_modified)}"
+        f"\t{_moment(attempt.modified)}\n"
+    )
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
-    """An attempt as it is kept; what is empty is left out."""
-    row = {
-        "at": _moment(attempt.at, "Z"),
-        "method": attempt.method,
-        "outcome": attempt.outcome.value,
-        "status": attempt.status,
-        "reason": attempt.reason,
-        "words": _text(attempt.words),
-        "received": attempt.received,
-        "seconds": round(attempt.seconds, 3),
-        "final_url": _text(attempt.final_url),
-        "etag": _text(attempt.etag),
-        "last_modified": _text(attempt.last_modified),
-        "modified": _moment(attempt.modified, "Z"),
-    }
-    return {key: value for key, value in row.items() if value is not None}
+def _copied(text: str | None) -> str:
+    """A value as COPY reads it."""
+    if text is None:
+        return NULL
+    if text.isprintable() and "\\" not in text:
+        return text
+    return _text(text).translate(_ESCAPES)
 
 
-def _moment(moment: datetime | None, zone: str = "") -> str | None:
-    return None if moment is None else utc(moment).replace(microsecond=0).isoformat() + zone
+_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
 
 
-def _text(text: str | None) -> str | None:
+def _array(items: Sequence[str]) -> str:
+    """An array of text as COPY reads it."""
+    quoted = (one.replace("\\", "\\\\").replace('"', '\\"') for one in items)
+    return _copied("{" + ",".join(f'"{one}"' for one in quoted) + "}") if items else "{}"
+
+
+def _moment(moment: datetime | None) -> str:
+    """A moment as COPY reads it, to the second; PostgreSQL leaves the zone out, where a column has none."""
+    if moment is None:
+        return NULL
+    return moment.astimezone(timezone.utc).isoformat(timespec="seconds")
+
+
+def _text(text: str) -> str:
     """What a server sent, as the database can have it: neither NUL nor half characters."""
-    if text is None or (text.isascii() and "\0" not in text):
+    if text.isascii() and "\0" not in text:
         return text
     plain = text.encode("utf-8", "surrogateescape" if _is_bytes(text) else "replace")
     return plain.decode("utf-8", "replace").replace("\0", "\ufffd")
@@ -154,6 +164,25 @@ def of_package(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
     return found
 
 
+_COLUMNS = """
+    resource_id text, url text, handed_to text, etag text, last_modified text, hash text,
+    earlier text[], outdated boolean, visited boolean, failed boolean, outcome text, found boolean,
+    hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
+    changed_at timestamp, method text, status integer, reason text, words text, received bigint,
+    seconds numeric, final_url text, sent_etag text, sent_modified text, modified timestamp"""
+_TABLE = f"CREATE TEMPORARY TABLE freshness_found ({_COLUMNS}) ON COMMIT DROP"
+_NOTHING = f"\t{NULL}" * (_COLUMNS.count(",") - 2) + "\n"
+"""What a visit that was handed on has in all columns after the third."""
+
+_SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
+_ATTEMPT = f"""
+        jsonb_strip_nulls(jsonb_build_object(
+            'at', {_SECOND.format("at")}, 'method', f.method, 'outcome', f.outcome,
+            'status', f.status, 'reason', f.reason, 'words', f.words, 'received', f.received,
+            'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
+            'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")}
+        ))"""
+
 _WRITE = f"""
 UPDATE freshness_check c SET
     handed_to = f.handed_to,
@@ -166,22 +195,20 @@ UPDATE freshness_check c SET
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     visited_at = CASE WHEN f.visited THEN :run_start ELSE c.visited_at END,
     tried_at = coalesce(f.at, c.tried_at),
-    succeeded_at = CASE WHEN f.found THEN f.at ELSE c.succeeded_at END,
+    succeeded_at = CASE WHEN f.found AND NOT f.failed THEN f.at ELSE c.succeeded_at END,
     changed_at = coalesce(f.changed_at, c.changed_at),
-    failures = CASE WHEN f.found THEN 0 WHEN f.failed THEN c.failures + 1 ELSE c.failures END,
+    failures = CASE
+        WHEN f.failed THEN c.failures + 1
+        WHEN f.found THEN 0
+        ELSE c.failures END,
     failing_since = CASE
-        WHEN f.found THEN NULL
         WHEN f.failed THEN coalesce(c.failing_since, f.at)
+        WHEN f.found THEN NULL
         ELSE c.failing_since END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
-    attempts = CASE WHEN f.attempt IS NULL THEN c.attempts
-        ELSE jsonb_path_query_array(f.attempt || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
-    resource_id text, url text, handed_to text, etag text, last_modified text, hash text,
-    earlier text[], outdated boolean, unconfirmed boolean, hashed boolean, visited boolean,
-    found boolean, failed boolean, tells boolean, undetermined text, at timestamp,
-    changed_at timestamp, attempt jsonb
-)
+    attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
+        ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
+FROM freshness_found f
 WHERE c.resource_id = f.resource_id AND c.url = f.url AND EXISTS (
     SELECT 1 FROM resource r WHERE r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 )

@@ -20,6 +20,7 @@ from ckanext.harvest.queue import get_harvester
 
 from .csrf import exempt_from_csrf
 from .database import (
+    copy_into,
     disconnect,
     has_newest_migration,
     hold_packages,
@@ -91,6 +92,7 @@ __all__ = [
     "background_worker_names",
     "background_workers",
     "connect_to_redis",
+    "copy_into",
     "declared_fields",
     "disconnect",
     "exempt_from_csrf",

@@ -525,7 +525,10 @@ def test_memory_is_kept_as_the_finding_has_it() -> None:
 def test_what_was_never_asked_is_asked_by_the_next_run(reason: Reason) -> None:
     one_resource()
     write(finding(Outcome.ERROR, reason=reason.value), start=NOW)
-    ours = {Reason.HOST_DEFERRED, Reason.PROXY, Reason.OUT_OF_SOCKETS}
+    ours = {
+        *(Reason.HOST_DEFERRED, Reason.HOST_SILENT),
+        *(Reason.PROXY, Reason.OUT_OF_SOCKETS),
+    }
     assert known("visited_at") == {"visited_at": None if reason in ours else BEFORE}
 
 
