@@ -1,0 +1,379 @@
+"""A catalogue of HDX's size: the whole run but the visits and the index, beside HDX's own state machine.
+
+Most datasets are fresh, some are internal, and some 8,000 files are visited: what is due, and the
+rotation's. Memory is also measured with a tenth of the resources and as many visits.
+
+``python -m benchmarks._check_full write|again|time|memory COUNT PORT`` does one step in a process of its
+own, in the environment of ``./dev bench``. For ``time`` findings come from nowhere, and documents go
+there; for ``memory`` all is done, visits and index included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from ckanext.freshness.tests.servers.bench_files import FIRST_MODIFIED, File, spawn
+
+DATASETS, RESOURCES = 22_160, 149_308
+"""HDX's first production run."""
+SMALL = 15_000
+SAMPLE = 2_000
+"""Datasets that HDX's state machine is given: it reads each resource by a query of its own."""
+HOSTS = 500
+SIZE = 1024
+_DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
+_SPECIAL = {0: 1248, -1: 3978, -2: 2163}
+"""Live, never, as needed, as in its second run."""
+_FREQUENCIES = (7, 14, 30, 90, 180, 365, 365, 365)
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """One of the catalogue; ``files`` are paths below its host."""
+
+    number: int
+    frequency: int
+    modified: datetime
+    internal: bool
+    files: tuple[str, ...]
+
+    @property
+    def host(self) -> int:
+        return self.number % HOSTS
+
+
+def catalogue(resources: int, now: datetime) -> Iterator[Dataset]:
+    """A catalogue of so many resources, as many in a dataset as HDX has."""
+    datasets = round(resources * DATASETS / RESOURCES)
+    least, more = divmod(resources, datasets)
+    for number in range(datasets):
+        # In one order that mixes everything with everything.
+        place = number * 7919 % datasets
+        frequency = _frequency(place / datasets, number)
+        # Most have time; in a small catalogue most are due, so that as many are visited.
+        due = number % 28 == 0 if resources > SMALL else number % 4 < 3
+        age = 3 * frequency if due else frequency / 3
+        count = least + (number < more)
+        files = tuple(f"/{number}-{one}.csv" for one in range(count))
+        modified = now - max(age, 0.1) * _DAY
+        yield Dataset(number, frequency, modified, number % 20 == 10, files)
+
+
+def _frequency(share: float, number: int) -> int:
+    for frequency, count in _SPECIAL.items():
+        share -= count / DATASETS
+        if share < 0:
+            return frequency
+    return _FREQUENCIES[number % len(_FREQUENCIES)]
+
+
+def changes(number: int) -> bool:
+    """Whether a dataset's files have changed since the run before."""
+    return number % 1400 == 0
+
+
+# In the parent, which loads no CKAN.
+
+
+def measure(
+    say: Callable[[str], None], addresses: Sequence[str], peer: Callable[[], Path] | None
+) -> dict[str, float]:
+    """All figures of ``full_size``.
+
+    :param peer: gives the Python of HDX's environment.
+    """
+    now = datetime.now(timezone.utc)
+    result: dict[str, float] = {}
+    for count, suffix in ((SMALL, "_15000"), (RESOURCES, "")):
+        files = {path: File(SIZE) for one in catalogue(count, now) for path in one.files}
+        changed = [
+            path for one in catalogue(count, now) if changes(one.number) for path in one.files
+        ]
+        with spawn(files, addresses) as host:
+            say(f"full size: writing a catalogue of {count} resources")
+            child("write", count, host.port)
+            if count == RESOURCES:
+                say("full size: ours, the whole run but visits and index")
+                timed = child("time", count, host.port)
+                result |= {name: timed[name] for name in ("seconds", "cpu_seconds", "visits")}
+                result["ms_per_dataset"] = timed["seconds"] / DATASETS * 1e3
+                child("again", count, host.port)
+            host.ask("change", changed)
+            say(f"full size: memory of a run over {count} resources, all of it")
+            whole = child("memory", count, host.port)
+            result[f"extra_mb{suffix}"] = whole["extra_mb"]
+            result[f"whole_seconds{suffix}"] = whole["seconds"]
+            result[f"visits{suffix}"] = whole["visits"]
+            result[f"children_mb{suffix}"] = whole["children_mb"]
+    if peer is not None:
+        share = SAMPLE / DATASETS
+        say(f"full size: HDX's state machine, {SAMPLE} datasets of {DATASETS}")
+        theirs = _peer(peer(), now, round(result["visits"] * share))
+        result["peer_seconds"] = theirs["cpu_seconds"] / share
+        result["peer_ms_per_dataset"] = theirs["cpu_seconds"] / SAMPLE * 1e3
+        result["peer_visits"] = theirs["visits"] / share
+        # Theirs is CPU time alone, ours by the clock, with all that PostgreSQL does.
+        result["ratio"] = result["seconds"] / result["peer_seconds"]
+    return result
+
+
+def child(step: str, count: int, port: int) -> dict[str, Any]:
+    """What a step found, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks._check_full", step, str(count), str(port)]
+    answer = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    # Libraries may have said something before.
+    found: dict[str, Any] = json.loads(answer.splitlines()[-1])
+    return found
+
+
+def _peer(python: Path, now: datetime, visits: int) -> dict[str, Any]:
+    """What HDX's own code needs for the first datasets of the catalogue."""
+    datasets = [
+        {
+            "id": f"dataset-{one.number}",
+            "frequency": one.frequency,
+            "modified": one.modified.replace(tzinfo=None).isoformat(),
+            "changes": changes(one.number),
+            "urls": [f"http://{_peer_host(one)}{path}" for path in one.files],
+        }
+        for one, _ in zip(catalogue(RESOURCES, now), range(SAMPLE), strict=False)
+    ]
+    question = {"now": now.isoformat(), "visits": visits, "datasets": datasets}
+    script = Path(__file__).with_name("_check_full_peer.py")
+    done = subprocess.run(
+        [python, script], input=json.dumps(question).encode(), stdout=subprocess.PIPE, check=True
+    )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _peer_host(dataset: Dataset) -> str:
+    return "data.humdata.org" if dataset.internal else f"host-{dataset.host}.example.org"
+
+
+# In a process with CKAN.
+
+
+def main() -> None:
+    """One step; what it found, as JSON."""
+    step, count, port = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    logging.disable(logging.WARNING)
+    from benchmarks import _site
+
+    site = _site.Site()
+    import ckan.plugins.toolkit as tk
+
+    tk.config["ckanext.freshness.allowed_networks"] = ["127.0.0.0/8"]
+    tk.config["ckanext.freshness.check.internal_hosts"] = ["data.humdata.org"]
+    tk.config["ckanext.freshness.check.requests_per_second"] = "1000"
+    tk.config["ckanext.freshness.check.confirm_after"] = "0.5"
+    steps = {"write": _write, "again": again, "time": _time, "memory": _memory}
+    print(json.dumps(steps[step](site, count, port)), flush=True)
+
+
+def _write(site: Any, count: int, port: int) -> dict[str, Any]:
+    """The catalogue, in an empty site, as it is after many runs."""
+    import sqlalchemy as sa
+
+    from benchmarks import _check_ours
+    from ckanext.freshness.ckan_adapter import model, write_extras
+    from ckanext.freshness.logic import checks, indexing
+
+    site.empty()
+    now = datetime.now(timezone.utc)
+    hosts = _check_ours.addresses(HOSTS)
+    rows, files = [], []
+    for one in catalogue(count, now):
+        package_id = f"package-{one.number}"
+        rows.append({"id": package_id, "modified": one.modified.isoformat()})
+        host = "data.humdata.org" if one.internal else f"{hosts[one.host]}:{port}"
+        files += [
+            {"id": path[1:-4], "package_id": package_id, "url": f"http://{host}{path}", "number": k}
+            for k, path in enumerate(one.files)
+        ]
+    values = {"rows": json.dumps(rows), "organization": site.organization}
+    model.Session.execute(sa.text(_PACKAGES), values)
+    for start in range(0, len(files), 20_000):
+        part = {"files": json.dumps(files[start : start + 20_000])}
+        model.Session.execute(sa.text(_RESOURCES), part)
+    extras = {
+        f"package-{one.number}": {"data_update_frequency": str(one.frequency)}
+        for one in catalogue(count, now)
+    }
+    write_extras(extras, ["data_update_frequency"])
+    model.Session.commit()
+    model.Session.execute(sa.text("ANALYZE"))
+    model.Session.commit()
+    indexing.index = lambda marks: []  # type: ignore[assignment]
+    before = now - timedelta(minutes=1)
+    run = checks.begin(checks.Scope(), before)
+    checks.finish(run, [], lambda: before)
+    return again(site, count, port)
+
+
+def again(site: Any, count: int, port: int) -> dict[str, Any]:
+    """All that is known of URLs as it is before a run."""
+    import sqlalchemy as sa
+
+    from benchmarks import _catalogue
+    from ckanext.freshness.ckan_adapter import model
+
+    now = datetime.now(timezone.utc)
+    known = [
+        {"id": path[1:-4], "hash": f"sha256:{_hash(path)}", "days": one.number % 31}
+        for one in catalogue(count, now)
+        if not one.internal
+        for path in one.files
+    ]
+    modified = datetime.fromtimestamp(FIRST_MODIFIED + 86_400, timezone.utc)
+    text = modified.strftime("%a, %d %b %Y %H:%M:%S GMT")
+    for start in range(0, len(known), 20_000):
+        model.Session.execute(
+            sa.text(_KNOWN),
+            {
+                "known": json.dumps(known[start : start + 20_000]),
+                "now": now.replace(tzinfo=None),
+                "modified": text,
+            },
+        )
+    model.Session.execute(sa.text("TRUNCATE freshness_unindexed"))
+    model.Session.commit()
+    _catalogue.settle()
+    return {}
+
+
+def _hash(path: str) -> str:
+    """Of the first version of a file of the benchmark's server."""
+    first = b"%s,version 1,0\n" % path.encode()
+    filler = b"2026-01-01,some place,123.45,67.89\n" * (SIZE // 35 + 1)
+    return hashlib.sha256(first + filler[: SIZE - len(first)]).hexdigest()
+
+
+def _time(site: Any, count: int, port: int) -> dict[str, Any]:
+    """Seconds of a run whose visits cost nothing, and whose documents are not sent."""
+    from ckanext.freshness.logic import checks, indexing
+
+    indexing.index = lambda marks: []  # type: ignore[assignment]
+    checks._visiting = _found  # type: ignore[assignment]
+    now = datetime.now(timezone.utc)
+    before, cpu = time.perf_counter(), time.process_time()
+    _, done = checks.check(checks.Scope(), lambda: now)
+    seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
+    _judge(done, count)
+    return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counting.visits}
+
+
+def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
+    """Findings from nowhere: some have changed, some cannot be had, all others are the same."""
+    from dataclasses import replace
+
+    from ckanext.freshness.checking.decide import Outcome
+    from ckanext.freshness.checking.findings import Attempt, Finding
+
+    now = clock()
+
+    def found(visit: Any) -> Any:
+        number = int(visit.package_id.partition("-")[2])
+        outcome, memory, changed_at = Outcome.SAME_HASH, visit.memory, None
+        if changes(number):
+            earlier = (memory.hash, *memory.earlier)
+            memory = replace(memory, hash=f"sha256:{'0' * 64}", earlier=earlier)
+            outcome, changed_at = Outcome.CHANGED, now
+        elif number % 100 == 1:
+            outcome = Outcome.ERROR
+        attempt = Attempt(now, "GET", outcome, 200, received=SIZE, seconds=0.05, etag='"v1"')
+        return Finding(
+            visit,
+            visit.url.split("/", 3)[2].partition(":")[0],
+            outcome,
+            memory,
+            attempt,
+            changed_at=changed_at,
+            hashed=outcome is not Outcome.ERROR,
+            counts_as_failure=outcome is Outcome.ERROR,
+            size=SIZE,
+            mimetype="text/csv",
+            has_etag=True,
+        )
+
+    async def make(hand_over: Callable[[Any], None]) -> None:
+        for visit in visits:
+            hand_over(found(visit))
+
+    return make
+
+
+def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
+    """The most memory of a whole run, beyond that of the process that has loaded CKAN."""
+    from ckanext.freshness.logic import checks
+
+    Path("/proc/self/clear_refs").write_text("5")
+    loaded = _status("VmRSS")
+    before = time.perf_counter()
+    _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    seconds = time.perf_counter() - before
+    _judge(done, count)
+    errors = done.counting.errors
+    if errors or done.failures or done.solr_away:
+        raise SystemExit(f"{errors} errors, {done.failures}, {done.solr_away}")
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    return {
+        "seconds": seconds,
+        "extra_mb": _status("VmHWM") - loaded,
+        "loaded_mb": loaded,
+        "children_mb": children,
+        "visits": done.counting.visits,
+    }
+
+
+def _judge(done: Any, count: int) -> None:
+    """A run that left something out has not done what is to be measured."""
+    counted = sum(done.counting.resources().values())
+    if counted != count or done.left:
+        raise SystemExit(f"{counted} resources were counted, {done.left} shards left")
+
+
+def _status(name: str) -> float:
+    """A line of this process's status, in MB."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name):
+            return int(line.split()[1]) / 1024
+    raise LookupError(name)
+
+
+_PACKAGES = """
+INSERT INTO package (id, name, title, notes, url, license_id, type, state, private, owner_org,
+    creator_user_id, metadata_created, metadata_modified)
+SELECT r.id, r.id, 'Dataset ' || r.id, 'What was counted, by month.', 'http://example.org/', 'cc-by',
+    'dataset', 'active', false, :organization, NULL, r.modified, r.modified
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (id text, modified timestamp)"""
+_RESOURCES = """
+INSERT INTO resource (id, package_id, url, format, name, description, position, state, extras, hash,
+    size, mimetype, created, metadata_modified)
+SELECT r.id, r.package_id, r.url, 'CSV', 'Part ' || r.number, '', r.number, 'active', '{}', '', 1024,
+    'text/csv', p.metadata_modified, p.metadata_modified
+FROM jsonb_to_recordset(CAST(:files AS jsonb)) AS r (id text, package_id text, url text, number int)
+JOIN package p ON p.id = r.package_id"""
+_KNOWN = """
+UPDATE freshness_check c SET etag = '"v1"', last_modified = :modified, hash = k.hash, earlier = '{}',
+    hashed_at = :now - k.days * interval '1 day', visited_at = :now - interval '8 days',
+    tried_at = :now - interval '8 days', succeeded_at = :now - interval '8 days', failures = 0,
+    failing_since = NULL
+FROM jsonb_to_recordset(CAST(:known AS jsonb)) AS k (id text, hash text, days int)
+WHERE c.resource_id = k.id"""
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""Two background workers against one: how much faster a run gets that is left to CKAN's queue.
+
+``python -m benchmarks._check_queue WORKERS PORT`` measures a run of so many workers in a process of its
+own, on the catalogue that :mod:`._check_full` has written. All files are visited, and are as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from benchmarks import _check_full
+from benchmarks._processes import start
+from ckanext.freshness.tests.servers.bench_files import File, spawn
+
+LATENCY = 0.02
+PATIENCE = 300
+_OPTIONS = {
+    "ckanext.freshness.allowed_networks": "127.0.0.0/8",
+    "ckanext.freshness.check.internal_hosts": "data.humdata.org",
+    "ckanext.freshness.check.requests_per_second": "1000",
+    "ckanext.freshness.check.confirm_after": "0.5",
+}
+
+
+def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, float]:
+    """Seconds from the call to the run's end, with one worker and with two, and the gain."""
+    now, count = datetime.now(timezone.utc), _check_full.SMALL
+    files = {
+        path: File(_check_full.SIZE)
+        for one in _check_full.catalogue(count, now)
+        for path in one.files
+    }
+    found: dict[int, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "CKAN_INI": str(_write_ini(Path(folder)))}
+        with spawn(files, addresses, latency=LATENCY) as host:
+            say(f"queue: writing a catalogue of {count} resources")
+            _check_full.child("write", count, host.port)
+            for workers in (1, 2):
+                say(f"queue: {workers} of ckan jobs worker")
+                command = [sys.executable, "-m", "benchmarks._check_queue", str(workers)]
+                command.append(str(host.port))
+                done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env=environment)
+                found[workers] = json.loads(done.stdout.splitlines()[-1])
+    return {
+        "one_s": found[1]["seconds"],
+        "two_s": found[2]["seconds"],
+        "visits": found[1]["visits"],
+        "gain": found[1]["seconds"] / found[2]["seconds"],
+    }
+
+
+def _write_ini(folder: Path) -> Path:
+    """The environment's settings with those of this benchmark, which workers read, too."""
+    ini = folder / "bench.ini"
+    options = "".join(f"{key} = {value}\n" for key, value in _OPTIONS.items())
+    ini.write_text(
+        f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n{options}"
+        "[loggers]\nkeys = root\n[handlers]\nkeys = console\n[formatters]\nkeys = generic\n"
+        "[logger_root]\nlevel = WARNING\nhandlers = console\n"
+        "[handler_console]\nclass = StreamHandler\nargs = (sys.stderr,)\nformatter = generic\n"
+        "[formatter_generic]\nformat = %(asctime)s %(levelname)s %(name)s %(message)s\n"
+    )
+    return ini
+
+
+def main() -> None:
+    """One run; its seconds and visits, as JSON."""
+    number, port = int(sys.argv[1]), int(sys.argv[2])
+    logging.disable(logging.WARNING)
+    from benchmarks import _site
+
+    site = _site.Site()
+    _check_full.again(site, _check_full.SMALL, port)
+    print(json.dumps(_run(number)), flush=True)
+
+
+def _run(number: int) -> dict[str, Any]:
+    import rq
+    from ckan.lib import jobs
+
+    from ckanext.freshness.ckan_adapter import model
+    from ckanext.freshness.logic import checks_queue
+    from ckanext.freshness.logic.checks import Scope
+    from ckanext.freshness.model.check import CheckRun
+
+    queue = jobs.get_queue()
+    queue.empty()
+    connection = queue.connection
+    known = {one.name for one in rq.Worker.all(connection=connection)}
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        log = Path(folder) / "workers.log"
+        workers = [
+            stack.enter_context(start(["ckan", "jobs", "worker"], log)) for _ in range(number)
+        ]
+
+        def until(happened: Callable[[], bool], what: str) -> None:
+            end = time.monotonic() + PATIENCE
+            while not happened():
+                if time.monotonic() > end or any(one.process.poll() is not None for one in workers):
+                    raise SystemExit(f"{what}: {log.read_text()[-2000:]}")
+                time.sleep(0.05)
+
+        def begun() -> bool:
+            names = {one.name for one in rq.Worker.all(connection=connection)}
+            return len(names - known) >= number
+
+        until(begun, "The workers have not begun")
+        before = time.perf_counter()
+        queued = checks_queue.enqueue(Scope(everything=True), datetime.now(timezone.utc))
+
+        def ended() -> bool:
+            model.Session.rollback()
+            return (
+                model.Session.get(CheckRun, queued.run_id, populate_existing=True).ended_at
+                is not None
+            )
+
+        until(ended, "The run has not ended")
+        seconds = time.perf_counter() - before
+    run = model.Session.get(CheckRun, queued.run_id)
+    if run.error or sum(run.resources.values()) != _check_full.SMALL:
+        raise SystemExit(
+            f"The run did not do what was to be measured: {run.error}, {run.resources}"
+        )
+    return {"seconds": seconds, "visits": run.visited}
+
+
+if __name__ == "__main__":
+    main()
