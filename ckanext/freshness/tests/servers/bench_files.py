@@ -173,7 +173,8 @@ class _Connection(asyncio.Protocol):
             self._left -= len(piece)
             self._transport.write(piece)
         if not self._left and self._close:
-            self._transport.close()
+            # Not at once: a transport that is just resuming would end twice.
+            asyncio.get_running_loop().call_soon(self._transport.close)
 
     def pause_writing(self) -> None:
         self._pouring = False
