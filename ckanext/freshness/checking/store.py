@@ -330,7 +330,8 @@ FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id
-WHERE r.state = 'active'"""
+WHERE r.state = 'active'
+    AND NOT EXISTS (SELECT FROM freshness_iati i WHERE i.resource_id = c.resource_id)"""
 
 # Where a dataset comes from a source, what happens to its resources here says nothing of the data.
 _VISIT = """

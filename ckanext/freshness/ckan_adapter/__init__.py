@@ -28,6 +28,7 @@ from .database import (
 )
 from .extras import (
     ORGANIZATION_EXTRA,
+    ORGANIZATION_EXTRAS,
     PACKAGE_EXTRAS,
     package_extra,
     package_extras,
@@ -80,6 +81,7 @@ from .solr import (
 __all__ = [
     "IS_2_12",
     "ORGANIZATION_EXTRA",
+    "ORGANIZATION_EXTRAS",
     "PACKAGE_EXTRAS",
     "SEARCH_FAULTS",
     "DefaultDatasetForm",

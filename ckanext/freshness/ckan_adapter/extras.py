@@ -46,6 +46,14 @@ ORGANIZATION_EXTRA = (
 )
 """SQL: the extra ``:key`` of the organization of the package ``p``."""
 
+ORGANIZATION_EXTRAS = (
+    "g.extras"
+    if IS_2_12
+    else "(SELECT jsonb_object_agg(key, value) FROM group_extra"
+    " WHERE group_id = g.id AND state = 'active' AND key IS NOT NULL)"
+)
+"""SQL: all extras of the organization ``g``, as an object of JSON; null if it has none."""
+
 
 def package_extras(package: Any) -> dict[str, str]:
     """All extras of a package, as the session has them."""

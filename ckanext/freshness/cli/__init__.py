@@ -1,4 +1,4 @@
-"""The command ``ckan freshness``."""
+"""The commands ``ckan freshness`` and ``ckan iati``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import click
 from .checks import check
 from .harvests import preview, release
 from .health import doctor
+from .iati import iati
 from .mails import notify
 from .night import nightly, prune
 from .report import report
 from .runs import runs
 from .statuses import refresh, set_frequency, uninstall
 
-__all__ = ["freshness"]
+__all__ = ["freshness", "iati"]
 
 COMMANDS = (
     *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),

@@ -12,6 +12,7 @@ from ..checking import runs
 from ..ckan_adapter import SEARCH_FAULTS
 from ..reporting import history, options
 from . import checks, reports
+from .iati.night import cycles
 from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .mails import sending
 from .mails import words as mail_words
@@ -79,6 +80,7 @@ def mails(now: datetime) -> Told:
 PARTS = (
     Part("check", visits),
     Part("refresh", statuses),
+    Part("iati update", cycles),
     Part("prune", prune),
     Part("report", report),
     Part("notify", mails),

@@ -72,7 +72,7 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
 def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """A run of the checker, and what it counted. For sysadmins.
 
-    :param id: of the run; the newest one if left out
+    :param id: of the run; the newest one of the checker if left out
     :returns: what ``freshness_run_list`` returns, and ``options`` (how it was called), ``resources`` and
         ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
         needed``), ``hosts`` (numbers of each host, of all under ``*``), ``text`` (the counts in HDX's
@@ -84,7 +84,8 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     if data_dict.get("id"):
         row = query.get(str(data_dict["id"]))
     else:
-        row = query.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
+        checks = query.filter(CheckRun.kind == "check")
+        row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
     made = metrics.Metrics(

@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily
 from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun
-from . import counts, runs
+from . import counts, prometheus, runs
 from .sight import Context
 
 
@@ -56,6 +56,7 @@ class _Figures:
             ).scalar(),
         )
         yield from self._last_run()
+        yield from prometheus.gauges()
 
     def _last_run(self) -> Iterator[GaugeMetricFamily]:
         last = runs.last()

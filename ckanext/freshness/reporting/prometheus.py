@@ -1,10 +1,15 @@
-"""The figures of IATI's cycle in Prometheus' text format, under the Bulk Data Service's own names."""
+"""The figures of IATI's cycles for Prometheus, under the Bulk Data Service's own names."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-GAUGES = {
+import sqlalchemy as sa
+from prometheus_client.core import GaugeMetricFamily
+
+from ..ckan_adapter import model
+
+GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
     "datasets_with_download": "The number of datasets with a last good download",
     "datasets_added": "The number of datasets added during the last run",
@@ -14,28 +19,27 @@ GAUGES = {
     "datasets_downloads_non_200": "The number of datasets whose last download was not answered 200",
     "checker_run_duration": "The time taken by the last run of the checker (seconds)",
     "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
-    "number_crashes": "The number of runs that are remembered and ended early",
+    "number_crashes": "The number of runs that are remembered and did not come to their end",
 }
 """Name and help of each gauge."""
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-
-def text(sources: Mapping[str, Mapping[str, float]]) -> str:
-    """The gauges of each source, as Prometheus' server reads them (text format 0.0.4).
+def gauges() -> Iterator[GaugeMetricFamily]:
+    """The figures of each source's last cycle that ended.
 
     With one source there is no label, so that dashboards of the original go on working.
-
-    :param sources: the figures of the last run, by the name of the source.
     """
-    lines = []
-    for gauge, help_ in GAUGES.items():
-        lines += [f"# HELP {gauge} {help_}", f"# TYPE {gauge} gauge"]
-        for source, figures in sorted(sources.items()):
-            label = "" if len(sources) == 1 else f'{{source="{_escaped(source)}"}}'
-            lines.append(f"{gauge}{label} {float(figures.get(gauge, 0))}")
-    return "\n".join(lines) + "\n" if sources else ""
+    rows = model.Session.execute(sa.text(_LAST)).all()
+    for name, words in GAUGES.items() if rows else ():
+        family = GaugeMetricFamily(name, words, labels=["source"] if len(rows) > 1 else [])
+        for row in rows:
+            label = [row.source] if len(rows) > 1 else []
+            family.add_metric(label, float((row.datasets or {}).get(name, 0)))
+        yield family
 
 
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+_LAST = """
+SELECT DISTINCT ON (r.options ->> 'source') coalesce(p.name, r.options ->> 'source') AS source, r.datasets
+FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
+WHERE r.kind = 'iati' AND r.ended_at IS NOT NULL AND (p.id IS NULL OR p.state = 'active')
+ORDER BY r.options ->> 'source', r.started_at DESC"""

@@ -1,0 +1,168 @@
+"""Cycles of a source whose datasets are written by SQL, each measured from inside."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+import urllib.request
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+from ckan import model
+
+from benchmarks._catalogue import settle
+from benchmarks._site import Site
+
+_SOURCE = """
+INSERT INTO harvest_job (id, created, status, source_id)
+VALUES ('iati-bench', :now, 'Finished', :source) ON CONFLICT DO NOTHING"""
+_PACKAGES = """
+INSERT INTO package (id, name, title, type, state, private, owner_org, metadata_created,
+    metadata_modified)
+SELECT md5('iati ' || n)::uuid::text, 'iati-' || n, 'Dataset ' || n, 'dataset', 'active', false,
+    :organization, :now, :now FROM generate_series(0, :count - 1) n"""
+_RESOURCES = """
+INSERT INTO resource (id, package_id, url, format, position, state, extras, hash, created,
+    metadata_modified)
+SELECT md5('iati resource ' || n)::uuid::text, md5('iati ' || n)::uuid::text,
+    :base || CASE WHEN n = :big THEN '/big/' ELSE '/files/' END || n || '.xml',
+    'IATI-XML', 0, 'active', '{}', '', :now, :now FROM generate_series(0, :count - 1) n"""
+_OBJECTS = """
+INSERT INTO harvest_object (id, guid, current, state, harvest_source_id, harvest_job_id, package_id)
+SELECT 'iati ' || n, 'iati ' || n, true, 'COMPLETE', :source, 'iati-bench',
+    md5('iati ' || n)::uuid::text FROM generate_series(0, :count - 1) n"""
+
+
+class Bench:
+    """One source and its cycles."""
+
+    def __init__(self, base: str, count: int, *, big: bool) -> None:
+        self.site = Site()
+        self.site.empty()
+        self.base, self.count = base, count
+        self.now = datetime.now(timezone.utc)
+        self.source_id = self.site.add_source("iati_registry", f"{base}/registry", {})
+        values = {
+            "now": self.now.replace(tzinfo=None),
+            "source": self.source_id,
+            "organization": self.site.organization,
+            "count": count,
+            "base": base,
+            "big": count // 2 if big else -1,
+        }
+        for statement in (_SOURCE, _PACKAGES, _RESOURCES, _OBJECTS):
+            model.Session.execute(sa.text(statement), values)
+        model.Session.commit()
+        model.Session.execute(sa.text("ANALYZE"))
+        model.Session.commit()
+
+    def forget(self) -> None:
+        """As if there had been no cycle."""
+        for table in ("copy", "iati"):
+            model.Session.execute(sa.text(f"TRUNCATE freshness_{table}"))
+        model.Session.commit()
+        shutil.rmtree(tk.config["ckanext.freshness.copies.location"], ignore_errors=True)
+        settle()
+
+    def cycle(self) -> dict[str, float]:
+        """A cycle, an hour after the last one."""
+        from ckanext.freshness.ckan_adapter import harvest_model
+        from ckanext.freshness.logic.iati import cycle
+
+        self.now += timedelta(hours=1)
+        source = harvest_model.HarvestSource.get(self.source_id)
+        clock = _Clock(self.now)
+        with _Measured() as measured:
+            report = cycle.update(source, clock, harvest=False)
+        figures = report.figures
+        if not report.complete or figures.failed or figures.visited != self.count:
+            raise SystemExit(f"The cycle did not do what was to be measured: {report}")
+        return {
+            "datasets_per_s": self.count / measured.seconds,
+            "seconds": measured.seconds,
+            "cpu_s": measured.cpu,
+            "peak_mb": measured.peak_mb,
+            "downloaded": figures.downloaded,
+        }
+
+    def zips(self) -> float:
+        """CPU seconds of both bulk ZIPs anew after 10 changes."""
+        from ckanext.freshness.logic.copies import options
+        from ckanext.freshness.logic.iati import published, publishing
+
+        store = options.store()
+        key = published.published_key(self.source_id, "members.json")
+        hashes = json.loads(b"".join(store.open(key)))
+        for path in list(hashes)[:10]:
+            hashes[path] = "another"
+        store.write_bytes(key, json.dumps(hashes).encode())
+        store.write_bytes(published.published_key(self.source_id, "manifest.json"), b"{}")
+        with _Measured() as measured:
+            if not publishing.publish(self.source_id, store, self.now):
+                raise SystemExit("The bulk ZIPs were not made anew")
+        return measured.cpu
+
+
+class _Clock:
+    """A time that goes on from a moment."""
+
+    def __init__(self, start: datetime) -> None:
+        self._start, self._began = start, time.monotonic()
+
+    def __call__(self) -> datetime:
+        return self._start + timedelta(seconds=time.monotonic() - self._began)
+
+
+class _Measured:
+    """CPU seconds of all threads, wall seconds, and the memory beyond what there was before."""
+
+    seconds = cpu = peak_mb = 0.0
+
+    def __enter__(self) -> _Measured:
+        Path("/proc/self/clear_refs").write_text("5")
+        self._memory = _status("VmRSS")
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cpu = time.process_time() - self._cpu
+        self.seconds = time.perf_counter() - self._wall
+        self.peak_mb = _status("VmHWM") - self._memory
+
+
+def _status(field: str) -> float:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(field):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("base")
+    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--big", action="store_true")
+    options = parser.parse_args()
+    bench = Bench(options.base, options.count, big=options.big)
+    result: dict[str, Any] = {"first": [], "unchanged": [], "changed": [], "zips_cpu_s": []}
+    for _ in range(options.rounds):
+        bench.forget()
+        result["first"].append(bench.cycle())
+        settle()
+        result["unchanged"].append(bench.cycle())
+        if not options.big:
+            urllib.request.urlopen(f"{options.base}/change/10").read()
+            result["changed"].append(bench.cycle())
+            result["zips_cpu_s"].append(bench.zips())
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

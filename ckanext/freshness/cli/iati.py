@@ -1,0 +1,119 @@
+"""The command ``ckan iati``: the update cycle of IATI's registries."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import click
+import sqlalchemy as sa
+
+from ..checking import runs
+from ..copies.store import StoreError
+from ..logic.action import harvest_source
+from ..logic.iati import cycle, registered
+from ..logic.iati.report import Report
+from ..settings import OptionError
+from .progress import visits_progress
+
+
+@click.group()
+def iati() -> None:
+    """IATI's registries: what they list, and the last known good copies of it."""
+
+
+@iati.command()
+@click.argument("source")
+@click.option("--strict", is_flag=True, help="Ask files that fail again now, whatever they did.")
+@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+def update(source: str, strict: bool, as_json: bool) -> None:
+    """Do a whole update cycle of SOURCE (id or name).
+
+    The registry's organisations and datasets, what is gone, each dataset's file, then the index files
+    and the bulk ZIPs. What one was killed in the middle of, the next one makes good. Ends with 1 if not
+    all was done; a file that fails is its publisher's affair.
+    """
+    try:
+        row = harvest_source(source)
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no harvest source {name}").format(name=source)
+        raise click.ClickException(words) from error
+    if row.type != registered.SOURCE_TYPE:
+        words = tk._("{name} is no source of an IATI registry, but of the type {type}")
+        raise click.ClickException(words.format(name=source, type=row.type))
+    tell_all([run_cycle(row, strict=strict)], as_json=as_json)
+
+
+def run_cycle(row: Any, **options: Any) -> Report:
+    """A cycle with its progress on the terminal.
+
+    :raises click.ClickException: it could not be done
+    """
+    try:
+        with _progress() as tell:
+            return cycle.update(row, _now, tell, **options)
+    except (OptionError, StoreError, cycle.AlreadyRunningError, runs.LocksLostError) as error:
+        raise click.ClickException(str(error)) from error
+    except sa.exc.OperationalError as error:
+        words = tk._(
+            "The database was lost ({error}): the cycle has stopped. The next one goes on from there."
+        )
+        raise click.ClickException(words.format(error=str(error.orig).strip())) from error
+
+
+def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:
+    """Do the files' part of each source's cycle: ``ckan freshness check --policy iati``.
+
+    :param package_ids: only of these datasets
+    :raises click.ClickException: a cycle could not be done
+    """
+    options = {"strict": strict, "harvest": False, "package_ids": package_ids}
+    tell_all([run_cycle(one, **options) for one in registered.sources()], as_json=as_json)
+
+
+def tell_all(reports: Iterable[Report], *, as_json: bool) -> None:
+    """Say what cycles have done, and end with 1 if not all was."""
+    complete = True
+    for report in reports:
+        complete = complete and report.complete
+        if as_json:
+            plain = {
+                "run": report.run_id,
+                "source": report.source,
+                **report.figures.as_dict(),
+                "zips_made_anew": report.published,
+                "stopped": report.stopped,
+                "errors": report.errors,
+                "remarks": report.remarks,
+            }
+            click.echo(json.dumps(plain, ensure_ascii=False))
+            continue
+        for line in report.lines():
+            click.echo(line)
+        for line in (*report.remarks, *report.complaints()):
+            click.echo(line, err=True)
+    if not complete:
+        raise click.exceptions.Exit(1)
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str, tuple[int, ...]], None]]:
+    """The registry's part as a count, the files' part as a bar."""
+    with visits_progress() as visits:
+
+        def tell(what: str, numbers: tuple[int, ...]) -> None:
+            if what == cycle.FILES:
+                visits(numbers)
+            elif sys.stderr.isatty() and numbers[0]:
+                click.echo(f"\r{what}: {numbers[0]}\033[K", err=True, nl=False)
+
+        yield tell

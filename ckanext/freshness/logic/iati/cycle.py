@@ -1,0 +1,300 @@
+"""IATI's update cycle: the registry, what is gone, each dataset's file, the index files. One at a time.
+
+The parts follow each other as in the Bulk Data Service. Each leaves everything as true as it found it: a
+cycle that is killed anywhere is made good by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ... import settings
+from ...checking import engine, runs
+from ...checking.background import in_batches
+from ...checking.iati import talk
+from ...checking.iati.state import Policy
+from ...checking.iati.talk import IatiFinding, IatiVisit
+from ...ckan_adapter import model
+from ...copies.store import Store, StoreError
+from ...harvesting.iati.once import HarvestRefused, Progress, harvest_now
+from ...harvesting.locks import locked_if_free
+from ...web.client import Client
+from ...web.hosts import Hosts
+from .. import indexing
+from ..copies import options as copy_options
+from ..copies import shelf
+from ..indexing import SolrAwayError
+from . import placing, publishing, registered, rows
+from .published import copies_prefix
+from .report import Report
+from .rows import Known
+from .storing import Storing
+
+Clock = Callable[[], datetime]
+Tell = Callable[[str, tuple[int, ...]], None]
+"""Told what is being done, and how far: done, how many with an error, of how many; the last may be 0."""
+
+KIND = "iati"
+"""Of the cycles' rows among the runs."""
+
+FILES = "files"
+"""What is told of the part that asks for files."""
+
+BATCH = 100
+"""Findings of one transaction, at most: their bodies wait meanwhile."""
+
+
+class AlreadyRunningError(Exception):
+    """Another cycle of this source is under way, on this machine or another."""
+
+
+def update(
+    source: Any,
+    clock: Clock,
+    tell: Tell = lambda what, numbers: None,
+    *,
+    strict: bool = False,
+    harvest: bool = True,
+    package_ids: Sequence[str] | None = None,
+) -> Report:
+    """Do a whole cycle of a source.
+
+    :param source: row of HarvestSource, of the type ``iati_registry``
+    :param clock: the time, aware
+    :param strict: the rules alone, without the back-off of files that fail
+    :param harvest: ask the registry; otherwise the cycle is about what was registered last
+    :param package_ids: only the files of these datasets
+    :raises AlreadyRunningError: another cycle of this source is under way
+    :raises settings.OptionError: an option that cannot be used; the text names it
+    :raises StoreError: the store is out of reach
+    """
+    policy = copy_options.iati(strict=strict)
+    store = copy_options.store()
+    source_id, title = source.id, source.title or source.url
+    with locked_if_free(f"iati {source_id}") as is_ours:
+        if not is_ours:
+            words = tk._("Another cycle of {source} is under way: nothing was done")
+            raise AlreadyRunningError(words.format(source=title))
+        began = monotonic()
+        options = {"source": source_id, "strict": strict, "harvest": harvest}
+        report = Report(runs.begin_run(clock(), options, kind=KIND), title)
+        try:
+            if not harvest or _harvested(source_id, report, tell):
+                _cycle(source_id, store, policy, clock, tell, report, package_ids)
+        except BaseException as error:
+            _give_up(report, clock(), error)
+            raise
+        _end(source_id, report, clock(), monotonic() - began)
+    return report
+
+
+def _harvested(source_id: str, report: Report, tell: Tell) -> bool:
+    """Ask the registry; whether the cycle goes on.
+
+    It goes on with what was registered last if the registry could not be read: what is wrong there is no
+    reason to leave files alone. It stops where far fewer are registered than before.
+    """
+
+    def told(progress: Progress) -> None:
+        tell(f"registry: {progress.stage.value}", (progress.done, 0, progress.total or 0))
+
+    try:
+        result = harvest_now(source_id, told)
+    except HarvestRefused as error:
+        report.errors.append(str(error))
+        return True
+    report.errors += result.source_errors
+    report.remarks += [
+        f"{url}: {words}" for url, said in result.record_errors.items() for words in said
+    ]
+    if result.hold is not None:
+        report.stopped = tk._("The cycle stopped: {reason}").format(reason=result.hold.reason)
+    return result.hold is None
+
+
+def _cycle(
+    source_id: str,
+    store: Store,
+    policy: Policy,
+    clock: Clock,
+    tell: Tell,
+    report: Report,
+    package_ids: Sequence[str] | None,
+) -> None:
+    synced = rows.sync(source_id, registered.of_source(source_id))
+    report.figures.datasets_added = synced.added
+    report.figures.datasets_unregistered = len(synced.removed)
+    _remove(store, synced.removed, report)
+    prefix = copies_prefix(source_id)
+    _move(store, prefix, rows.known(source_id), report)
+    known = rows.known(source_id, package_ids)
+    _visit(store, prefix, known, policy, clock, tell, report)
+    if package_ids is None:
+        _sweep(store, prefix, clock(), report)
+    _publish(source_id, store, clock, tell, report)
+
+
+def _remove(store: Store, resource_ids: Sequence[str], report: Report) -> None:
+    """The copies of what is no longer registered."""
+    try:
+        shelf.throw_away(store, shelf.forget(resource_ids))
+    except StoreError as error:
+        report.errors.append(str(error))
+
+
+def _move(store: Store, prefix: str, known: Sequence[Known], report: Report) -> None:
+    """The copies of what has another name now."""
+    places, there = placing.places(known, prefix), frozenset(store.keys(prefix))
+    for one, error in placing.move(store, known, places, there):
+        if error is None:
+            report.figures.moved += 1
+        else:
+            report.errors.append(f"{one.dataset_name}: {error}")
+
+
+def _visit(
+    store: Store,
+    prefix: str,
+    known: Sequence[Known],
+    policy: Policy,
+    clock: Clock,
+    tell: Tell,
+    report: Report,
+) -> None:
+    lost = frozenset(
+        one.resource_id for one in placing.lost(store, known, frozenset(store.keys(prefix)))
+    )
+    visits = [
+        IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
+        for one in known
+    ]
+    tell(FILES, (0, 0, len(visits)))
+    if not visits:
+        return
+    storing = Storing(
+        store=store,
+        policy=policy,
+        run_id=report.run_id,
+        known={one.resource_id: one for one in known},
+        places=placing.places(known, prefix),
+        lost=lost,
+        clock=clock,
+        index=_Indexing(report),
+        figures=report.figures,
+    )
+    made = in_batches(_visiting(visits, store, policy, clock, storing), most=BATCH)
+    try:
+        with closing(made) as batches:
+            for findings in batches:
+                if findings:
+                    storing.settle([one for one in findings if one.handed_to is None])
+                    figures = report.figures
+                    tell(FILES, (figures.visited, figures.failed, len(visits)))
+    finally:
+        storing.close()
+    report.errors += storing.errors
+
+
+def _visiting(
+    visits: Sequence[IatiVisit], store: Store, policy: Policy, clock: Clock, storing: Storing
+) -> Callable[[Callable[[IatiFinding], None]], Any]:
+    """The coroutine that makes visits and hands over what they find; options are read here and now."""
+    checks = settings.checks()
+    web = settings.web(checks.limits)
+    hosts = Hosts(checks.policy, checks.policies)
+    options = engine.Options(runners=checks.concurrency)
+
+    async def make(hand_over: Callable[[IatiFinding], None]) -> None:
+        def sink(finding: IatiFinding) -> None:
+            storing.gate.enter(finding)
+            hand_over(finding)
+
+        async with Client(web, hosts) as client:
+            tools = talk.Tools(client, store.stage, clock, policy)
+            await talk.update(visits, tools, options, sink)
+
+    return make
+
+
+class _Indexing:
+    """Sends documents, unless Solr is away: then the next refresh does, and the cycle goes on."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._is_away = False
+
+    def __call__(self, marks: Mapping[str, datetime]) -> None:
+        if self._is_away:
+            return
+        try:
+            self._report.errors += [one.in_words() for one in indexing.index(marks)]
+        except SolrAwayError as error:
+            self._is_away = True
+            self._report.errors.append(indexing.solr_away_in_words(str(error)))
+
+
+def _sweep(store: Store, prefix: str, now: datetime, report: Report) -> None:
+    """What earlier cycles have left behind that were killed."""
+    try:
+        shelf.sweep(store, prefix, store.keys(prefix))
+        store.sweep(now)
+    except StoreError as error:
+        report.errors.append(str(error))
+
+
+def _publish(source_id: str, store: Store, clock: Clock, tell: Tell, report: Report) -> None:
+    tell("publish", (0, 0, 0))
+    began = monotonic()
+    try:
+        report.published = publishing.publish(source_id, store, clock())
+    except StoreError as error:
+        report.errors.append(str(error))
+    report.figures.zipper_run_duration = round(monotonic() - began, 3)
+
+
+def _end(source_id: str, report: Report, now: datetime, seconds: float) -> None:
+    figures = report.figures
+    model.Session.rollback()
+    row = model.Session.execute(
+        sa.text(_FIGURES), {"source": source_id, "kind": KIND, "run": report.run_id}
+    ).one()
+    for name, value in row._mapping.items():
+        setattr(figures, name, value)
+    figures.checker_run_duration = round(seconds, 3)
+    error = "; ".join(report.complaints())[:1000] or None
+    runs.end_run(
+        report.run_id,
+        now,
+        runs.Figures(datasets=figures.as_dict(), visited=figures.visited),
+        error=error,
+    )
+
+
+def _give_up(report: Report, now: datetime, error: BaseException) -> None:
+    """Write down why a cycle ended early, if the database still listens."""
+    try:
+        model.Session.rollback()
+        figures = runs.Figures(datasets=report.figures.as_dict(), visited=report.figures.visited)
+        words = f"{type(error).__name__}: {error}"[:1000]
+        runs.end_run(report.run_id, now, figures, error=words)
+    except sa.exc.SQLAlchemyError:
+        model.Session.rollback()
+
+
+_FIGURES = """
+SELECT count(*) AS total_number_of_datasets,
+    count(i.downloaded) AS datasets_with_download,
+    count(*) FILTER (WHERE i.head_attempt ->> 'http_status' IS DISTINCT FROM '200'
+        AND i.head_attempt IS NOT NULL) AS datasets_head_request_non_200,
+    count(*) FILTER (WHERE i.get_attempt ->> 'http_status' IS DISTINCT FROM '200'
+        AND i.get_attempt IS NOT NULL) AS datasets_downloads_non_200,
+    (SELECT count(*) FROM freshness_run r WHERE r.kind = :kind AND r.id <> :run
+        AND r.options ->> 'source' = :source AND r.resources IS NULL) AS number_crashes
+FROM freshness_iati i WHERE i.source_id = :source"""

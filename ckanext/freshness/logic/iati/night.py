@@ -1,0 +1,31 @@
+"""The cycles of a night: of all sources, one after the other."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+
+from ...copies.store import StoreError
+from ...settings import OptionError
+from ..nightly import Told
+from . import cycle, registered
+
+
+def cycles(now: datetime) -> Told:
+    """A cycle of each source; one that cannot be done keeps none of the others from being done."""
+    if not p.plugin_loaded("harvest"):
+        return Told(tk._("There are no harvest sources"))
+    told, complete = [], True
+    for source in registered.sources():
+        title = source.title or source.url
+        try:
+            report = cycle.update(source, lambda: datetime.now(timezone.utc))
+        except (cycle.AlreadyRunningError, OptionError, StoreError) as error:
+            told.append(f"{title}: {error}")
+            complete = False
+            continue
+        told += [*report.lines(), *report.complaints()]
+        complete = complete and report.complete
+    return Told("; ".join(told) or tk._("There is no source of an IATI registry"), complete)

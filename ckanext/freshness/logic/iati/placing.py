@@ -1,0 +1,134 @@
+"""Which copy has which key, what has become of those that there should be, and how names' changes follow.
+
+A copy that is to have another key is kept there first, then its row says so, then the old bytes go: at
+each moment the row names bytes that are its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from ...ckan_adapter import model
+from ...copies import names
+from ...copies.store import Kept, Store, StoreError
+from ..copies import shelf
+from ..copies.shelf import Shelved, Taken
+from .rows import Known
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the copy of a dataset belongs.
+
+    :ivar filename: under which it is given out, and stands in its ZIP
+    """
+
+    key: str
+    filename: str
+
+
+def places(known: Iterable[Known], prefix: str) -> dict[str, Place]:
+    """Where the copy of each dataset belongs, by resource.
+
+    Named after organisation and dataset; if another copy is there, after the resource as well: nobody
+    ever gets the place of another's copy.
+    """
+    found: dict[str, Place] = {}
+    taken = _taken(prefix)
+    for one in known:
+        place = _place(one, prefix, one.dataset_name)
+        if taken.get(place.key, one.resource_id) != one.resource_id:
+            place = _place(one, prefix, f"{one.dataset_name} {one.resource_id}")
+        taken[place.key] = one.resource_id
+        found[one.resource_id] = place
+    return found
+
+
+def _taken(prefix: str) -> dict[str, str]:
+    rows = model.Session.execute(
+        sa.text("SELECT key, resource_id FROM freshness_copy WHERE starts_with(key, :prefix)"),
+        {"prefix": prefix},
+    )
+    return {row.key: row.resource_id for row in rows}
+
+
+def _place(one: Known, prefix: str, dataset: str) -> Place:
+    key = prefix + names.iati_key(one.organisation_name, dataset)
+    return Place(key, names.member(f"{one.dataset_name}.xml"))
+
+
+def lost(store: Store, known: Iterable[Known], there: Collection[str]) -> Iterator[Known]:
+    """The datasets whose last known good copy is not in the store, or not as it was kept.
+
+    :param there: the keys that the store has
+    :raises StoreError: the store is out of reach
+    """
+    there = frozenset(there)
+    look = "://" not in store.location
+    for one in known:
+        if one.state.good is None:
+            continue
+        if (
+            one.key is None
+            or not {one.key, one.zip_key or one.key} <= there
+            or (look and store.size(one.key) != one.size)
+        ):
+            yield one
+
+
+def move(
+    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: Collection[str]
+) -> Iterator[tuple[Known, StoreError | None]]:
+    """Bring copies to where they belong by now, and make ZIPs anew that were lost.
+
+    :param there: the keys that the store has
+    :returns: each that was not as it should be, and why it is not yet
+    """
+    for one in known:
+        place = places[one.resource_id]
+        if one.key is None or one.key not in there:
+            continue
+        if one.key == place.key and (one.zip_key is None or one.zip_key in there):
+            continue
+        try:
+            kept = _again(store, one, place)
+            shelf.move(one.resource_id, kept, place.filename)
+            if kept.key != one.key:
+                old = tuple(filter(None, (one.key, one.zip_key)))
+                shelf.throw_away(store, [Taken(one.resource_id, old)])
+        except StoreError as error:
+            yield one, error
+        else:
+            yield one, None
+
+
+def _again(store: Store, one: Known, place: Place) -> Kept:
+    """Keep the bytes of a copy in another place, where its ZIP has another name in it."""
+    assert one.key is not None
+    with store.stage() as staged:
+        reader = store.open(one.key)
+        try:
+            for piece in reader:
+                staged.write(piece)
+        finally:
+            reader.close()
+        if staged.sha256 != one.sha256:
+            raise StoreError(f"The copy {one.key} is not what was kept there: it was not moved.")
+        return store.keep(place.key, staged, zip_member=place.filename)
+
+
+def shelved(one: Known, place: Place, kept: Kept, source_url: str, at: datetime) -> Shelved:
+    """The row of a copy that was stored now."""
+    return Shelved(
+        resource_id=one.resource_id,
+        package_id=one.package_id,
+        kept=kept,
+        filename=place.filename,
+        mimetype="application/xml",
+        source_url=source_url,
+        at=at,
+    )

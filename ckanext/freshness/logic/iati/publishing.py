@@ -1,0 +1,145 @@
+"""Publishes a source: index files after each cycle, bulk ZIPs when something in them changed.
+
+Each file takes its place at once. What the files name is marked before the first of them is written, and
+unmarked after the last one was: at each moment it is known whether all in them is public still.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ...ckan_adapter import model
+from ...copies import index
+from ...copies.archive import Archive, MembersLost, build
+from ...copies.store import Kept, Missing, Store
+from . import entries
+from .entries import Entries
+from .published import MANIFEST, copies_prefix, manifest, published_key
+
+BULK_ZIP = "iati-data.zip"
+"""In the Bulk Data Service's layout."""
+LEGACY_ZIP = "code-for-iati-data-download.zip"
+"""In Code for IATI's; the Bulk Data Service's name for it."""
+_MEMBERS = "members.json"
+"""The members of the bulk ZIPs and their hashes."""
+
+
+def publish(source_id: str, store: Store, now: datetime) -> bool:
+    """Publish what there is now; whether the bulk ZIPs were made anew.
+
+    :param now: aware
+    :raises StoreError: a file could not be written; those that were written name only what there is
+    """
+    while True:
+        there = frozenset(store.keys(copies_prefix(source_id)))
+        found = entries.of_source(source_id, there)
+        _mark(source_id, found.resource_ids, exactly=False)
+        try:
+            made_anew = _write(source_id, store, found, now)
+        except MembersLost as error:
+            # Without its ZIP a copy counts as lost, and the next cycle makes it anew.
+            for member in error.members:
+                store.remove(member.zip_key)
+            continue
+        _mark(source_id, found.resource_ids, exactly=True)
+        return made_anew
+
+
+def _write(source_id: str, store: Store, found: Entries, now: datetime) -> bool:
+    minimal = index.datasets_minimal(found.datasets, now)
+    full = index.datasets_full(found.datasets, now)
+    organisations = index.reporting_orgs(found.organisations, now)
+    before = manifest(store, source_id)
+    fingerprint = found.fingerprint
+    files: dict[str, Any] = {}
+    made_anew = before.get("fingerprint") != fingerprint or not _has(store, source_id, before)
+    if made_anew:
+        given = index.bulk_files(minimal, full, organisations)
+        zips = _archive(source_id, store, found, given, now)
+        files |= {
+            name: _entry(kept.size, kept.sha256, now)
+            for name, kept in zip((BULK_ZIP, LEGACY_ZIP), zips, strict=True)
+        }
+    else:
+        files |= {name: before["files"][name] for name in (BULK_ZIP, LEGACY_ZIP)}
+    for name, data in (
+        (index.MINIMAL, minimal),
+        (index.FULL, full),
+        (index.ORGANISATIONS, organisations),
+    ):
+        store.write_bytes(published_key(source_id, name), data)
+        files[name] = _entry(len(data), hashlib.sha256(data).hexdigest(), now)
+    plain = json.dumps({"fingerprint": fingerprint, "files": files}, sort_keys=True)
+    store.write_bytes(published_key(source_id, MANIFEST), plain.encode())
+    return made_anew
+
+
+def _archive(
+    source_id: str,
+    store: Store,
+    found: Entries,
+    given: Sequence[index.Given],
+    now: datetime,
+) -> list[Kept]:
+    key = published_key(source_id, _MEMBERS)
+    bulk = Archive(published_key(source_id, BULK_ZIP), f"{index.BULK_FOLDER}/datasets", given)
+    legacy = Archive(
+        published_key(source_id, LEGACY_ZIP),
+        f"{index.LEGACY_FOLDER}/data",
+        index.legacy_files(found.datasets, found.organisations, now),
+    )
+    made = build(store, [bulk, legacy], found.archived(_read(store, key)))
+    store.write_bytes(key, json.dumps(dict(found.sha256), sort_keys=True).encode())
+    return made
+
+
+def _read(store: Store, key: str) -> Mapping[str, str]:
+    try:
+        reader = store.open(key)
+    except Missing:
+        return {}
+    try:
+        found = json.loads(b"".join(reader))
+    except ValueError:
+        # Then every member counts as changed.
+        return {}
+    finally:
+        reader.close()
+    return found if isinstance(found, dict) else {}
+
+
+def _has(store: Store, source_id: str, before: Mapping[str, Any]) -> bool:
+    """Whether the bulk ZIPs are in the store as they were published."""
+    files = before.get("files", {})
+    return all(
+        name in files and store.size(published_key(source_id, name)) == files[name]["size"]
+        for name in (BULK_ZIP, LEGACY_ZIP)
+    )
+
+
+def _entry(size: int, sha256: str, now: datetime) -> dict[str, Any]:
+    return {"size": size, "sha256": sha256, "modified": now.isoformat()}
+
+
+def _mark(source_id: str, resource_ids: Sequence[str], *, exactly: bool) -> None:
+    """Write down what the files name, and commit.
+
+    :param exactly: nothing else any more
+    """
+    statement = _MARK_EXACTLY if exactly else _MARK
+    model.Session.execute(sa.text(statement), {"source": source_id, "ids": list(resource_ids)})
+    model.Session.commit()
+
+
+_MARK = """
+UPDATE freshness_iati SET published = true
+WHERE source_id = :source AND resource_id = ANY(:ids) AND NOT published"""
+_MARK_EXACTLY = """
+UPDATE freshness_iati SET published = resource_id = ANY(:ids)
+WHERE source_id = :source AND published <> (resource_id = ANY(:ids))"""

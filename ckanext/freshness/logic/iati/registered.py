@@ -1,0 +1,51 @@
+"""The sources of IATI's registries, and what is registered by the last harvest of one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_model, model
+from ...harvesting.iati.entries import REGISTRY_ID, REGISTRY_NAME
+from .published import SOURCE_TYPE
+from .rows import Registered
+
+
+def sources() -> list[Any]:
+    """The active sources of IATI's registries, in the order of their ids."""
+    table = harvest_model.HarvestSource
+    query = model.Session.query(table).filter(table.type == SOURCE_TYPE, table.active.is_(True))
+    return list(query.order_by(table.id))
+
+
+def of_source(source_id: str) -> list[Registered]:
+    """The datasets of a source that CKAN has, by their registry's ids and names.
+
+    Whatever CKAN had to call them: a registry's name may be taken, or be none that CKAN takes.
+    """
+    rows = model.Session.execute(
+        sa.text(_REGISTERED),
+        {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME},
+    ).all()
+    model.Session.commit()
+    return [Registered(*row) for row in rows]
+
+
+def _organization_extra(key: str) -> str:
+    return ORGANIZATION_EXTRA.replace(":key", f":{key}")
+
+
+# Of two current records of one dataset, and of two resources, the first counts.
+_REGISTERED = f"""
+SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
+    coalesce({_organization_extra("id")}, p.owner_org, '') AS organisation_id,
+    coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
+    coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
+    coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
+FROM harvest_object o
+JOIN package p ON p.id = o.package_id AND p.state = 'active'
+JOIN resource r ON r.package_id = p.id AND r.state = 'active'
+LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE o.harvest_source_id = :source AND o.current
+ORDER BY p.id, r.position, r.id"""

@@ -1,0 +1,109 @@
+"""What a cycle has done: figures for people, for the run's row and for Prometheus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+import ckan.plugins.toolkit as tk
+
+
+@dataclass(slots=True)
+class Figures:
+    """What a cycle counted; the names are those of the Bulk Data Service's gauges, as far as it has them.
+
+    :ivar datasets_with_download: those with a last known good download
+    :ivar datasets_added: registered since the last cycle
+    :ivar datasets_unregistered: no longer registered, and so removed
+    :ivar datasets_expired: their copies were removed because their files failed for too long
+    :ivar datasets_head_request_non_200: whose most recent HEAD did not answer 200
+    :ivar datasets_downloads_non_200: whose most recent GET did not answer 200
+    :ivar checker_run_duration: seconds
+    :ivar zipper_run_duration: seconds that index files and bulk ZIPs took
+    :ivar number_crashes: cycles that ended early, of those that are remembered
+    :ivar visited: datasets that the cycle came to
+    :ivar downloaded: files whose bytes were stored
+    :ivar changed: of these, files whose contents had changed
+    :ivar failed: datasets whose visit failed
+    :ivar postponed: of these, those that were not asked again so soon
+    :ivar not_stored: files that were downloaded, and could not be stored
+    :ivar restored: copies that were lost, and are there again
+    :ivar lost: copies that are still lost
+    :ivar moved: copies whose dataset or organisation has another name now
+    """
+
+    total_number_of_datasets: int = 0
+    datasets_with_download: int = 0
+    datasets_added: int = 0
+    datasets_unregistered: int = 0
+    datasets_expired: int = 0
+    datasets_head_request_non_200: int = 0
+    datasets_downloads_non_200: int = 0
+    checker_run_duration: float = 0.0
+    zipper_run_duration: float = 0.0
+    number_crashes: int = 0
+    visited: int = 0
+    downloaded: int = 0
+    changed: int = 0
+    failed: int = 0
+    postponed: int = 0
+    not_stored: int = 0
+    restored: int = 0
+    lost: int = 0
+    moved: int = 0
+
+    def as_dict(self) -> dict[str, float]:
+        """By name."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(slots=True)
+class Report:
+    """What a cycle has done.
+
+    :ivar run_id: of its row among the runs
+    :ivar errors: what went wrong, for people: the registry could not be read, say
+    :ivar remarks: what is wrong with single records of the registry, for people
+    :ivar stopped: why the cycle stopped before any file was asked for; None if it did not
+    :ivar published: whether the bulk ZIPs were made anew
+    """
+
+    run_id: str
+    source: str
+    figures: Figures = field(default_factory=Figures)
+    errors: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    stopped: str | None = None
+    published: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cycle did what it says it does; a file that fails is its publisher's affair."""
+        return not self.errors and self.stopped is None and not self.figures.not_stored
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        got = self.figures
+        yield tk._(
+            "{source}: {total} datasets, {added} new, {unregistered} no longer registered; {visited} "
+            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired"
+        ).format(
+            source=self.source,
+            total=got.total_number_of_datasets,
+            added=got.datasets_added,
+            unregistered=got.datasets_unregistered,
+            visited=got.visited,
+            downloaded=got.downloaded,
+            changed=got.changed,
+            failed=got.failed,
+            expired=got.datasets_expired,
+        )
+
+    def complaints(self) -> Iterator[str]:
+        """What was not done, for people; nothing if all was."""
+        if self.stopped is not None:
+            yield self.stopped
+        yield from self.errors
+        if self.figures.not_stored:
+            words = tk._("{count} files were downloaded, and could not be stored")
+            yield words.format(count=self.figures.not_stored)

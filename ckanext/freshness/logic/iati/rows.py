@@ -1,0 +1,292 @@
+"""What is known of each registered dataset, between the database and the rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import sqlalchemy as sa
+
+from ...checking.iati.attempts import Attempt
+from ...checking.iati.state import Good, State
+from ...ckan_adapter import model
+from ...model.moments import utc
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A dataset as the registry has it, and CKAN by the last harvest.
+
+    :ivar organisation_id: the registry's id; ``dataset_id`` likewise
+    """
+
+    resource_id: str
+    package_id: str
+    organisation_id: str
+    organisation_name: str
+    dataset_id: str
+    dataset_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A registered dataset as a cycle finds it.
+
+    :ivar url: of its file, as the registry has it now
+    :ivar key: of its copy in the store; None if there is none
+    :ivar size: of that copy
+    :ivar sha256: likewise
+    """
+
+    resource_id: str
+    package_id: str
+    url: str
+    organisation_name: str
+    dataset_name: str
+    state: State
+    key: str | None
+    zip_key: str | None
+    size: int | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What :func:`sync` did.
+
+    :ivar added: datasets that are new
+    :ivar removed: resources of datasets that are gone
+    """
+
+    added: int
+    removed: list[str]
+
+
+def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
+    """Let there be a row for each registered dataset of a source, and for none that is gone; and commit.
+
+    A dataset whose resource was made anew keeps what is known of it, and its copy.
+    """
+    session = model.Session
+    rows = json.dumps(
+        [
+            {name: getattr(one, name) for name in Registered.__dataclass_fields__}
+            for one in registered
+        ]
+    )
+    values = {"source": source_id, "rows": rows}
+    session.execute(sa.text(_COPIES_GO_OVER), values)
+    session.execute(sa.text(_GO_OVER), values)
+    removed = list(session.execute(sa.text(_REMOVE), values).scalars())
+    added = sum(session.execute(sa.text(_ADD), values).scalars())
+    session.commit()
+    return Synced(added, removed)
+
+
+def known(source_id: str, package_ids: Sequence[str] | None = None) -> list[Known]:
+    """The registered datasets of a source whose resource is there, in the order of their names."""
+    statement = _KNOWN
+    if package_ids is not None:
+        statement += " AND i.package_id = ANY(:ids)"
+    rows = model.Session.execute(
+        sa.text(f"{statement} ORDER BY i.organisation_name, i.dataset_name, i.resource_id"),
+        {"source": source_id, "ids": list(package_ids or ())},
+    )
+    found = [
+        Known(
+            resource_id=row.resource_id,
+            package_id=row.package_id,
+            url=row.url or "",
+            organisation_name=row.organisation_name,
+            dataset_name=row.dataset_name,
+            state=_state(row),
+            key=row.key,
+            zip_key=row.zip_key,
+            size=row.size,
+            sha256=row.sha256,
+        )
+        for row in rows
+    ]
+    model.Session.commit()
+    return found
+
+
+def write(states: Mapping[str, State]) -> list[str]:
+    """Write states, by resource; nothing is committed.
+
+    :returns: those that were written; the others' resources are gone.
+    """
+    if not states:
+        return []
+    rows = json.dumps([_row(resource_id, state) for resource_id, state in states.items()])
+    return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
+
+
+def _state(row: Any) -> State:
+    good = None
+    if row.hash is not None:
+        good = Good(
+            hash=row.hash,
+            hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
+            downloaded=_aware(row.downloaded),
+            verified_on_server=_aware(row.verified_on_server),
+            content_length=row.content_length,
+            initial_contents=row.initial_contents,
+            etag=row.etag,
+            last_modified=row.last_modified,
+            source_url=row.source_url,
+        )
+    return State(
+        last_update_check=_aware(row.last_update_check) if row.last_update_check else None,
+        head_attempt=Attempt.from_json(row.head_attempt) if row.head_attempt else None,
+        get_attempt=Attempt.from_json(row.get_attempt) if row.get_attempt else None,
+        attempts=tuple(map(Attempt.from_json, row.attempts)),
+        good=good,
+        content_modified=_aware(row.content_modified) if row.content_modified else None,
+        content_modified_excluding_generated_timestamp=(
+            _aware(row.content_modified_excluding_generated_timestamp)
+            if row.content_modified_excluding_generated_timestamp
+            else None
+        ),
+        failures=row.failures,
+        postponed_until=_aware(row.postponed_until) if row.postponed_until else None,
+    )
+
+
+def _row(resource_id: str, state: State) -> dict[str, Any]:
+    good = state.good
+    return {
+        "resource_id": resource_id,
+        "last_update_check": _moment(state.last_update_check),
+        "head_attempt": None if state.head_attempt is None else _attempt(state.head_attempt),
+        "get_attempt": None if state.get_attempt is None else _attempt(state.get_attempt),
+        "attempts": [_attempt(one) for one in state.attempts],
+        "content_modified": _moment(state.content_modified),
+        "content_modified_excluding_generated_timestamp": _moment(
+            state.content_modified_excluding_generated_timestamp
+        ),
+        "failures": state.failures,
+        "postponed_until": _moment(state.postponed_until),
+        **({} if good is None else _good(good)),
+    }
+
+
+def _good(good: Good) -> dict[str, Any]:
+    return {
+        "hash": good.hash,
+        "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
+        "downloaded": _moment(good.downloaded),
+        "verified_on_server": _moment(good.verified_on_server),
+        "content_length": good.content_length,
+        "initial_contents": _text(good.initial_contents),
+        "etag": _text(good.etag),
+        "last_modified": _text(good.last_modified),
+        "source_url": _text(good.source_url),
+    }
+
+
+def _attempt(attempt: Attempt) -> dict[str, Any]:
+    plain = attempt.as_json()
+    details = plain["error_details"]
+    if details is not None:
+        for key in ("detailed_message", "http_reason", "source_url"):
+            details[key] = _text(details[key])
+        details["http_headers"] = {
+            _text(name): _text(value) for name, value in details["http_headers"].items()
+        }
+    return plain
+
+
+def _text(text: str | None) -> str | None:
+    """What a server sent, as the database can have it: neither NUL nor half characters."""
+    if text is None or (text.isascii() and "\0" not in text):
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else utc(moment).isoformat()
+
+
+def _aware(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=timezone.utc)
+
+
+def in_parts(things: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Lists of so many things, the last one shorter."""
+    part: list[Any] = []
+    for one in things:
+        part.append(one)
+        if len(part) == size:
+            yield part
+            part = []
+    if part:
+        yield part
+
+
+_REGISTERED = """jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
+    resource_id text, package_id text, organisation_id text, organisation_name text,
+    dataset_id text, dataset_name text
+)"""
+
+# A resource that was written without its id has another one now.
+_COPIES_GO_OVER = f"""
+UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
+FROM freshness_iati i, {_REGISTERED}
+WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
+    AND c.resource_id = i.resource_id
+    AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
+_GO_OVER = f"""
+UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
+FROM {_REGISTERED}
+WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
+    AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
+# Only what CKAN has no more: nobody's list of what is registered takes anything away by being short.
+_REMOVE = """
+DELETE FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
+    SELECT FROM resource r JOIN package p ON p.id = r.package_id
+    WHERE r.id = i.resource_id AND r.state = 'active' AND p.state = 'active'
+) RETURNING i.resource_id"""
+_ADD = f"""
+INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
+    dataset_id, dataset_name)
+SELECT f.resource_id, f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id,
+    f.dataset_name FROM {_REGISTERED}
+ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
+    source_id = excluded.source_id, organisation_id = excluded.organisation_id,
+    organisation_name = excluded.organisation_name, dataset_id = excluded.dataset_id,
+    dataset_name = excluded.dataset_name
+RETURNING CAST(xmax = 0 AS integer)"""
+
+_KNOWN = """
+SELECT i.*, r.url, c.key, c.zip_key, c.size, c.sha256
+FROM freshness_iati i
+JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
+JOIN package p ON p.id = r.package_id AND p.state = 'active'
+LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
+WHERE i.source_id = :source"""
+
+# What is good stays unless there is something as good: nothing is ever taken away here.
+_GOOD = (
+    *("hash", "hash_excluding_generated_timestamp", "downloaded", "verified_on_server"),
+    *("content_length", "initial_contents", "etag", "last_modified", "source_url"),
+)
+_WRITE = f"""
+UPDATE freshness_iati i SET
+    last_update_check = f.last_update_check, head_attempt = f.head_attempt,
+    get_attempt = f.get_attempt, attempts = f.attempts, content_modified = f.content_modified,
+    content_modified_excluding_generated_timestamp = f.content_modified_excluding_generated_timestamp,
+    failures = f.failures, postponed_until = f.postponed_until,
+    {", ".join(f"{one} = CASE WHEN f.hash IS NULL THEN i.{one} ELSE f.{one} END" for one in _GOOD)}
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
+    resource_id text, last_update_check timestamp, head_attempt jsonb, get_attempt jsonb,
+    attempts jsonb, content_modified timestamp,
+    content_modified_excluding_generated_timestamp timestamp, failures integer,
+    postponed_until timestamp, hash text, hash_excluding_generated_timestamp text,
+    downloaded timestamp, verified_on_server timestamp, content_length bigint,
+    initial_contents text, etag text, last_modified text, source_url text
+)
+WHERE i.resource_id = f.resource_id RETURNING i.resource_id"""

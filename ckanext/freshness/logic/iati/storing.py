@@ -1,0 +1,222 @@
+"""What visits brought home, brought into store and database: bytes first, then their rows, then what follows.
+
+A batch is one transaction. A process that is killed leaves whole batches, and bytes without rows at most:
+the next cycle finds another state than the server has, and downloads again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ...aging.evidence import Dated, Evidence
+from ...checking.iati import details, rules
+from ...checking.iati.rules import Ending, Policy, Step
+from ...checking.iati.talk import IatiFinding
+from ...copies.store import Kept, Staged, Store, StoreError
+from ...web.urls import display_url
+from .. import concluding
+from ..copies import shelf
+from ..copies.shelf import Shelved
+from . import placing, rows
+from .placing import Place
+from .report import Figures
+from .rows import Known
+
+WORKERS = 2
+"""Threads that compress and write: what they do takes no turn of the interpreter."""
+
+HELD_BYTES = 16 * 1024 * 1024
+"""Bodies that wait for these, at most; beyond that the network waits. Larger ones are on the disk."""
+
+
+class Gate:
+    """Lets the network run ahead of the store only so far."""
+
+    def __init__(self, most: int = HELD_BYTES) -> None:
+        self._most = most
+        self._held = 0
+        self._open = False
+        self._changed = threading.Condition()
+
+    def enter(self, finding: IatiFinding) -> None:
+        """Wait until there is room for what it holds."""
+        size = _held(finding)
+        if not size:
+            return
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._open or not self._held or self._held + size <= self._most
+            )
+            self._held += size
+
+    def leave(self, size: int) -> None:
+        """What was held is no more."""
+        with self._changed:
+            self._held -= size
+            self._changed.notify_all()
+
+    def open(self) -> None:
+        """Nobody waits any more: the run ends."""
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
+
+
+def _held(finding: IatiFinding) -> int:
+    staged = finding.staged
+    return staged.size if isinstance(staged, Staged) and staged.path is None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a visit has come to.
+
+    :ivar kept: what the store has now; None if there was nothing to keep
+    """
+
+    finding: IatiFinding
+    step: Step
+    kept: Kept | None = None
+
+
+@dataclass(slots=True)
+class Storing:
+    """Settles what the visits of one cycle found.
+
+    :ivar known: what the cycle began from, by resource; ``places`` likewise
+    :ivar lost: the resources whose copies were lost
+    :ivar found_lost_again: of these, those whose copies are back
+    :ivar index: sends documents
+    """
+
+    store: Store
+    policy: Policy
+    run_id: str
+    known: Mapping[str, Known]
+    places: Mapping[str, Place]
+    lost: frozenset[str]
+    clock: Callable[[], datetime]
+    index: Callable[[Mapping[str, datetime]], None]
+    figures: Figures
+    gate: Gate = field(default_factory=Gate)
+    errors: list[str] = field(default_factory=list)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="store")
+    )
+
+    def close(self) -> None:
+        """Let go of the threads."""
+        self.gate.open()
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def settle(self, findings: Sequence[IatiFinding]) -> None:
+        """Bring a batch home, and commit.
+
+        :raises sqlalchemy.exc.DBAPIError: the database refuses; bytes may be there without their rows
+        """
+        settled = list(self._pool.map(self._stored, findings))
+        now = self.clock()
+        states = {one.finding.visit.resource_id: one.step.state for one in settled}
+        written = set(rows.write(states))
+        settled = [one for one in settled if one.finding.visit.resource_id in written]
+        shelf.remember([one for one in map(self._shelved, settled) if one is not None])
+        shelf.verified(list(_verified(settled)), now)
+        marks = concluding.judge(*_judged(settled, now, self.run_id))
+        for each in settled:
+            self._count(each)
+        self._expire(settled, now)
+        if marks:
+            self.index(marks)
+
+    def _stored(self, finding: IatiFinding) -> Settled:
+        """Keep what has to be kept. Runs in a thread: neither session nor figures."""
+        staged, step = finding.staged, finding.step
+        if staged is None:
+            return Settled(finding, step)
+        held = _held(finding)
+        try:
+            assert isinstance(staged, Staged)
+            place = self.places[finding.visit.resource_id]
+            kept = self.store.keep(place.key, staged, zip_member=place.filename)
+            return Settled(finding, step, kept)
+        except StoreError as error:
+            why = details.of_store(str(error), finding.visit.url)
+            before = finding.visit.state
+            return Settled(finding, rules.not_stored(before, step, self.clock(), why))
+        finally:
+            staged.close()
+            finding.staged = None
+            if held:
+                self.gate.leave(held)
+
+    def _shelved(self, one: Settled) -> Shelved | None:
+        if one.kept is None:
+            return None
+        visit = one.finding.visit
+        shelved = placing.shelved(
+            self.known[visit.resource_id],
+            self.places[visit.resource_id],
+            one.kept,
+            display_url(visit.url),
+            self.clock(),
+        )
+        return shelved
+
+    def _count(self, one: Settled) -> None:
+        figures, ending = self.figures, one.step.ending
+        figures.visited += 1
+        figures.failed += ending in rules.FAILED
+        if ending is Ending.POSTPONED:
+            figures.postponed += 1
+            figures.failed += 1
+        if ending is Ending.NOT_STORED:
+            figures.not_stored += 1
+            self._complain(one)
+        figures.downloaded += one.kept is not None
+        figures.changed += one.step.changed_at is not None and one.kept is not None
+        is_lost = one.finding.visit.resource_id in self.lost
+        figures.restored += is_lost and one.kept is not None
+        figures.lost += is_lost and one.kept is None
+
+    def _complain(self, one: Settled) -> None:
+        attempt = one.step.state.get_attempt
+        if attempt is not None and attempt.error_details is not None and len(self.errors) < 5:
+            words = attempt.error_details.detailed_message
+            self.errors.append(f"{display_url(one.finding.visit.url)}: {words}")
+
+    def _expire(self, settled: Iterable[Settled], now: datetime) -> None:
+        old = [
+            one.finding.visit.resource_id
+            for one in settled
+            if rules.has_expired(one.step.state, now, self.policy)
+        ]
+        taken = shelf.expire(old, now)
+        self.figures.datasets_expired += len(taken)
+        try:
+            shelf.throw_away(self.store, taken)
+        except StoreError as error:
+            # Nobody names them any more; the next cycle sweeps them away.
+            self.errors.append(str(error))
+
+
+def _verified(settled: Iterable[Settled]) -> Iterable[str]:
+    for one in settled:
+        if one.kept is None and one.step.ending in (Ending.VERIFIED, Ending.DOWNLOADED):
+            yield one.finding.visit.resource_id
+
+
+def _judged(
+    settled: Iterable[Settled], now: datetime, run_id: str
+) -> tuple[list[str], datetime, str, dict[str, list[Dated]]]:
+    """The datasets whose contents have changed, without what is said of when a file was made."""
+    found: dict[str, list[Dated]] = {}
+    for one in settled:
+        when, visit = one.step.changed_at, one.finding.visit
+        if when is not None and one.step.ending is Ending.DOWNLOADED:
+            dated = Dated(when.replace(microsecond=0), Evidence.HASH, visit.resource_id)
+            found.setdefault(visit.package_id, []).append(dated)
+    return sorted(found), now, run_id, found
