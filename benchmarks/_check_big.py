@@ -8,7 +8,7 @@ import sys
 import time
 
 from benchmarks._check_floor import Floor
-from benchmarks.check import Ours, by_host
+from benchmarks._check_ours import Ours, by_host
 from ckanext.freshness.web.client import Limits, run
 from ckanext.freshness.web.hosts import HostPolicy
 

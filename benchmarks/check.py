@@ -4,45 +4,34 @@ All three ask the project's own file server, which runs in a process of its own.
 called as its ``check_urls`` calls it, in an environment of its own; the floor has neither rules nor
 database. Ratios count: they are of CPU time for ``first`` and ``second``, of speed elsewhere. All are
 warm when they are measured, take turns, and the median of several times counts.
+
+``first`` and ``second`` hold whole runs of ours, on a site with its database, against HDX's retrieval
+alone: ``ours_cpu_ms`` is all but the updates of the index, which are ``index_cpu_ms``; ``engine_cpu_ms``
+is what the visits alone take.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import random
 import statistics
 import subprocess
 import sys
 import time
-import venv
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from benchmarks._check_floor import Floor
-from ckanext.freshness.checking import engine
-from ckanext.freshness.checking.decide import Memory, Outcome
-from ckanext.freshness.checking.findings import Finding, Visit
-from ckanext.freshness.checking.sandbox import Sandbox
+from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
+from benchmarks._check_retrieval import peer_python, retrieval
+from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.checking.findings import Finding
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
-from ckanext.freshness.web.client import Client, Limits, Settings, run
-from ckanext.freshness.web.guard import Guard
-from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.client import Limits, run
+from ckanext.freshness.web.hosts import HostPolicy
 
-PEER = "hdx-data-freshness==2.0.0"
-PEER_HOME = Path(__file__).parent.parent / ".dev" / "peers" / "hdx-data-freshness"
-FILES, HOSTS = 2_000, 400
-RATE = 50.0
-"""Requests a second to a host: at work, but not what is measured."""
-PATIENT = Limits(read=60, total=3600)
 HURRIED = Limits(connect=2, read=1, total=5, attempts=2, backoff=(0.2,), jitter=0)
 BIG = 2 << 30
-WARM_UP = {f"/warm-{number}.csv": File(1024) for number in range(100)}
-REPEATS = 3
 
 
 def main() -> None:
@@ -65,46 +54,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def addresses(number: int) -> list[str]:
-    """So many addresses of this machine, each a host."""
-    return [f"127.0.{10 + one // 200}.{one % 200 + 1}" for one in range(number)]
-
-
-@dataclass(slots=True)
-class Ours:
-    """Our engine, and what it remembers from run to run."""
-
-    policy: HostPolicy
-    limits: Limits
-    memories: dict[str, Memory] = field(default_factory=dict)
-    runners: int = 200
-
-    def visit(self, urls: Iterable[str]) -> list[Finding]:
-        """One run over all."""
-        return run(self._visit([self._of(url) for url in urls]))
-
-    def _of(self, url: str) -> Visit:
-        memory = self.memories.get(url) or Memory()
-        return Visit(url, "bench", url, memory, format="CSV")
-
-    async def _visit(self, visits: list[Visit]) -> list[Finding]:
-        settings = Settings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
-        found: list[Finding] = []
-        options = engine.Options(runners=self.runners, confirm_after=0.5)
-        with Sandbox() as sandbox:
-            async with Client(settings, Hosts(self.policy)) as client:
-                await engine.check(visits, client, sandbox, options, found.append, now=_now)
-        for finding in found:
-            self.memories[finding.visit.url] = finding.memory
-        return found
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
 class Bench:
-    """The parts, each by the name of its key in the result."""
+    """The parts; see :data:`PARTS`."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._quiet = quiet
@@ -124,91 +75,7 @@ class Bench:
 
     def retrieval(self) -> dict[str, Any]:
         """CPU time and bytes of a first run and of a second one, after some files have changed."""
-        runs: dict[str, list[list[dict[str, float]]]] = {}
-        subjects: dict[str, Callable[[list[str]], Callable[[], Any]]] = {
-            "ours": self._ours_subject,
-            "floor": self._floor_subject,
-        }
-        if self._peer:
-            subjects["peer"] = self._peer_subject
-        for repeat in range(REPEATS + 1):
-            for subject, make in subjects.items():
-                # The first time warms up those who live in this process.
-                if repeat or subject != "peer":
-                    self.say(f"retrieval: {subject}")
-                    runs.setdefault(subject, []).append(_two_runs(make))
-        result: dict[str, Any] = {}
-        for number, name in enumerate(("first", "second")):
-
-            def median(subject: str, figure: str, number: int = number) -> float:
-                return statistics.median(two[number][figure] for two in runs[subject][-REPEATS:])
-
-            figures = {f"{one}_cpu_ms": median(one, "cpu") / FILES * 1e3 for one in runs}
-            if "peer" in runs:
-                figures["ratio"] = figures["ours_cpu_ms"] / figures["peer_cpu_ms"]
-                figures["bytes_ratio"] = median("ours", "bytes") / median("peer", "bytes")
-            result[name] = figures
-        return result
-
-    def _ours_subject(self, urls: list[str]) -> Callable[[], float]:
-        ours = Ours(HostPolicy(2, RATE), PATIENT)
-        expected = [
-            {Outcome.FIRST_HASH: FILES},
-            {
-                Outcome.NOT_MODIFIED: 980,
-                Outcome.SAME_HASH: 780,
-                Outcome.CHANGED: 40,
-                Outcome.API: 200,
-            },
-        ]
-
-        def visit() -> float:
-            before = time.process_time()
-            found = ours.visit(urls)
-            seconds = time.process_time() - before
-            outcomes = Counter(finding.outcome for finding in found)
-            if outcomes != expected.pop(0):
-                raise SystemExit(f"The check found what is not there: {outcomes}")
-            return seconds
-
-        return visit
-
-    def _floor_subject(self, urls: list[str]) -> Callable[[], float]:
-        floor = Floor()
-
-        def visit() -> float:
-            before = time.process_time()
-            run(floor.visit(by_host(urls), PATIENT, per_host=1))
-            return time.process_time() - before
-
-        return visit
-
-    def _peer_subject(self, urls: list[str]) -> Callable[[], float]:
-        python = peer_python(self.say)
-        hashes: dict[str, str] = {}
-
-        def visit() -> float:
-            # A host each, since HDX asks none more often than four times a second.
-            warm_up = [
-                url.rpartition("/")[0] + name for url, name in zip(urls, WARM_UP, strict=False)
-            ]
-            question = {
-                "warm_up": [[url, url, "csv"] for url in warm_up],
-                "resources": [[url, url, "csv"] for url in urls],
-                "hashes": hashes,
-            }
-            script = Path(__file__).with_name("_check_peer.py")
-            answer = json.loads(
-                subprocess.run(
-                    [python, script], input=json.dumps(question).encode(), stdout=-1, check=True
-                ).stdout
-            )
-            if answer["errors"]:
-                raise SystemExit(f"HDX's retrieval failed: {answer['errors']}")
-            hashes.update(answer["hashes"])
-            return answer["cpu_seconds"]
-
-        return visit
+        return retrieval(self.say, peer=self._peer)
 
     def clean(self) -> dict[str, Any]:
         """URLs a second of hosts that are all well."""
@@ -289,35 +156,18 @@ class Bench:
             }
         }
 
+    def full_size(self) -> dict[str, Any]:
+        """A catalogue of HDX's size, all but the visits and the index."""
+        from benchmarks import _check_full
 
-def _two_runs(
-    subject: Callable[[list[str]], Callable[[], float]],
-) -> list[dict[str, float]]:
-    """CPU seconds, requests and bytes of a subject's first run and of its second."""
-    size = random.Random(2026)
-    names = [f"/{number}.csv" for number in range(FILES)]
-    # Half with validators; of the others, 200 differ at each download.
-    files = {
-        name: File(
-            size.randint(1024, 50 * 1024),
-            validators=number % 2 == 0,
-            behaviour=Behaviour.DIFFER if number % 10 == 1 else Behaviour.SERVE,
-        )
-        for number, name in enumerate(names)
-    }
-    changed = [name for number, name in enumerate(names) if number % 100 in (0, 3)]
-    hosts = addresses(HOSTS)
-    found: list[dict[str, float]] = []
-    with spawn(files | WARM_UP, hosts) as host:
-        visit = subject(
-            [f"http://{hosts[n % HOSTS]}:{host.port}{name}" for n, name in enumerate(names)]
-        )
-        for _ in ("first", "second"):
-            cpu = visit()
-            requests, sent = host.ask("counts")
-            found.append({"cpu": cpu, "requests": requests, "bytes": sent})
-            host.ask("change", changed)
-    return found
+        peer = (lambda: peer_python(self.say)) if self._peer else None
+        return {"full_size": _check_full.measure(self.say, addresses(_check_full.HOSTS), peer)}
+
+    def queue(self) -> dict[str, Any]:
+        """Two background workers against one."""
+        from benchmarks import _check_full, _check_queue
+
+        return {"queue": _check_queue.measure(self.say, addresses(_check_full.HOSTS))}
 
 
 PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
@@ -325,29 +175,11 @@ PARTS: dict[str, Callable[[Bench], dict[str, Any]]] = {
     "clean": Bench.clean,
     "mixed": Bench.mixed,
     "big_file": Bench.big_file,
+    "full_size": Bench.full_size,
+    "queue": Bench.queue,
 }
 """Each gives one key of the result or more. A part that needs a site (``full_size``, two workers)
 joins here, and loads CKAN in its own function: the others are to be measured without it."""
-
-
-def by_host(urls: Iterable[str]) -> dict[str, list[str]]:
-    """The URLs of each host, in their order."""
-    found: dict[str, list[str]] = {}
-    for url in urls:
-        found.setdefault(url.split("/", 3)[2], []).append(url)
-    return found
-
-
-def peer_python(say: Callable[[str], None]) -> Path:
-    """The Python of HDX's environment, which is made if it is not there."""
-    python = PEER_HOME / "bin" / "python"
-    done = PEER_HOME / "installed"
-    if not done.exists():
-        say(f"installing {PEER}")
-        venv.create(PEER_HOME, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", PEER], check=True, stdout=2)
-        done.touch()
-    return python
 
 
 def _print(result: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
@@ -33,7 +33,7 @@ NAME = "bench-refresh"
 def main() -> None:
     options = _parser().parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["CKAN_INI"] = str(_write_ini(Path(folder)))
+        os.environ["CKAN_INI"] = str(write_ini(Path(folder)))
         result = Bench(options.datasets, quiet=options.json).run()
     if options.json:
         print(json.dumps(result, indent=2))
@@ -48,11 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _write_ini(folder: Path) -> Path:
-    """The environment's settings with quiet logs."""
+def write_ini(folder: Path, options: Mapping[str, str] | None = None) -> Path:
+    """The environment's settings with quiet logs, and more options."""
     ini = folder / "bench.ini"
+    more = "".join(f"{key} = {value}\n" for key, value in (options or {}).items())
     ini.write_text(
-        f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n"
+        f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n{more}"
         "[loggers]\nkeys = root\n[handlers]\nkeys = console\n[formatters]\nkeys = generic\n"
         "[logger_root]\nlevel = WARNING\nhandlers = console\n"
         "[handler_console]\nclass = StreamHandler\nargs = (sys.stderr,)\nformatter = generic\n"

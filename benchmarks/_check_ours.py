@@ -1,0 +1,65 @@
+"""What the subjects of the benchmark of checks have in common, and our engine as one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+
+from ckanext.freshness.checking import engine
+from ckanext.freshness.checking.decide import Memory
+from ckanext.freshness.checking.findings import Finding, Visit
+from ckanext.freshness.checking.sandbox import Sandbox
+from ckanext.freshness.web.client import Client, Limits, Settings, run
+from ckanext.freshness.web.guard import Guard
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+
+RATE = 50.0
+"""Requests a second to a host: at work, but not what is measured."""
+REPEATS = 3
+
+
+def by_host(urls: Iterable[str]) -> dict[str, list[str]]:
+    """The URLs of each host, in their order."""
+    found: dict[str, list[str]] = {}
+    for url in urls:
+        found.setdefault(url.split("/", 3)[2], []).append(url)
+    return found
+
+
+def addresses(number: int) -> list[str]:
+    """So many addresses of this machine, each a host."""
+    return [f"127.0.{10 + one // 200}.{one % 200 + 1}" for one in range(number)]
+
+
+@dataclass(slots=True)
+class Ours:
+    """Our engine, and what it remembers from run to run."""
+
+    policy: HostPolicy
+    limits: Limits
+    memories: dict[str, Memory] = field(default_factory=dict)
+    runners: int = 200
+
+    def visit(self, urls: Iterable[str]) -> list[Finding]:
+        """One run over all."""
+        return run(self._visit([self._of(url) for url in urls]))
+
+    def _of(self, url: str) -> Visit:
+        memory = self.memories.get(url) or Memory()
+        return Visit(url, "bench", url, memory, format="CSV")
+
+    async def _visit(self, visits: list[Visit]) -> list[Finding]:
+        settings = Settings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
+        found: list[Finding] = []
+        options = engine.Options(runners=self.runners, confirm_after=0.5)
+        with Sandbox() as sandbox:
+            async with Client(settings, Hosts(self.policy)) as client:
+                await engine.check(visits, client, sandbox, options, found.append, now=_now)
+        for finding in found:
+            self.memories[finding.visit.url] = finding.memory
+        return found
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
