@@ -38,7 +38,7 @@ def segment(name: str) -> str:
     >>> segment("aidagency-tz")
     'aidagency-tz'
     >>> segment("Aid/Agency")
-    'aid-agency~3mmxtygqqfcdazkgmgcmhp4tnlsqj57h'
+    'aid-agency~gul5zxwlbony2zx2qsqnzlqyrmg4ngzn'
     """
     if _ORDINARY.fullmatch(name) and name not in _DEVICES:
         return name

@@ -146,7 +146,10 @@ class Staged:
 
     def _append(self, file: BinaryIO, data: bytes) -> None:
         try:
-            file.write(data)
+            # What is not buffered may take a part alone, as a disk does that is filling up.
+            rest = memoryview(data)
+            while rest:
+                rest = rest[file.write(rest) :]
         except OSError as error:
             raise self._failed(error) from error
 

@@ -1,0 +1,321 @@
+"""A directory that is full, read-only or gone, and a process that is killed: nothing half-written shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from ckanext.freshness.copies.store import Store, StoreError, open_store
+from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
+
+
+def run(
+    script: str, *arguments: object, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own."""
+    prelude = """
+        import os, resource, signal, sys
+        from ckanext.freshness.copies.directory import DirectoryStore
+        from ckanext.freshness.copies.store import StoreError, open_store
+        from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read
+    """
+    return subprocess.run(
+        [
+            *(sys.executable, "-c", textwrap.dedent(prelude) + textwrap.dedent(script)),
+            *map(str, arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=cwd,
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "copies"
+
+
+def left_over(root: Path) -> list[Path]:
+    return list((root / ".staging").iterdir())
+
+
+KILLED_AT = [("_put_aside", 1), ("_put_aside", 2), ("_settle", 1), ("_replace", 1), ("_replace", 2)]
+KILLED_AT += [("_settle_places", 1)]
+
+
+@pytest.mark.parametrize(("step", "time"), KILLED_AT)
+@pytest.mark.parametrize(("old", "new"), [(SMALL, LARGE), (LARGE, SMALL)], ids=["large", "small"])
+def test_killed_between_any_two_steps(
+    folder: Store, root: Path, step: str, time: int, old: bytes, new: bytes
+) -> None:
+    keep(folder, "org/a.xml", old)
+    done = run(
+        """
+        root, step, time, size = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+        seen = []
+
+        def killed(self, *arguments):
+            seen.append(step)
+            if len(seen) == time:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(self, *arguments)
+
+        real = getattr(DirectoryStore, step)
+        setattr(DirectoryStore, step, killed)
+        keep(open_store(root), "org/a.xml", LARGE if size else SMALL)
+        """,
+        *(root, step, time, int(new is LARGE)),
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    replaced = KILLED_AT.index((step, time))
+    assert read(folder, "org/a.xml") == (new if replaced > 3 else old)
+    assert unzip(folder, "org/a.zip") == {"a.xml": new if replaced > 4 else old}
+    assert sorted(folder.keys()) == ["org/a.xml", "org/a.zip"]
+
+    keep(folder, "org/a.xml", new)
+    assert read(folder, "org/a.xml") == new
+    assert unzip(folder, "org/a.zip") == {"a.xml": new}
+
+    left = len(left_over(root))
+    assert (left > 0) == (replaced < 5 and (replaced > 0 or new is LARGE))
+    now = datetime.now(timezone.utc)
+    assert folder.sweep(now) == 0
+    assert folder.sweep(now + timedelta(days=1, minutes=1)) == left
+    assert left_over(root) == []
+
+
+@pytest.mark.parametrize("limit", [10, 200_000, len(LARGE) - 1])
+def test_a_full_disk_leaves_what_was_there(folder: Store, root: Path, limit: int) -> None:
+    """Of a disk that is full a process sees that a write fails; so it does at a limit of its own."""
+    keep(folder, "org/a.xml", SMALL)
+    done = run(
+        """
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+        try:
+            keep(open_store(sys.argv[1]), "org/a.xml", LARGE)
+        except StoreError as error:
+            print(error)
+        """,
+        *(root, limit),
+    )
+    assert "larger than this process may write" in done.stdout, done.stderr
+    assert read(folder, "org/a.xml") == SMALL
+    assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
+    assert left_over(root) == []
+
+
+def test_a_full_disk_stops_one_of_many_alone(folder: Store, root: Path) -> None:
+    done = run(
+        """
+        from ckanext.freshness.copies.store import Keeping
+        from ckanext.freshness.copies.staged import IN_MEMORY
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        store = open_store(sys.argv[1])
+        wanted = []
+        for number, body in enumerate([SMALL, LARGE[:IN_MEMORY], SMALL]):
+            staged = store.stage()
+            staged.write(body)
+            wanted.append(Keeping(f"org/{number}.xml", staged, "a.xml"))
+        for result in store.keep_all(wanted):
+            print(result)
+        """,
+        root,
+    )
+    lines = done.stdout.splitlines()
+    assert [line.startswith("Kept") for line in lines] == [True, False, True], done.stderr
+    assert sorted(folder.keys("org/")) == [
+        f"org/{n}.{end}" for n in (0, 2) for end in ("xml", "zip")
+    ]
+    assert left_over(root) == []
+
+
+@pytest.mark.parametrize("body", ["SMALL", "LARGE"])
+def test_a_directory_that_may_not_be_written_can_be_read(body: str) -> None:
+    # Not pytest's folder, which nobody else may enter.
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place) / "copies"
+        folder = open_store(str(root))
+        keep(folder, "org/a.xml", SMALL)
+        folders = (root, root / "org", root / ".staging")
+        for path in (root.parent, *folders):
+            path.chmod(0o555)
+        # Whoever may write everywhere becomes somebody who may not.
+        done = run(
+            f"""
+            if os.getuid() == 0:
+                os.setresuid(65534, 65534, 65534)
+            store = open_store(sys.argv[1])
+            for act in (
+                lambda: keep(store, "org/a.xml", {body}),
+                lambda: store.remove("org/a.xml"),
+                lambda: store.move("org/a.xml", "org/b.xml"),
+            ):
+                try:
+                    act()
+                except StoreError as error:
+                    print(error)
+            print(read(store, "org/a.xml") == SMALL)
+            """,
+            root,
+        )
+        for path in (root.parent, *folders):
+            path.chmod(0o755)
+        lines = done.stdout.splitlines()
+        assert len(lines) == 4, done.stderr
+        assert all("may not" in line for line in lines[:3]), done.stdout
+        assert lines[3] == "True"
+        assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE])
+def test_a_directory_that_vanishes_is_not_made_again(
+    folder: Store, root: Path, body: bytes
+) -> None:
+    """As when a disk is not mounted any more: nothing is written to the disk below."""
+    keep(folder, "org/a.xml", SMALL)
+    with folder.stage() as staged:
+        staged.write(body)
+        away = root.rename(root.parent / "away")
+        with pytest.raises(StoreError, match="gone"):
+            folder.keep("org/a.xml", staged, zip_member="a.xml")
+    assert not root.exists()
+    for act in (
+        lambda: folder.size("org/a.xml"),
+        lambda: folder.open("org/a.xml"),
+        lambda: folder.remove("org/a.xml"),
+        lambda: folder.move("org/a.xml", "org/b.xml"),
+        lambda: list(folder.keys()),
+        lambda: folder.used(),
+    ):
+        with pytest.raises(StoreError, match="gone"):
+            act()
+    away.rename(root)
+    assert read(folder, "org/a.xml") == SMALL
+    assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
+
+
+def test_a_directory_that_vanishes_before_it_is_shown(folder: Store, root: Path) -> None:
+    keep(folder, "org/a.xml", SMALL)
+
+    class Vanishing(type(folder)):  # type: ignore[misc]
+        def _settle(self, pending: object) -> None:
+            super()._settle(pending)
+            root.rename(root.parent / "away")
+
+    with pytest.raises(StoreError, match="gone"):
+        keep(Vanishing(root, None), "org/a.xml", LARGE)
+    (root.parent / "away").rename(root)
+    assert read(folder, "org/a.xml") == SMALL
+    assert unzip(folder, "org/a.zip") == {"a.xml": SMALL}
+
+
+def test_the_staging_folder_may_be_removed_at_any_time(folder: Store, root: Path) -> None:
+    keep(folder, "org/a.xml", SMALL)
+    shutil.rmtree(root / ".staging")
+    keep(folder, "org/a.xml", LARGE)
+    assert read(folder, "org/a.xml") == LARGE
+
+
+def test_empty_folders_go_and_come(folder: Store, root: Path) -> None:
+    keep(folder, "a/b/c.xml", SMALL, None)
+    folder.remove("a/b/c.xml")
+    assert [path.name for path in root.iterdir()] == [".staging"]
+    keep(folder, "a/b/c.xml", SMALL, None)
+    folder.move("a/b/c.xml", "a/d.xml")
+    assert not (root / "a" / "b").exists()
+
+
+def test_what_is_read_is_not_replaced_meanwhile(folder: Store) -> None:
+    keep(folder, "org/a.xml", LARGE)
+    reader = folder.open("org/a.xml")
+    first = next(reader)
+    keep(folder, "org/a.xml", SMALL)
+    folder.remove("org/a.xml")
+    assert first + b"".join(reader) == LARGE
+    reader.close()
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_an_error(folder: Store, root: Path) -> None:
+    keep(folder, "org/a.xml", LARGE, None)
+    reader = folder.open("org/a.xml")
+    next(reader)
+    os.truncate(root / "org/a.xml", 300_000)
+    with pytest.raises(StoreError, match="bytes too early"):
+        b"".join(reader)
+    reader.close()
+
+
+def test_a_body_that_changes_on_the_disk_is_not_kept(folder: Store, root: Path) -> None:
+    keep(folder, "org/a.xml", SMALL)
+    for member in ("a.xml", None):
+        with folder.stage() as staged:
+            staged.write(LARGE)
+            (path,) = left_over(root)
+            with path.open("r+b") as file:
+                file.write(b"#")
+            with pytest.raises(StoreError, match="not what was written"):
+                folder.keep("org/a.xml", staged, zip_member=member)
+    assert read(folder, "org/a.xml") == SMALL
+    assert left_over(root) == []
+
+
+def test_a_place_that_cannot_be_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_store(str(tmp_path / "file"))
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_store(str(tmp_path / "file" / "below"))
+
+
+def test_many_write_one_key_and_none_is_mixed(folder: Store, root: Path) -> None:
+    """In processes of their own, while it is read."""
+    script = """
+        store = open_store(sys.argv[1])
+        for _ in range(30):
+            keep(store, "org/a.xml", LARGE[: int(sys.argv[2])])
+            store.remove("org/a.zip")
+    """
+    arguments = [sys.executable, "-c"]
+    prelude = (
+        "import sys\nfrom ckanext.freshness.copies.store import open_store\n"
+        "from ckanext.freshness.tests.copies.support import LARGE, keep\n"
+    )
+    bodies = (LARGE[:1000], LARGE[:300_000])
+    keep(folder, "org/a.xml", bodies[0])
+    processes = [
+        subprocess.Popen([*arguments, prelude + textwrap.dedent(script), str(root), str(len(body))])
+        for body in bodies
+    ]
+    while any(process.poll() is None for process in processes):
+        assert read(folder, "org/a.xml") in bodies
+    assert [process.returncode for process in processes] == [0, 0]
+
+
+def test_memory_does_not_grow_with_a_body(root: Path) -> None:
+    script = """
+        size = int(sys.argv[2])
+        store = open_store(sys.argv[1])
+        piece = b"<iati-activity>%s</iati-activity>" % (b"x" * 65000)
+        with store.stage() as staged:
+            for _ in range(size):
+                staged.write(piece)
+            kept = store.keep("org/a.xml", staged, zip_member="a.xml")
+        from ckanext.freshness.copies.archive import Archive, Member, build
+        build(store, [Archive("bulk.zip", "x")], [Member(kept.zip_key, "a.xml")])
+        for _ in store.open("org/a.xml"):
+            pass
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+    """
+    few, many = (run(script, root, pieces) for pieces in (16, 1600))
+    assert int(many.stdout) < int(few.stdout) + 4_000, (few.stderr, many.stderr)
