@@ -157,7 +157,12 @@ def _tell_done(run_id: str, done: checks.Done, as_json: bool, strict: bool) -> N
         counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
     )
     if as_json:
-        plain = {"run": run_id, "visited": counting.visits, "errors": counting.errors}
+        plain = {
+            "run": run_id,
+            "visited": counting.visits,
+            "errors": counting.errors,
+            "put_off": counting.put_off,
+        }
         click.echo(json.dumps({**plain, "resources": made.resources, "datasets": made.datasets}))
     else:
         click.echo("\n\n".join(filter(None, (metrics.text(made), metrics.headers(made)))))

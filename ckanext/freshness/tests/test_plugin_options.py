@@ -108,7 +108,7 @@ def test_all_defaults_for_checks_can_be_used() -> None:
     )
     assert (checks.broken_after_failures, checks.broken_after) == (3, timedelta(days=1))
     assert checks.resource_fields == {"last_modified", "size", "mimetype"}
-    assert checks.policy == HostPolicy(2, 4.0, robots=False)
+    assert checks.policy == HostPolicy(2, 4.0, robots=False, failures=10, pause=120.0)
     assert checks.policies == {}
     assert (checks.limits.total, checks.limits.attempts, checks.limits.backoff) == (
         3600,
@@ -125,6 +125,7 @@ def test_a_sites_rules_for_checks() -> None:
         f"{CHECK}internal_hosts": ["files.example.org.", "b\u00fccher.example"],
         f"{CHECK}host_limits": ["fast.example.org=8,50.5"],
         f"{CHECK}robots": True,
+        f"{CHECK}host_failures": 5,
         "ckanext.freshness.visit_intervals": ["7:0.5", "365:2", "14"],
     }
     with contextlib.ExitStack() as stack:
@@ -136,7 +137,10 @@ def test_a_sites_rules_for_checks() -> None:
         "files.example.org",
         "xn--bcher-kva.example",
     }
-    assert checks.policies == {"fast.example.org": HostPolicy(8, 50.5, robots=True)}
+    # What a host has of its own takes nothing else from it.
+    assert checks.policies == {
+        "fast.example.org": HostPolicy(8, 50.5, robots=True, failures=5, pause=120.0)
+    }
     days = {frequency: checks.rules.intervals.of(frequency) for frequency in (1, 7, 8, 365, 366)}
     assert [one / timedelta(days=1) for one in days.values()] == [0.5, 0.5, 2, 2, 14]
 
@@ -157,6 +161,8 @@ BAD_CHECKS: list[tuple[str, Any]] = [
     (f"{CHECK}keep_runs_days", "for ever"),
     (f"{CHECK}broken_after_hours", "-1"),
     (f"{CHECK}confirm_after", "-1"),
+    (f"{CHECK}host_failures", -1),
+    (f"{CHECK}host_pause", "-1"),
     (f"{CHECK}retry_delays", ["5", "-5"]),
     (f"{CHECK}max_redirects", -1),
     (f"{CHECK}resource_fields", ["name"]),

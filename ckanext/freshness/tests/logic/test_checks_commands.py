@@ -149,3 +149,58 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
     jobs.get_queue().empty()
     with pytest.raises(tk.ObjectNotFound):
         call("freshness_check", id="nothing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--host", "a host"), "Invalid value for --host: 'a host' is not the name of a host"),
+        (("--host", ""), "Invalid value for --host"),
+        (("--workers", "0"), "Invalid value for '--workers': 0 is not in the range 1<=x<=64"),
+        (("--queue", "--workers", "2"), "--queue leaves the work to others: it cannot go with"),
+        (("--queue", "--strict"), "--queue leaves the work to others: it cannot go with"),
+        (("--queue", "--dry-run"), "--queue leaves the work to others: it cannot go with"),
+        (("--policy", "other"), "'other' is not"),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    dataset: dict[str, Any], check: Invoke, arguments: tuple[str, ...], words: str
+) -> None:
+    done = check(*arguments)
+    assert (done.exit_code, words in done.output) == (2, True), done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
+def test_what_a_silent_host_has_is_put_off_and_stays_due(
+    check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_failures", "2")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_pause", "0.01")
+    with FileHost(now=START) as host:
+        url = host.url
+    made = factories.Dataset(
+        name="gone",
+        resources=[{"url": f"{url}/{number}", "format": "CSV"} for number in range(10)],
+        extras=[{"key": "frequency", "value": "1"}],
+    )
+    done = check("--json")
+    told = json.loads(done.output[done.output.index("{") :])
+    assert done.exit_code == 0
+    # The two that opened the circuit, and perhaps one that was on its way.
+    assert told["visited"] == told["errors"] == 10 - told["put_off"]
+    assert told["put_off"] >= 7
+    assert told["resources"] == {"error": told["errors"], "firstrun": told["put_off"]}
+    histories = [
+        helpers.call_action("freshness_resource_history", id=one["id"]) for one in made["resources"]
+    ]
+    assert sum(bool(one["attempts"]) for one in histories) == told["visited"]
+    assert sum(one["failures"] for one in histories) == told["visited"]
+    assert {one["undetermined"] for one in histories} == {None}
+    run = helpers.call_action("freshness_run_show")
+    assert run["hosts"]["*"]["put_off"] == told["put_off"]
+    assert (
+        f"{told['put_off']} put off until the next run: their hosts gave no answer"
+        in run["headers"]
+    )
+    assert f"visit: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
+    assert "others were put off until the next run" in check().output
