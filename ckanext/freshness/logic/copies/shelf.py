@@ -123,9 +123,12 @@ def forget(resource_ids: Sequence[str]) -> list[Taken]:
     return _taken(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
 
 
-def forget_gone() -> list[Taken]:
-    """Likewise of all resources that are gone, or whose dataset is."""
-    return _taken(_FORGET_GONE, {})
+def forget_gone(prefix: str = "") -> list[Taken]:
+    """Likewise of all resources that are gone, or whose dataset is.
+
+    :param prefix: only of copies whose keys begin so
+    """
+    return _taken(_FORGET_GONE, {"prefix": prefix})
 
 
 def throw_away(store: Store, taken: Iterable[Taken]) -> int:
@@ -202,6 +205,6 @@ _FORGET_GONE = """
 DELETE FROM freshness_copy c WHERE NOT EXISTS (
     SELECT FROM resource r JOIN package p ON p.id = r.package_id
     WHERE r.id = c.resource_id AND r.state = 'active' AND p.state = 'active'
-) RETURNING resource_id, key, zip_key"""
+) AND starts_with(coalesce(c.key, ''), :prefix) RETURNING resource_id, key, zip_key"""
 _NAMED = """
 SELECT key, zip_key FROM freshness_copy WHERE starts_with(key, :prefix)"""

@@ -131,8 +131,8 @@ def _cycle(
     synced = rows.sync(source_id, registered.of_source(source_id))
     report.figures.datasets_added = synced.added
     report.figures.datasets_unregistered = len(synced.removed)
-    _remove(store, synced.removed, report)
     prefix = copies_prefix(source_id)
+    _remove(store, prefix, synced.removed, report)
     _move(store, prefix, rows.known(source_id), report)
     known = rows.known(source_id, package_ids)
     _visit(store, prefix, known, policy, clock, tell, report)
@@ -141,17 +141,17 @@ def _cycle(
     _publish(source_id, store, clock, tell, report)
 
 
-def _remove(store: Store, resource_ids: Sequence[str], report: Report) -> None:
-    """The copies of what is no longer registered."""
+def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: Report) -> None:
+    """The copies of what is no longer registered, and what an earlier cycle has left of such."""
     try:
-        shelf.throw_away(store, shelf.forget(resource_ids))
+        shelf.throw_away(store, [*shelf.forget(resource_ids), *shelf.forget_gone(prefix)])
     except StoreError as error:
         report.errors.append(str(error))
 
 
 def _move(store: Store, prefix: str, known: Sequence[Known], report: Report) -> None:
     """The copies of what has another name now."""
-    places, there = placing.places(known, prefix), frozenset(store.keys(prefix))
+    places, there = placing.places(known, prefix), placing.there(store, prefix, known)
     for one, error in placing.move(store, known, places, there):
         if error is None:
             report.figures.moved += 1
@@ -168,9 +168,8 @@ def _visit(
     tell: Tell,
     report: Report,
 ) -> None:
-    lost = frozenset(
-        one.resource_id for one in placing.lost(store, known, frozenset(store.keys(prefix)))
-    )
+    there = placing.there(store, prefix, known)
+    lost = frozenset(one.resource_id for one in placing.lost(store, known, there))
     visits = [
         IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
         for one in known

@@ -61,13 +61,26 @@ def _place(one: Known, prefix: str, dataset: str) -> Place:
     return Place(key, names.member(f"{one.dataset_name}.xml"))
 
 
+def there(store: Store, prefix: str, known: Iterable[Known]) -> frozenset[str]:
+    """The keys that the store has, of copies that belong there and of those that came from elsewhere.
+
+    :raises StoreError: the store is out of reach
+    """
+    elsewhere = (
+        key
+        for one in known
+        for key in (one.key, one.zip_key)
+        if key is not None and not key.startswith(prefix) and store.size(key) is not None
+    )
+    return frozenset(store.keys(prefix)).union(elsewhere)
+
+
 def lost(store: Store, known: Iterable[Known], there: Collection[str]) -> Iterator[Known]:
     """The datasets whose last known good copy is not in the store, or not as it was kept.
 
     :param there: the keys that the store has
     :raises StoreError: the store is out of reach
     """
-    there = frozenset(there)
     look = "://" not in store.location
     for one in known:
         if one.state.good is None:

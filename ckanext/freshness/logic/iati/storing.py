@@ -20,7 +20,7 @@ from ...copies.store import Kept, Staged, Store, StoreError
 from ...web.urls import display_url
 from .. import concluding
 from ..copies import shelf
-from ..copies.shelf import Shelved
+from ..copies.shelf import Shelved, Taken
 from . import placing, rows
 from .placing import Place
 from .report import Figures
@@ -128,6 +128,7 @@ class Storing:
         marks = concluding.judge(*_judged(settled, now, self.run_id))
         for each in settled:
             self._count(each)
+        self._leave(settled)
         self._expire(settled, now)
         if marks:
             self.index(marks)
@@ -187,6 +188,19 @@ class Storing:
         if attempt is not None and attempt.error_details is not None and len(self.errors) < 5:
             words = attempt.error_details.detailed_message
             self.errors.append(f"{display_url(one.finding.visit.url)}: {words}")
+
+    def _leave(self, settled: Iterable[Settled]) -> None:
+        """Throw away what stood where a copy was before."""
+        left = []
+        for one in settled:
+            before = self.known[one.finding.visit.resource_id]
+            if one.kept is not None and before.key not in (None, one.kept.key):
+                keys = tuple(filter(None, (before.key, before.zip_key)))
+                left.append(Taken(before.resource_id, keys))
+        try:
+            shelf.throw_away(self.store, left)
+        except StoreError as error:
+            self.errors.append(str(error))
 
     def _expire(self, settled: Iterable[Settled], now: datetime) -> None:
         old = [
