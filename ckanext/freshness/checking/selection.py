@@ -202,6 +202,26 @@ def choose(row: Row, now: datetime, rules: Rules) -> Choice:
     return _CHOICES[verdict, is_candidate]
 
 
+def next_visit(row: Row, now: datetime, rules: Rules) -> datetime | None:
+    """The moment from which on a run visits a resource, ``now`` (UTC, without zone) at the earliest.
+
+    :returns: None if none does as things are. The rotation may come later than it says: each run has
+        room for a part of those whose turn it is.
+    """
+    if _left_out(row, rules) is not None:
+        return None
+    moments = []
+    if rules.rotation:
+        moments.append(now if row.hashed_at is None else row.hashed_at + rules.rotation)
+    reason = _reason(row, now, rules)
+    if reason is Verdict.FRESH and row.due is not None:
+        moments.append(row.due)
+    elif reason in _VISITS:
+        since = row.visited_at
+        moments.append(now if since is None else since + _interval(row, rules))
+    return max(now, min(moments)) if moments else None
+
+
 def _left_out(row: Row, rules: Rules) -> Verdict | None:
     """Why a resource is never visited, or not by this run."""
     host = row.host

@@ -47,7 +47,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``url`` (for reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing),
         ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url``
         (after redirects) of the last visit, ``broken``, ``failures`` in a row, ``failing_since``,
-        ``changed_at`` (when its content was last found changed), ``attempts`` (the last five);
+        ``changed_at`` (when its content was last found changed), ``next_visit`` (from when on a run
+        visits it; nothing if none does), ``attempts`` (the last five);
         ``may_confirm``; ``may_check``: whether who asks may have the URLs visited
     :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
     """
@@ -148,7 +149,7 @@ def _shown(
         "stated_date": _stated(row),
         "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
         "transitions": transitions,
-        "visits": visits.of_dataset(package.id),
+        "visits": visits.of_dataset(package.id, now),
         "may_confirm": _may("freshness_confirm", context, package.id),
         "may_check": _may("freshness_check", context, package.id),
     }

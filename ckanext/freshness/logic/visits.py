@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking import selection
+from ..checking import selection, store
 from ..checking.selection import Rules, Verdict
 from ..checking.store import host_of
 from ..ckan_adapter import model
+from ..model.moments import utc
 from ..web.urls import display_url
 from .projection import utc_text
 
@@ -20,13 +23,22 @@ MOST = 100
 _ATTEMPT = ("at", "outcome", "status", "words", "final_url")
 
 
-def of_dataset(package_id: str) -> dict[str, Any]:
-    """What is known of the URLs of a dataset, those that fail first, as ``freshness_show`` tells it."""
+def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[str, Any]:
+    """What is known of the URLs of a dataset, those that fail first, as ``freshness_show`` tells it.
+
+    :param now: with its zone.
+    :param every: of all resources; else of :data:`MOST`.
+    """
     checks = settings.checks()
-    rows = model.Session.execute(sa.text(_RESOURCES), {"id": package_id, "most": MOST}).all()
+    rows = model.Session.execute(sa.text(_RESOURCES), {"id": package_id, "most": None if every else MOST}).all()
+    moment = utc(now)
+    with closing(store.stream(now, checks, package_ids=[package_id])) as known:
+        coming = {row.resource_id: selection.next_visit(row, moment, checks.rules) for row in known}
     return {
         "total": rows[0].total if rows else 0,
-        "resources": [_resource(row, checks) for row in rows],
+        "resources": [
+            {**_resource(row, checks), "next_visit": utc_text(coming.get(row.id))} for row in rows
+        ],
     }
 
 

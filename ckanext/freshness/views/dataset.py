@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
-from flask import Blueprint
+from flask import Blueprint, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
+from ..logic import visits
 from .csrf import protect
+from .files import file_of
 
 dataset = Blueprint("freshness_dataset", __name__)
 dataset.before_request(protect)
@@ -36,6 +39,22 @@ def read(id: str) -> ResponseReturnValue:
             "shown": _call("freshness_show", id=package["id"]),
         },
     )
+
+
+_RESOURCE = (
+    *("id", "name", "url", "not_visited", "tried_at", "outcome", "status", "words", "final_url"),
+    *("broken", "failures", "failing_since", "changed_at", "next_visit"),
+)
+
+
+@dataset.route("/dataset/<id>/freshness.<any(csv,json):ending>", methods=["GET"])
+def file(id: str, ending: str) -> ResponseReturnValue:
+    """The same as a file: all of it as JSON, as CSV its resources."""
+    shown = _call("freshness_show", id=id)
+    if ending == "json":
+        return jsonify(shown)
+    every = visits.of_dataset(shown["id"], datetime.now(timezone.utc), every=True)
+    return file_of(every["resources"], _RESOURCE, f"freshness-{shown['name']}", ending)
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])

@@ -20,6 +20,7 @@ from ckanext.freshness.checking.selection import (
     Verdict,
     choose,
     is_broken,
+    next_visit,
     rotation_budget,
     shard_of,
 )
@@ -375,3 +376,61 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
             last[one.resource_id] = night
     assert max(gaps.values()) <= 31
     assert min(last.values()) > 120 - 31
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        # Never visited, due.
+        ({}, NOW),
+        # Due, visited a day ago, weekly: each day.
+        (hashed(NOW - DAY / 2), NOW + DAY / 2),
+        # Fresh: when it becomes due, unless its turn comes before.
+        (hashed(NOW - DAY, due=NOW + 5 * DAY), NOW + 5 * DAY),
+        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NOW + 2 * DAY),
+        # Always fresh, or without a frequency: its turn alone.
+        (hashed(NOW - 10 * DAY, frequency_days=-1, due=None), NOW + 20 * DAY),
+        (hashed(NOW - 10 * DAY, frequency_days=None, due=None), NOW + 20 * DAY),
+        # It fails: the interval doubles.
+        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NOW + 3 * DAY),
+        # Never.
+        ({"url_type": "upload"}, None),
+        ({"host": "proxy.example.org"}, None),
+        ({"archived": True}, None),
+    ],
+)
+def test_the_next_visit(facts: dict[str, Any], expected: datetime | None) -> None:
+    assert next_visit(replace(NEW, **facts), NOW, RULES) == expected
+
+
+@given(
+    st.builds(
+        lambda frequency, due, hashed_days, visited_days, failures: replace(
+            NEW,
+            frequency_days=frequency,
+            due=None if due is None else NOW + due * DAY,
+            has_hash=hashed_days is not None,
+            hashed_at=None if hashed_days is None else NOW - hashed_days * DAY,
+            visited_at=NOW - visited_days * DAY,
+            tried_at=NOW - visited_days * DAY,
+            succeeded_at=None if failures else NOW - visited_days * DAY,
+            failures=failures,
+        ),
+        st.sampled_from([None, -1, 0, 1, 7, 90, 365]),
+        st.none() | st.integers(-400, 400),
+        st.none() | st.integers(0, 60),
+        st.integers(0, 40),
+        st.integers(0, 9),
+    )
+)
+def test_a_visit_comes_when_it_was_said(row: Row) -> None:
+    """The choice of that moment agrees, whatever the row."""
+    when = next_visit(row, NOW, RULES)
+    if when is None:
+        return
+    then = choose(row, when, RULES)
+    # What could not be read has its turn a week later than others.
+    late = choose(row, when + RULES.longest_back_off, RULES)
+    assert then.verdict.visits or then.is_candidate or late.verdict.visits or late.is_candidate
+    if when > NOW + 2 * HOUR:
+        assert not choose(row, when - 2 * HOUR, RULES).verdict.visits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -181,7 +183,7 @@ def test_a_dataset_without_resources(read: Read) -> None:
     assert rows(page) == {}
 
 
-def test_it_is_one_statement(read: Read) -> None:
+def test_resources_are_read_together(read: Read) -> None:
     package_id = make(*(f"https://data.example.org/{number}" for number in range(7)))["id"]
     statements: list[str] = []
 
@@ -191,10 +193,11 @@ def test_it_is_one_statement(read: Read) -> None:
     engine = model.Session.get_bind()
     sa.event.listen(engine, "before_cursor_execute", note)
     try:
-        assert visits.of_dataset(package_id)["total"] == 7
+        assert visits.of_dataset(package_id, NOW)["total"] == 7
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
-    assert len(statements) == 1
+    # One for what is known, a cursor for when the next visits are; none for each resource.
+    assert len(statements) == 6
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -265,3 +268,26 @@ def test_in_german(host: FileHost, read: Read) -> None:
     assert wells.startswith("Es konnte nicht gelesen werden.")
     assert stocks == "Der Inhalt wurde zum ersten Mal gelesen. HTTP-Status 200"
     assert "Was unter den URLs zu finden ist" in text(page)
+
+
+def test_files(read: Read, app: Any, clean_site: None, host: FileHost) -> None:
+    """The resources as CSV, all of it as JSON, for those who may see the dataset."""
+    dataset = of_host(host)
+    run(DAY)
+    rows = list(csv.DictReader(io.StringIO(app.get(f"{PATH}.csv").body)))
+    assert {row["name"] for row in rows} == {file.title for file in FILES}
+    assert {bool(row["next_visit"]) for row in rows} == {True}
+    shown = json.loads(app.get(f"{PATH}.json").body)
+    assert shown["id"] == dataset["id"]
+    owner = factories.Organization()["id"]
+    context = {"user": factories.Sysadmin()["name"]}
+    call_action("package_patch", context, id=dataset["id"], private=True, owner_org=owner)
+    for ending in ("csv", "json"):
+        app.get(f"{PATH}.{ending}", status=404)
+
+
+def test_many_dates_are_not_all_on_the_page(read: Read, clean_site: None) -> None:
+    make(*(f"http://127.0.0.1:9/{number}" for number in range(150)))
+    page = read(PATH)
+    assert len(page.select("#freshness-evidence tbody tr")) == 100
+    assert "These are the newest 100 of 150 dates" in text(page.select("body")[0])
