@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -213,7 +214,7 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: As
 )
 @pytest.mark.parametrize("ago", [timedelta(0), 24 * HOUR])
 def test_rules_4_and_5_head_was_answered(
-    stored: dict[str, object], answered: dict[str, object], asked: Ask, ago: timedelta
+    stored: dict[str, Any], answered: dict[str, Any], asked: Ask, ago: timedelta
 ) -> None:
     state = downloaded(ago, **stored)
     step = play(state, head(**answered))
@@ -228,7 +229,7 @@ def test_rules_4_and_5_head_was_answered(
         assert step.state.good == state.good
 
 
-NOTHING = {"etag": None, "last_modified": None}
+NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
 
 
 @pytest.mark.parametrize("stored", [NOTHING, {}], ids=["never any", "none in this answer"])
@@ -243,7 +244,7 @@ NOTHING = {"etag": None, "last_modified": None}
     ],
 )
 def test_without_validators_the_6_hours_and_the_length_decide(
-    stored: dict[str, object], ago: timedelta, length: int | None, asked: Ask
+    stored: dict[str, Any], ago: timedelta, length: int | None, asked: Ask
 ) -> None:
     state = downloaded(ago, **stored)
     step = play(state, head(length=length, **NOTHING))

@@ -15,6 +15,7 @@ import pytest
 
 from ckanext.freshness.checking.engine import Options
 from ckanext.freshness.checking.iati.attempts import Attempt, ErrorType
+from ckanext.freshness.checking.iati.body import Intake
 from ckanext.freshness.checking.iati.rules import Ask, Ending, Policy, State
 from ckanext.freshness.checking.iati.talk import IatiFinding, IatiVisit, Tools, update
 from ckanext.freshness.copies.store import Staged, Store, StoreError, open_store
@@ -363,6 +364,23 @@ def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiF
         f"The file at {cycle.url} is no IATI file: its root element is <html>"
     )
     assert details.http_headers["Content-Length"] == "20000006"
+
+
+def test_an_error_page_is_not_read(cycle: Cycle, server: IatiFiles) -> None:
+    server.status, server.body = 404, ACTIVITIES + b" " * 20_000_000
+    finding = cycle()
+    assert finding.step.ending is Ending.GET_FAILED and finding.received < 2_000_000
+
+
+def test_a_body_that_begins_again(store: Store) -> None:
+    with store.stage() as staged:
+        intake = Intake(staged)
+        intake.write(OTHER[:100])
+        intake.restart()
+        intake.write(ACTIVITIES)
+        document = intake.finish()
+        assert document is not None and document.hash == sha1(ACTIVITIES)
+        assert b"".join(staged.pieces()) == ACTIVITIES
 
 
 def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
