@@ -23,6 +23,7 @@ setup(
             ("**.py", "python", None),
             ("**.js", "javascript", None),
             ("**/templates/**.html", "ckan.lib.extract:extract_ckan", None),
+            ("**/templates/**.txt", "ckan.lib.extract:extract_ckan", None),
         ],
     },
 )

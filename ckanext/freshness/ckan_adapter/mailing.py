@@ -182,5 +182,9 @@ def page_context() -> Iterator[None]:
     if context is None:
         yield
         return
-    with context.app.test_request_context():
+    language = {
+        "CKAN_LANG": tk.config.get("ckan.locale_default"),
+        "CKAN_LANG_IS_DEFAULT": True,
+    }
+    with context.app.test_request_context(environ_overrides=language):
         yield
