@@ -106,10 +106,12 @@ class Detection:
             self.verdict = Verdict(None, "is empty")
         elif self.verdict is None:
             assert self._parser is not None
+            error: expat.ExpatError | None = None
             try:
                 self._parser.Parse(b"", True)
-            except expat.ExpatError as error:
-                self._judge(error)
+            except expat.ExpatError as found:
+                error = found
+            self._judge(error)
         assert self.verdict is not None
         return self.verdict
 
