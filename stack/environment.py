@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -156,6 +157,10 @@ def ensure_ckan(layout: Layout, series: str) -> Path:
                 ],
                 home / "logs" / "extension.log",
             )
+            # What a build left here stands first on the path of whoever works here, and would hide
+            # entry points that are new since.
+            for left in layout.root.glob("*.egg-info"):
+                shutil.rmtree(left)
         stamp.write()
     return venv / "bin"
 

@@ -55,6 +55,11 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def update_config(self, config: Any) -> None:
         tk.add_template_directory(config, "templates")
         tk.add_resource("assets", "freshness")
+        if p.plugin_loaded("dcat"):
+            # Imported only where ckanext-dcat is installed.
+            from . import dcat
+
+            config[dcat.OPTION] = dcat.with_profile(config.get(dcat.OPTION))
 
     def configure(self, config: Any) -> None:
         # An option that cannot be used stops the start, and not everybody's edits.

@@ -31,7 +31,7 @@ ROOMS: dict[str, set[str]] = {
 
 SHELL = {
     *("__init__", "plugin", "cli", "views", "helpers", "logic", "doctor", "migration", "tests"),
-    "interfaces",
+    *("interfaces", "dcat"),
 }
 
 WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")

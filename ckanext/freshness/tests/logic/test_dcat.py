@@ -1,0 +1,93 @@
+"""What ckanext-dcat's RDF says of a dataset's updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan.tests import factories
+from rdflib import Graph, Literal, URIRef
+from rdflib.namespace import DCTERMS, XSD
+
+from ckanext.freshness import dcat
+from ckanext.freshness.aging.vocabularies import EuFrequency
+
+EU = "http://publications.europa.eu/resource/authority/frequency/"
+
+
+@pytest.fixture
+def with_dcat(with_plugins: Any, ckan_config: Any) -> Iterator[None]:
+    """ckanext-dcat enabled beside us."""
+    before = ckan_config.get(dcat.OPTION)
+    p.load("dcat")
+    yield
+    p.unload("dcat")
+    ckan_config[dcat.OPTION] = before
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("7", URIRef(f"{EU}WEEKLY")),
+        ("monthly", URIRef(f"{EU}MONTHLY")),
+        ("-2", URIRef(f"{EU}IRREG")),
+        # In an IRI of another vocabulary the publisher has said it.
+        ("http://purl.org/cld/freq/weekly", URIRef("http://purl.org/cld/freq/weekly")),
+        # The authority has no word for it, and we none for what is not understood.
+        ("300", Literal("300")),
+        ("now and then", Literal("now and then")),
+    ],
+)
+def test_the_frequency(
+    with_dcat: None, clean_db: Any, clean_index: Any, written: str, expected: Any
+) -> None:
+    dataset = make(written)
+    assert statement(dataset, DCTERMS.accrualPeriodicity) == expected
+
+
+def test_when_the_data_were_modified(with_dcat: None, clean_db: Any, clean_index: Any) -> None:
+    dataset = make("7")
+    freshness = tk.get_action("freshness_show")({"ignore_auth": True}, {"id": dataset["id"]})
+    modified = statement(dataset, DCTERMS.modified)
+    assert modified == Literal(freshness["last_modified"], datatype=XSD.dateTime)
+    assert modified.toPython() == datetime(2026, 1, 31, 10, 20, 30, tzinfo=timezone.utc)
+
+
+def make(frequency: str) -> dict[str, Any]:
+    """A dataset whose data were confirmed in January."""
+    extras = {"frequency": frequency, "review_date": "2026-01-31T10:20:30Z"}
+    return factories.Dataset(
+        name="wells", extras=[{"key": key, "value": value} for key, value in extras.items()]
+    )
+
+
+def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:
+    """What the RDF of a dataset says; it says one thing at most."""
+    text = tk.get_action("dcat_dataset_show")(
+        {"ignore_auth": True}, {"id": dataset["id"], "format": "ttl"}
+    )
+    graph = Graph().parse(data=text, format="turtle")
+    (found,) = graph.objects(None, predicate)
+    return found
+
+
+def test_all_our_words_are_the_authoritys() -> None:
+    for days, name in dcat.FREQUENCIES.items():
+        assert EuFrequency().read(f"{EU}{name}") == days
+
+
+@pytest.mark.parametrize(
+    ("configured", "expected"),
+    [
+        (None, "euro_dcat_ap_3 freshness"),
+        ("", "euro_dcat_ap_3 freshness"),
+        ("euro_dcat_ap_2 my_profile", "euro_dcat_ap_2 my_profile freshness"),
+        ("freshness my_profile", "freshness my_profile"),
+    ],
+)
+def test_the_profile_comes_last(configured: str | None, expected: str) -> None:
+    assert dcat.with_profile(configured) == expected
