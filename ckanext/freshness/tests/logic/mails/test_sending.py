@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 from typing import Any
 
@@ -32,7 +33,7 @@ from ckanext.freshness.tests.logic.mails.conftest import (
     later,
 )
 from ckanext.freshness.tests.logic.test_refresh import forked
-from ckanext.freshness.tests.servers.smtp import MailHost
+from ckanext.freshness.tests.servers.smtp import DrippingHost, MailHost
 
 ANN, BOB, CARL = "ann@example.org", "bob@example.org", "carl@example.org"
 
@@ -348,6 +349,17 @@ def test_operators_that_are_no_addresses(host: MailHost, cli: Any) -> None:
     assert "ckanext.freshness.notify.operators must be addresses, not 'root'" in done.output
 
 
+def waiting_for(seconds: str) -> Any:
+    """A limit of time for each mail."""
+    return helpers.changed_config("ckanext.freshness.notify.timeout", seconds)
+
+
+def at_server(port: int, notify: Notify) -> Report:
+    """Mails over another mail server."""
+    with helpers.changed_config("smtp.server", f"127.0.0.1:{port}"):
+        return notify()
+
+
 def _of(report: Report, address: str) -> Outcome | None:
     (outcome,) = [one.outcome for one in report.mails if one.address == address]
     return outcome
@@ -357,10 +369,7 @@ class TestMailServer:
     """What a mail server does wrong holds up nobody else, and makes nothing go twice."""
 
     @pytest.fixture(autouse=True)
-    def three(
-        self, make: Make, host: MailHost, monkeypatch: pytest.MonkeyPatch, ckan_config: Any
-    ) -> None:
-        monkeypatch.setitem(ckan_config, "ckanext.freshness.notify.timeout", "0.2")
+    def three(self, make: Make, host: MailHost) -> None:
         for number, address in enumerate((ANN, BOB, CARL)):
             make(f"a-{number}", maintainer_email=address)
         age(OVERDUE)
@@ -410,10 +419,10 @@ class TestMailServer:
         host.silent_at, host.silent_for = command, frozenset({ANN})
         if command != "RCPT":
             host.silent_for = None
-        began = time.monotonic()
-        report = notify()
-        assert time.monotonic() - began < 5
+        with waiting_for("2" if command == "RCPT" else "0.5"):
+            report = notify()
         assert sent(report) == ([BOB, CARL] if command == "RCPT" else [])
+        assert _of(report, ANN) is Outcome.WAITING
         host.silent_at = None
         later_sent = sent(notify())
         assert later_sent == ([ANN] if command == "RCPT" else [ANN, BOB, CARL])
@@ -421,7 +430,8 @@ class TestMailServer:
 
     def test_falls_silent_when_it_has_the_mail(self, notify: Notify, host: MailHost) -> None:
         host.silent_at, host.silent_for = "DATA", frozenset({ANN})
-        report = notify()
+        with waiting_for("2"):
+            report = notify()
         assert sent(report) == [BOB, CARL]
         assert _of(report, ANN) is Outcome.UNKNOWN
         assert len(host.swallowed) == 1
@@ -429,6 +439,21 @@ class TestMailServer:
         # It may have gone: it does not go again.
         assert notify() == Report(State.DONE)
         assert host.to(ANN) == []
+
+    def test_does_not_even_greet(self, notify: Notify, host: MailHost) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as deaf, waiting_for("0.3"):
+            port = deaf.getsockname()[1]
+            report = at_server(port, notify)
+        assert {one.outcome for one in report.mails} == {Outcome.WAITING}
+        assert sent(notify()) == [ANN, BOB, CARL]
+
+    def test_greets_for_ever(self, notify: Notify, host: MailHost) -> None:
+        """Each answer comes in time, and the last one never."""
+        with DrippingHost() as slow, waiting_for("0.3"):
+            report = at_server(slow.port, notify)
+            assert {one.outcome for one in report.mails} == {Outcome.UNKNOWN}
+            assert "not done after 0.3 seconds" in str(report.mails[0].error)
+        assert notify() == Report(State.DONE)
 
     def test_what_failed_is_tried_after_the_others(
         self, notify: Notify, host: MailHost, make: Make
@@ -444,7 +469,7 @@ class TestMailServer:
         host.silent_at, host.silent_for = "DATA", frozenset({ANN})
 
         def work() -> None:
-            with helpers.changed_config("ckanext.freshness.notify.timeout", "60"):
+            with waiting_for("60"):
                 notify()
 
         process = forked(work)

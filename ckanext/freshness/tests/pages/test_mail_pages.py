@@ -1,0 +1,125 @@
+"""People say that they want no mails: by the link of a mail, in one click, and logged in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+from bs4 import BeautifulSoup
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.logic.mails import opt_outs, outbox
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.test_dataset_page import logged_in
+
+ANN = "ann@example.org"
+
+
+@pytest.fixture
+def strict(clean_site: None, make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A site whose forms are protected, as they are on real ones."""
+    monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
+    return make_app()
+
+
+@pytest.fixture
+def path(clean_site: None) -> str:
+    number = outbox.person_ids([ANN])[ANN]
+    model.Session.commit()
+    return f"/freshness/mails/{opt_outs.token(number)}"
+
+
+def is_out(address: str = ANN) -> bool:
+    model.Session.remove()
+    return opt_outs.of_address(address).opted_out
+
+
+def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
+    page = read(path)
+    assert f"{ANN} gets mails" in page.get_text()
+    assert [one.get_text() for one in page.select("article form button")] == ["No more such mails"]
+    assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
+    assert not is_out()
+
+
+def test_one_click_without_a_session(strict: Any, path: str) -> None:
+    answer = strict.post(path, data={"List-Unsubscribe": "One-Click"}, follow_redirects=False)
+    assert answer.status_code == 200
+    assert f"{ANN} gets no mails" in answer.body
+    assert is_out()
+    # Twice is as once.
+    strict.post(path, data={"List-Unsubscribe": "One-Click"}, status=200)
+    assert is_out()
+
+
+def test_out_and_in_again_by_the_form(strict: Any, path: str) -> None:
+    strict.post(path, data={"mails": "no"}, status=200)
+    assert is_out()
+    page = BeautifulSoup(strict.get(path).body, "html.parser")
+    assert [one["value"] for one in page.select("article form button")] == ["yes"]
+    strict.post(path, data={"mails": "yes"}, status=200)
+    assert not is_out()
+
+
+def test_links_that_nobody_has_got(app: Any, path: str) -> None:
+    number, _, signature = path.rpartition("/")[2].partition(".")
+    for wrong in (
+        *(number, f"{number}.", f"{number}.{signature[:-1]}", f"{int(number) + 1}.{signature}"),
+        *(f"{number}.{signature[:-1]}ä", f"²{number}.{signature}", "9" * 30 + ".x", "None.x"),
+        opt_outs.token(int(number) + 1000),
+    ):
+        for ask in (app.get, app.post):
+            ask(f"/freshness/mails/{wrong}", status=404)
+    assert not is_out()
+
+
+def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
+    user = factories.UserWithToken(email="Bob@example.org")
+    assert "bob@example.org gets mails" in read("/freshness/mails", user).get_text()
+    headers = {"Authorization": user["token"]}
+    app.post("/freshness/mails", headers=headers, data={"mails": "no"})
+    assert is_out("bob@example.org")
+    assert "bob@example.org gets no mails" in read("/freshness/mails", user).get_text()
+    app.post("/freshness/mails", headers=headers, data={"mails": "yes"})
+    assert not is_out("bob@example.org")
+    read("/freshness/mails", status=403)
+    app.post("/freshness/mails", status=403)
+
+
+def test_other_sites_cannot_do_so_for_who_is_logged_in(
+    clean_site: None, make_app: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
+    browser = logged_in(make_app, "/freshness/mails")
+    browser.post("/freshness/mails", data={"mails": "no"}, status=400)
+    page = BeautifulSoup(browser.get("/freshness/mails").body, "html.parser")
+    form = page.select("article form")[0]
+    sent = {str(one["name"]): one["value"] for one in form.select("input")}
+    answer = browser.post("/freshness/mails", data={**sent, "mails": "no"}, status=200)
+    assert "gets no mails" in answer.body
+
+
+def test_actions(clean_site: None) -> None:
+    def call(action: str, by: str, **data: Any) -> Any:
+        return helpers.call_action(action, {"user": by, "ignore_auth": False}, **data)
+
+    user = factories.User(email=ANN)["name"]
+    root = factories.Sysadmin(email="root@example.org")["name"]
+    assert call("freshness_opt_out_show", user) == {"address": ANN, "opted_out": False}
+    assert call("freshness_opt_out", user) == {"address": ANN, "opted_out": True}
+    assert call("freshness_opt_out_show", root, address=ANN.upper())["opted_out"]
+    assert not call("freshness_opt_out", root, address=ANN, opted_out="false")["opted_out"]
+    assert not is_out()
+    for action in ("freshness_opt_out", "freshness_opt_out_show"):
+        with pytest.raises(helpers.logic.NotAuthorized):
+            call(action, user, address="bob@example.org")
+        with pytest.raises(helpers.logic.NotAuthorized):
+            call(action, "")
+        with pytest.raises(helpers.logic.ValidationError):
+            call(action, root, address="nobody")
+        with pytest.raises(helpers.logic.ValidationError):
+            call(action, root, address=["a@b"])
+    with pytest.raises(helpers.logic.ValidationError):
+        call("freshness_opt_out", root, opted_out="perhaps")
