@@ -78,7 +78,10 @@ def test_all_defaults_can_be_used() -> None:
     assert (limits.max_bytes, limits.redirects) == (50 * 2**20, 5)
     policy = settings.harvest_policy(SourceConfig())
     assert (policy.connections, policy.per_second) == (8, 50)
-    assert settings.web(limits).user_agent.startswith("ckanext-freshness/")
+    agent = settings.web(limits).user_agent
+    assert agent.startswith("ckanext-freshness/") and agent.endswith("(+http://test.ckan.net)")
+    # Firewalls block who says so.
+    assert not any(word in agent.lower() for word in ("link", "check"))
 
 
 @pytest.mark.usefixtures("with_plugins")
