@@ -31,6 +31,10 @@ __all__ = [
 class Evidence(Enum):
     """Why we believe that data changed at a date; of equal dates the first named here counts."""
 
+    # Members are themselves alone; the hash that Enum has is made by Python code, and evidence is kept
+    # in many dicts by its kind: an eighth of judging a dataset.
+    __hash__ = object.__hash__
+
     UPLOAD = "upload"
     """CKAN's date of an upload: ``last_modified``, or in older data ``revision_last_updated``."""
     URL = "url"
