@@ -514,7 +514,7 @@ def test_failures_are_counted_from_the_first() -> None:
 
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
-    memory = Memory('"2"', None, HASH, ("sha256:b",), outdated=True)
+    memory = Memory('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
     write(finding(memory=memory))
     assert start().memory == memory
     write(finding(memory=Memory()))
@@ -599,6 +599,10 @@ def test_an_attempt_is_kept_with_all_that_it_was() -> None:
         ('"a\0b"', '"a\ufffdb"'),
         ('"\ud800"', '"?"'),
         ("\\u0000 \\ ' \" :x %s", "\\u0000 \\ ' \" :x %s"),
+        ("a\tb\nc\rd \\t", "a\tb\nc\rd \\t"),
+        ("\\N", "\\N"),
+        ("\\.", "\\."),
+        ("", ""),
     ],
 )
 def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
