@@ -21,6 +21,7 @@ from typing import Any
 
 from benchmarks import _check_full
 from benchmarks._processes import start
+from benchmarks.refresh import write_ini
 from ckanext.freshness.tests.servers.bench_files import File, spawn
 
 LATENCY = 0.02
@@ -43,7 +44,7 @@ def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, f
     }
     found: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "CKAN_INI": str(_write_ini(Path(folder)))}
+        environment = {**os.environ, "CKAN_INI": str(write_ini(Path(folder), _OPTIONS))}
         with spawn(files, addresses, latency=LATENCY) as host:
             say(f"queue: writing a catalogue of {count} resources")
             _check_full.child("write", count, host.port)
@@ -59,20 +60,6 @@ def measure(say: Callable[[str], None], addresses: Sequence[str]) -> dict[str, f
         "visits": found[1]["visits"],
         "gain": found[1]["seconds"] / found[2]["seconds"],
     }
-
-
-def _write_ini(folder: Path) -> Path:
-    """The environment's settings with those of this benchmark, which workers read, too."""
-    ini = folder / "bench.ini"
-    options = "".join(f"{key} = {value}\n" for key, value in _OPTIONS.items())
-    ini.write_text(
-        f"[app:main]\nuse = config:{Path(os.environ['CKAN_INI']).resolve()}\n{options}"
-        "[loggers]\nkeys = root\n[handlers]\nkeys = console\n[formatters]\nkeys = generic\n"
-        "[logger_root]\nlevel = WARNING\nhandlers = console\n"
-        "[handler_console]\nclass = StreamHandler\nargs = (sys.stderr,)\nformatter = generic\n"
-        "[formatter_generic]\nformat = %(asctime)s %(levelname)s %(name)s %(message)s\n"
-    )
-    return ini
 
 
 def main() -> None:
