@@ -50,7 +50,8 @@ class FreshnessProfile(RDFProfile):  # type: ignore[misc]
         extras = {one["key"]: one["value"] for one in dataset_dict.get("extras") or ()}
         if modified := extras.get("freshness_last_modified"):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        name = FREQUENCIES.get(_days(extras.get("freshness_frequency")))
+        days = _days(extras.get("freshness_frequency"))
+        name = None if days is None else FREQUENCIES.get(days)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI of the publisher's own choice says at least as much.
         if name is not None and not isinstance(given, URIRef):

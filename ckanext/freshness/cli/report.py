@@ -57,7 +57,7 @@ def _told(
             _EVERYBODY, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = [
-            {key: row.get(key) for key in table.fields} for row in reports.rows(table, asked)
+            {key: row.get(key) for key in table.fields} for row in tables.rows(table, asked)
         ]
     if with_hosts:
         name = asked.organization

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import islice
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -48,7 +48,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     limit = min(number(data_dict, "limit", _LISTED), _MOST)
     offset = number(data_dict, "offset", 0)
     asked = reports.asked(context, table, data_dict, now)
-    rows = list(islice(reports.rows(table, asked), offset, offset + limit + 1))
+    rows = list(report.rows(table, replace(asked, offset=offset, most=limit + 1)))
     return {
         "table": table.name,
         "fields": list(table.fields),

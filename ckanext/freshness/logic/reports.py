@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import islice
 from typing import Any
@@ -14,9 +14,9 @@ from ..aging.dates import parse_date
 from ..aging.status import Status
 from ..ckan_adapter import model
 from ..model import CheckRun
-from ..reporting import counts, history, lists, report, sight
+from ..reporting import counts, history, lists, report, sight, tables
 from ..reporting.lists import Asked
-from ..reporting.tables import Table
+from ..reporting.tables import Page, Table
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of somebody who has not logged in: sees what is public."""
@@ -140,6 +140,10 @@ def _one_of(key: str, given: object, allowed: Any) -> str | None:
     return str(given)
 
 
-def rows(table: Table[Asked], what: Asked) -> Iterator[Mapping[str, Any]]:
-    """The rows of a table."""
-    return iter(report.rows(table, what))
+def page(table: Table[Asked], what: Asked, number: int, size: int) -> Page:
+    """A page of a table.
+
+    :param number: from 1.
+    """
+    some = replace(what, offset=(number - 1) * size, most=size + 1)
+    return tables.page(report.rows(table, some), number, size)

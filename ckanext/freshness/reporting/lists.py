@@ -36,6 +36,8 @@ class Asked:
     :ivar run: what this run wrote is told, too
     :ivar status: only datasets that have it now
     :ivar sort: key of a column, behind a minus if the greatest come first; None for the table's order
+    :ivar offset: so many of the first rows are left out
+    :ivar most: no more rows than this will be read; None for all
     """
 
     context: Context
@@ -45,6 +47,8 @@ class Asked:
     run: str | None = None
     status: str | None = None
     sort: str | None = None
+    offset: int = 0
+    most: int | None = None
 
 
 Row = dict[str, Any]
@@ -71,20 +75,21 @@ def _searched(
 ) -> Iterator[Row]:
     key, backwards = _sort(asked, standard)
     order = f"{sorts[key]} {'desc' if backwards else 'asc'}, id asc"
-    start = 0
+    start = asked.offset
+    part = _PART if asked.most is None else min(_PART, asked.most)
     while True:
         found = search(
             asked.context,
             f"{only} {_of_organization(asked)}",
-            rows=_PART,
+            rows=part,
             start=start,
             sort=order,
             fl=["id", "name"],
             facet="false",
         )["results"]
         yield from _with_dates([one["id"] for one in found])
-        start += _PART
-        if len(found) < _PART:
+        start += part
+        if len(found) < part:
             return
 
 

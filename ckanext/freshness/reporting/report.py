@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
+from itertools import islice
 
 from ..aging.messages import N_
 from . import lists
@@ -215,6 +216,12 @@ OF_ORGANIZATION = frozenset(
 """Those that can be of one organization alone."""
 
 
-def rows(table: Table[Asked], asked: Asked) -> Iterable[Row]:
-    """The rows of a table, made as they are read."""
-    return table.rows(asked)
+_SKIPPING = frozenset({DATASETS.name, DUE.name})
+"""Those whose source itself can begin in the middle."""
+
+
+def rows(table: Table[Asked], asked: Asked) -> Iterator[Row]:
+    """The rows of a table, made as they are read, as many as are asked for."""
+    found = iter(table.rows(asked))
+    skipped = 0 if table.name in _SKIPPING else asked.offset
+    return islice(found, skipped, None if asked.most is None else skipped + asked.most)

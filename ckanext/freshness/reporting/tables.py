@@ -97,8 +97,8 @@ class Page:
 
 
 def page(rows: Iterable[Row], number: int, size: int) -> Page:
-    """One page; of those before it no row is kept."""
-    found = list(islice(rows, (number - 1) * size, number * size + 1))
+    """A page of what begins with it: of more rows than fit only whether there are any is kept."""
+    found = list(islice(rows, size + 1))
     return Page(found[:size], number, len(found) > size)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
-from itertools import islice
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -12,7 +12,7 @@ from feedgen.feed import FeedGenerator
 from flask import Response
 
 from ..aging.status import Status
-from ..logic import reports, words
+from ..logic import words
 from ..reporting import report
 from ..reporting.lists import Asked
 from ..reporting.tables import Row
@@ -33,7 +33,7 @@ def changes(what: Asked) -> Response:
     feed.title(_text(tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", "")))
     feed.link(href=url, rel="self")
     feed.link(href=tk.h.url_for("freshness.dashboard", _external=True), rel="alternate")
-    rows = list(islice(reports.rows(report.CHANGES, what), ENTRIES))
+    rows = list(report.rows(report.CHANGES, replace(what, most=ENTRIES)))
     # When there is nothing new, the feed has not changed either.
     feed.updated(_moment(rows[0]["changed_at"]) if rows else what.since)
     for row in rows:

@@ -143,7 +143,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     context = _context()
     found = reports.organization(context, name)["name"]
     what = Asked(context, _now(), organization=found)
-    rows = reports.rows(report.DATASETS, what)
+    rows = report.rows(report.DATASETS, what)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
 
@@ -157,7 +157,7 @@ def table(name: str) -> ResponseReturnValue:
         "freshness/table.html",
         {
             "table": found,
-            "page": tables.page(reports.rows(found, what), number, LONG),
+            "page": reports.page(found, what, number, LONG),
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
             "statuses": reports.STATUSES if found is report.DATASETS else (),
         },
@@ -169,7 +169,7 @@ def table(name: str) -> ResponseReturnValue:
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """All rows of a table as a file."""
     found, what = _asked(name)
-    return file_of(reports.rows(found, what), found.fields, f"freshness-{name}", ending)
+    return file_of(report.rows(found, what), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/run/<id>")
@@ -243,11 +243,12 @@ def _may_see_runs(context: Mapping[str, Any]) -> bool:
 
 
 def _part(table: Table[Asked], what: Asked, made: list[Row] | None) -> Part:
-    rows = reports.rows(table, what) if made is None else made
     of = {"organization": what.organization} if what.organization else {}
     url = tk.h.url_for("freshness.table", name=table.name, **of)
     size = LONG if table in (report.STATUSES, report.HOSTS) else SHORT
-    return Part(table, tables.page(rows, 1, size), url, url)
+    if made is None:
+        return Part(table, reports.page(table, what, 1, size), url, url)
+    return Part(table, tables.page(made, 1, size), url, url)
 
 
 def _status_rows(every: counts.Counts) -> list[Row]:

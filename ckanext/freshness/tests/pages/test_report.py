@@ -373,6 +373,22 @@ def test_pages(read: Read, clean_site: None, monkeypatch: pytest.MonkeyPatch) ->
     assert second.select('a[rel="prev"]')
 
 
+def test_any_table_begins_where_it_is_asked_to(get: Get, clean_site: None) -> None:
+    for name in "abc":
+        dataset = make(f"data-{name}", title=name)
+        visited(dataset)
+        changed(dataset)
+    judge()
+    for name in OF_DATASETS:
+        url = f"/api/action/freshness_report?table={name}"
+        every = [row["name"] for row in json.loads(get(url).body)["result"]["rows"]]
+        assert len(every) == 3, name
+        for offset in range(4):
+            answer = json.loads(get(f"{url}&limit=1&offset={offset}").body)["result"]
+            assert [row["name"] for row in answer["rows"]] == every[offset : offset + 1], name
+            assert answer["more"] is (offset < 2), name
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

@@ -18,29 +18,21 @@ ROWS = st.lists(st.fixed_dictionaries({"a": st.text(), "b": st.one_of(st.none(),
 
 
 @pytest.mark.parametrize(
-    ("count", "number", "found", "has_next"),
-    [
-        (0, 1, [], False),
-        (1, 1, [0], False),
-        (2, 1, [0, 1], False),
-        (3, 1, [0, 1], True),
-        (3, 2, [2], False),
-        (4, 2, [2, 3], False),
-        (3, 3, [], False),
-    ],
+    ("count", "found", "has_next"),
+    [(0, [], False), (1, [0], False), (2, [0, 1], False), (3, [0, 1], True), (9, [0, 1], True)],
 )
-def test_a_page(count: int, number: int, found: list[int], has_next: bool) -> None:
-    made = page(({"n": n} for n in range(count)), number, 2)
+def test_a_page(count: int, found: list[int], has_next: bool) -> None:
+    made = page(({"n": n} for n in range(count)), 7, 2)
     assert [row["n"] for row in made.rows] == found
-    assert (made.number, made.has_next) == (number, has_next)
+    assert (made.number, made.has_next) == (7, has_next)
 
 
 def test_a_page_reads_no_further_than_it_must() -> None:
     def endless() -> Iterator[dict[str, Any]]:
-        yield from ({"n": n} for n in range(5))
-        raise AssertionError("nobody asked for a sixth row")
+        yield from ({"n": n} for n in range(3))
+        raise AssertionError("nobody asked for a fourth row")
 
-    assert page(endless(), 2, 2).has_next
+    assert page(endless(), 1, 2).has_next
 
 
 @given(ROWS)
