@@ -29,10 +29,14 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     :param every: of all resources; else of :data:`MOST`.
     """
     checks = settings.checks()
-    rows = model.Session.execute(sa.text(_RESOURCES), {"id": package_id, "most": None if every else MOST}).all()
+    rows = model.Session.execute(
+        sa.text(_RESOURCES), {"id": package_id, "most": None if every else MOST}
+    ).all()
     moment = utc(now)
-    with closing(store.stream(now, checks, package_ids=[package_id])) as known:
-        coming = {row.resource_id: selection.next_visit(row, moment, checks.rules) for row in known}
+    coming = {
+        row.resource_id: selection.next_visit(row, moment, checks.rules)
+        for row in store.stream(now, checks, package_ids=[package_id])
+    }
     return {
         "total": rows[0].total if rows else 0,
         "resources": [
