@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any, ClassVar
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from ckanext.freshness.copies.staged import IN_MEMORY
 from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError, open_store
@@ -213,6 +217,29 @@ def test_a_bucket_that_is_gone_is_an_error_and_not_made(s3_bucket: str) -> None:
     with pytest.raises(StoreError):
         keep(store, "org/a.xml", SMALL)
     assert s3_bucket not in str(boto3.client("s3").list_buckets()["Buckets"])
+
+
+class Damaging(MemoryFileSystem):
+    """A place that changes the last byte of what is longer than ten."""
+
+    protocol = "damaging"
+    store: ClassVar[dict[str, object]] = {}
+
+    def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        file = super()._open(path, mode, **kwargs)
+        if mode == "rb" and file.size > 10:
+            return io.BytesIO(file.getvalue()[:-1] + b"?")
+        return file
+
+
+def test_what_is_damaged_on_its_way_does_not_take_the_place() -> None:
+    fsspec.register_implementation("damaging", Damaging, clobber=True)
+    store = open_store("damaging://x")
+    store.write_bytes("a.xml", b"short")
+    with pytest.raises(StoreError, match="not what was written"):
+        store.write_bytes("a.xml", b"longer than ten")
+    assert read(store, "a.xml") == b"short"
+    assert list(store.keys()) == ["a.xml"]
 
 
 def test_what_a_backend_raises_is_said_without_credentials() -> None:
