@@ -59,7 +59,8 @@ def source_types(now: datetime) -> Iterator[Finding]:
         yield problem(
             f"No enabled plugin harvests the type {source_type}, which {count} active sources have, "
             f"among them {title}",
-            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp) and restart the "
+            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, "
+            "iati_harvester for iati_registry) and restart the "
             "consumers, or change the type of the sources.",
         )
 

@@ -211,6 +211,8 @@ def _end(job_id: str) -> None:
         .values(gather_finished=now)
     )
     model.Session.commit()
+    # CKAN's sessions keep what they know beyond a commit.
+    model.Session.expire_all()
 
 
 def _end_killed(source_id: str) -> list[str]:
