@@ -90,7 +90,8 @@ class Bench:
         self.now += timedelta(hours=1)
         source = harvest_model.HarvestSource.get(self.source_id)
         clock = _Clock(self.now)
-        with _Measured() as measured:
+        publishing = _Publishing()
+        with _Measured() as measured, publishing:
             report = cycle.update(source, clock, harvest=False)
         figures = report.figures
         if not report.complete or figures.failed or figures.visited != self.count:
@@ -98,7 +99,8 @@ class Bench:
         return {
             "datasets_per_s": self.count / measured.seconds,
             "seconds": measured.seconds,
-            "cpu_s": measured.cpu,
+            "cpu_s": measured.cpu - publishing.cpu,
+            "publish_cpu_s": publishing.cpu,
             "peak_mb": measured.peak_mb,
             "downloaded": figures.downloaded,
         }
@@ -129,6 +131,28 @@ class _Clock:
 
     def __call__(self) -> datetime:
         return self._start + timedelta(seconds=time.monotonic() - self._began)
+
+
+class _Publishing:
+    """The CPU seconds that index files and bulk ZIPs take within a cycle: the floor has none."""
+
+    cpu = 0.0
+
+    def __enter__(self) -> None:
+        from ckanext.freshness.logic.iati import cycle
+
+        self._module, self._publish = cycle.publishing, cycle.publishing.publish
+        self._module.publish = self._measured  # type: ignore[assignment]
+
+    def _measured(self, *arguments: Any, **options: Any) -> bool:
+        before = time.process_time()
+        try:
+            return self._publish(*arguments, **options)
+        finally:
+            self.cpu = time.process_time() - before
+
+    def __exit__(self, *_: object) -> None:
+        self._module.publish = self._publish
 
 
 class _Measured:

@@ -18,24 +18,17 @@ _LONGEST_DAYS = 100 * 366
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
-    """Which copies the site keeps, and where.
+class Choice:
+    """Of which resources copies are kept, besides those of IATI's registries.
 
-    :ivar location: a directory, or a URL of fsspec's
-    :ivar quota: bytes of all copies together; None for no bound
     :ivar everything: keep one of each resource that is checked
     :ivar formats: keep one of resources of these formats, in lower case
     :ivar organizations: keep one of resources of these organizations, by name
-    :ivar expire_after: since when a source must have failed until its copy is removed; None for never.
-        IATI's copies have a time of their own.
     """
 
-    location: str
-    quota: int | None
     everything: bool
     formats: frozenset[str]
     organizations: frozenset[str]
-    expire_after: timedelta | None
 
     @property
     def wanted(self) -> bool:
@@ -43,20 +36,41 @@ class Copies:
         return self.everything or bool(self.formats) or bool(self.organizations)
 
 
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Where copies are kept, and for how long.
+
+    :ivar location: a directory, or a URL of fsspec's
+    :ivar quota: bytes of all copies together; None for no bound
+    :ivar expire_after: since when a source must have failed until its copy is removed; None for never.
+        IATI's copies have a time of their own.
+    """
+
+    location: str
+    quota: int | None
+    expire_after: timedelta | None
+
+
+def choice() -> Choice:
+    """Of which resources copies are kept."""
+    option = tk.config.get
+    return Choice(
+        everything=bool(option("ckanext.freshness.copies.all")),
+        formats=frozenset(one.lower() for one in option("ckanext.freshness.copies.formats")),
+        organizations=frozenset(option("ckanext.freshness.copies.organizations")),
+    )
+
+
 def copies() -> Copies:
-    """Which copies the site keeps, and where.
+    """Where copies are kept, and for how long.
 
     :raises OptionError: an option that cannot be used; the text names it.
     """
-    option = tk.config.get
     days = _number("ckanext.freshness.copies.expire_days", _LONGEST_DAYS)
     quota = int(_number("ckanext.freshness.copies.quota_bytes", math.inf))
     return Copies(
         location=_location(),
         quota=quota or None,
-        everything=bool(option("ckanext.freshness.copies.all")),
-        formats=frozenset(one.lower() for one in option("ckanext.freshness.copies.formats")),
-        organizations=frozenset(option("ckanext.freshness.copies.organizations")),
         expire_after=timedelta(days=days) if days else None,
     )
 

@@ -32,6 +32,7 @@ from ..copies import options as copy_options
 from ..copies import shelf
 from ..indexing import SolrAwayError
 from . import placing, publishing, registered, rows
+from .placing import Place
 from .published import copies_prefix
 from .report import Report
 from .rows import Known
@@ -128,17 +129,25 @@ def _cycle(
     report: Report,
     package_ids: Sequence[str] | None,
 ) -> None:
-    synced = rows.sync(source_id, registered.of_source(source_id))
+    synced = rows.sync(source_id, registered.newly(source_id))
     report.figures.datasets_added = synced.added
     report.figures.datasets_unregistered = len(synced.removed)
     prefix = copies_prefix(source_id)
     _remove(store, prefix, synced.removed, report)
-    _move(store, prefix, rows.known(source_id), report)
-    known = rows.known(source_id, package_ids)
-    _visit(store, prefix, known, policy, clock, tell, report)
-    if package_ids is None:
-        _sweep(store, prefix, clock(), report)
-    _publish(source_id, store, clock, tell, report)
+    known = rows.known(source_id)
+    there = placing.there(store, prefix, known)
+    places = placing.places(known, prefix)
+    if _move(store, known, places, there, report):
+        known = rows.known(source_id)
+        there = placing.there(store, prefix, known)
+        places = placing.places(known, prefix)
+    if package_ids is not None:
+        known = [one for one in known if one.package_id in package_ids]
+    is_quiet = _visit(store, known, places, there, policy, clock, tell, report)
+    _sweep(store, prefix, there, clock(), report)
+    figures = report.figures
+    moved = figures.moved or synced.added or synced.removed
+    _publish(source_id, store, clock, tell, report, anyway=not is_quiet or bool(moved))
 
 
 def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: Report) -> None:
@@ -149,26 +158,35 @@ def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: Repo
         report.errors.append(str(error))
 
 
-def _move(store: Store, prefix: str, known: Sequence[Known], report: Report) -> None:
-    """The copies of what has another name now."""
-    places, there = placing.places(known, prefix), placing.there(store, prefix, known)
+def _move(
+    store: Store,
+    known: Sequence[Known],
+    places: Mapping[str, Place],
+    there: frozenset[str],
+    report: Report,
+) -> bool:
+    """The copies of what has another name now; whether there were any."""
+    found = False
     for one, error in placing.move(store, known, places, there):
+        found = True
         if error is None:
             report.figures.moved += 1
         else:
             report.errors.append(f"{one.dataset_name}: {error}")
+    return found
 
 
 def _visit(
     store: Store,
-    prefix: str,
     known: Sequence[Known],
+    places: Mapping[str, Place],
+    there: frozenset[str],
     policy: Policy,
     clock: Clock,
     tell: Tell,
     report: Report,
-) -> None:
-    there = placing.there(store, prefix, known)
+) -> bool:
+    """Look at each file; whether all that was found is what was known."""
     lost = frozenset(one.resource_id for one in placing.lost(store, known, there))
     visits = [
         IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
@@ -176,13 +194,13 @@ def _visit(
     ]
     tell(FILES, (0, 0, len(visits)))
     if not visits:
-        return
+        return True
     storing = Storing(
         store=store,
         policy=policy,
         run_id=report.run_id,
         known={one.resource_id: one for one in known},
-        places=placing.places(known, prefix),
+        places=places,
         lost=lost,
         clock=clock,
         index=_Indexing(report),
@@ -199,6 +217,7 @@ def _visit(
     finally:
         storing.close()
     report.errors += storing.errors
+    return storing.is_quiet
 
 
 def _visiting(
@@ -239,20 +258,25 @@ class _Indexing:
             self._report.errors.append(indexing.solr_away_in_words(str(error)))
 
 
-def _sweep(store: Store, prefix: str, now: datetime, report: Report) -> None:
-    """What earlier cycles have left behind that were killed."""
+def _sweep(store: Store, prefix: str, there: frozenset[str], now: datetime, report: Report) -> None:
+    """What earlier cycles have left behind that were killed.
+
+    :param there: the keys that the store had when this one began
+    """
     try:
-        shelf.sweep(store, prefix, store.keys(prefix))
+        shelf.sweep(store, prefix, (key for key in there if key.startswith(prefix)))
         store.sweep(now)
     except StoreError as error:
         report.errors.append(str(error))
 
 
-def _publish(source_id: str, store: Store, clock: Clock, tell: Tell, report: Report) -> None:
+def _publish(
+    source_id: str, store: Store, clock: Clock, tell: Tell, report: Report, *, anyway: bool
+) -> None:
     tell("publish", (0, 0, 0))
     began = monotonic()
     try:
-        report.published = publishing.publish(source_id, store, clock())
+        report.published = publishing.publish(source_id, store, clock(), anyway=anyway)
     except StoreError as error:
         report.errors.append(str(error))
     report.figures.zipper_run_duration = round(monotonic() - began, 3)

@@ -6,7 +6,7 @@ each moment the row names bytes that are its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -75,7 +75,7 @@ def there(store: Store, prefix: str, known: Iterable[Known]) -> frozenset[str]:
     return frozenset(store.keys(prefix)).union(elsewhere)
 
 
-def lost(store: Store, known: Iterable[Known], there: Collection[str]) -> Iterator[Known]:
+def lost(store: Store, known: Iterable[Known], there: frozenset[str]) -> Iterator[Known]:
     """The datasets whose last known good copy is not in the store, or not as it was kept.
 
     :param there: the keys that the store has
@@ -94,7 +94,7 @@ def lost(store: Store, known: Iterable[Known], there: Collection[str]) -> Iterat
 
 
 def move(
-    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: Collection[str]
+    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: frozenset[str]
 ) -> Iterator[tuple[Known, StoreError | None]]:
     """Bring copies to where they belong by now, and make ZIPs anew that were lost.
 

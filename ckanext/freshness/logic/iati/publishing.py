@@ -1,4 +1,4 @@
-"""Publishes a source: index files after each cycle, bulk ZIPs when something in them changed.
+"""Publishes a source: index files when visits found anything new, bulk ZIPs when something in them changed.
 
 Each file takes its place at once. What the files name is marked before the first of them is written, and
 unmarked after the last one was: at each moment it is known whether all in them is public still.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -30,12 +30,20 @@ _MEMBERS = "members.json"
 """The members of the bulk ZIPs and their hashes."""
 
 
-def publish(source_id: str, store: Store, now: datetime) -> bool:
+STALE_AFTER = timedelta(hours=24)
+"""So old are index files at most: whoever reads them sees by it that cycles go on."""
+
+
+def publish(source_id: str, store: Store, now: datetime, *, anyway: bool = True) -> bool:
     """Publish what there is now; whether the bulk ZIPs were made anew.
 
     :param now: aware
+    :param anyway: whether or not the datasets that are public, and what is said of them, are others than
+        those that were published, or that was long ago
     :raises StoreError: a file could not be written; those that were written name only what there is
     """
+    if not anyway and _is_up_to_date(source_id, store, now):
+        return False
     while True:
         there = frozenset(store.keys(copies_prefix(source_id)))
         found = entries.of_source(source_id, there)
@@ -49,6 +57,16 @@ def publish(source_id: str, store: Store, now: datetime) -> bool:
             continue
         _mark(source_id, found.resource_ids, exactly=True)
         return made_anew
+
+
+def _is_up_to_date(source_id: str, store: Store, now: datetime) -> bool:
+    before = manifest(store, source_id)
+    said = model.Session.execute(sa.text(_SAID), {"source": source_id}).one()
+    model.Session.commit()
+    if before.get("said") != said.said or said.differs or not _has(store, source_id, before):
+        return False
+    written = datetime.fromisoformat(before["files"][index.FULL]["modified"])
+    return timedelta(0) <= now - written < STALE_AFTER
 
 
 def _write(source_id: str, store: Store, found: Entries, now: datetime) -> bool:
@@ -75,7 +93,9 @@ def _write(source_id: str, store: Store, found: Entries, now: datetime) -> bool:
     ):
         store.write_bytes(published_key(source_id, name), data)
         files[name] = _entry(len(data), hashlib.sha256(data).hexdigest(), now)
-    plain = json.dumps({"fingerprint": fingerprint, "files": files}, sort_keys=True)
+    said = model.Session.execute(sa.text(_SAID), {"source": source_id}).one().said
+    model.Session.commit()
+    plain = json.dumps({"fingerprint": fingerprint, "files": files, "said": said}, sort_keys=True)
     store.write_bytes(published_key(source_id, MANIFEST), plain.encode())
     return made_anew
 
@@ -119,7 +139,7 @@ def _has(store: Store, source_id: str, before: Mapping[str, Any]) -> bool:
     files = before.get("files", {})
     return all(
         name in files and store.size(published_key(source_id, name)) == files[name]["size"]
-        for name in (BULK_ZIP, LEGACY_ZIP)
+        for name in (BULK_ZIP, LEGACY_ZIP, index.MINIMAL, index.FULL, index.ORGANISATIONS)
     )
 
 
@@ -143,3 +163,11 @@ WHERE source_id = :source AND resource_id = ANY(:ids) AND NOT published"""
 _MARK_EXACTLY = """
 UPDATE freshness_iati SET published = resource_id = ANY(:ids)
 WHERE source_id = :source AND published <> (resource_id = ANY(:ids))"""
+
+# What people say of datasets and organisations moves these dates; what visits find does not.
+_SAID = """
+SELECT md5(concat(max(p.metadata_modified), '|', max(g.title), '|', count(*))) AS said,
+    coalesce(bool_or(i.published <> (p.state = 'active' AND NOT p.private)), false) AS differs
+FROM freshness_iati i JOIN package p ON p.id = i.package_id
+LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE i.source_id = :source"""

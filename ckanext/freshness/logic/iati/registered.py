@@ -19,8 +19,8 @@ def sources() -> list[Any]:
     return list(query.order_by(table.id))
 
 
-def of_source(source_id: str) -> list[Registered]:
-    """The datasets of a source that CKAN has, by their registry's ids and names.
+def newly(source_id: str) -> list[Registered]:
+    """The datasets of a source that CKAN has, by their registry's ids and names: those that are not known so.
 
     Whatever CKAN had to call them: a registry's name may be taken, or be none that CKAN takes.
     """
@@ -38,6 +38,7 @@ def _organization_extra(key: str) -> str:
 
 # Of two current records of one dataset, and of two resources, the first counts.
 _REGISTERED = f"""
+SELECT f.* FROM (
 SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
     coalesce({_organization_extra("id")}, p.owner_org, '') AS organisation_id,
     coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
@@ -48,4 +49,8 @@ JOIN package p ON p.id = o.package_id AND p.state = 'active'
 JOIN resource r ON r.package_id = p.id AND r.state = 'active'
 LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE o.harvest_source_id = :source AND o.current
-ORDER BY p.id, r.position, r.id"""
+ORDER BY p.id, r.position, r.id
+) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
+WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,
+        i.dataset_id, i.dataset_name)
+    <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name)"""

@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...checking.iati.attempts import Attempt
-from ...checking.iati.state import Good, State
+from ...checking.iati.state import KEPT_ATTEMPTS, Good, State
 from ...ckan_adapter import model
 from ...model.moments import utc
 
@@ -36,6 +36,7 @@ class Known:
     """A registered dataset as a cycle finds it.
 
     :ivar url: of its file, as the registry has it now
+    :ivar state: with the attempts of a file that fails alone: nobody asks for the others
     :ivar key: of its copy in the store; None if there is none
     :ivar size: of that copy
     :ivar sha256: likewise
@@ -69,6 +70,8 @@ def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
     """Let there be a row for each registered dataset of a source, and for none that is gone; and commit.
 
     A dataset whose resource was made anew keeps what is known of it, and its copy.
+
+    :param registered: those that are new, or have another resource or name than is known.
     """
     session = model.Session
     rows = json.dumps(
@@ -78,10 +81,11 @@ def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
         ]
     )
     values = {"source": source_id, "rows": rows}
-    session.execute(sa.text(_COPIES_GO_OVER), values)
-    session.execute(sa.text(_GO_OVER), values)
+    if registered:
+        session.execute(sa.text(_COPIES_GO_OVER), values)
+        session.execute(sa.text(_GO_OVER), values)
     removed = list(session.execute(sa.text(_REMOVE), values).scalars())
-    added = sum(session.execute(sa.text(_ADD), values).scalars())
+    added = sum(session.execute(sa.text(_ADD), values).scalars()) if registered else 0
     session.commit()
     return Synced(added, removed)
 
@@ -114,14 +118,15 @@ def known(source_id: str, package_ids: Sequence[str] | None = None) -> list[Know
     return found
 
 
-def write(states: Mapping[str, State]) -> list[str]:
+def write(states: Mapping[str, State], before: Mapping[str, Known]) -> list[str]:
     """Write states, by resource; nothing is committed.
 
+    :param before: what the visits began from: attempts that came since are added.
     :returns: those that were written; the others' resources are gone.
     """
     if not states:
         return []
-    rows = json.dumps([_row(resource_id, state) for resource_id, state in states.items()])
+    rows = json.dumps([_row(one, state, before[one].state) for one, state in states.items()])
     return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
 
 
@@ -141,9 +146,7 @@ def _state(row: Any) -> State:
         )
     return State(
         last_update_check=_aware(row.last_update_check) if row.last_update_check else None,
-        head_attempt=Attempt.from_json(row.head_attempt) if row.head_attempt else None,
-        get_attempt=Attempt.from_json(row.get_attempt) if row.get_attempt else None,
-        attempts=tuple(map(Attempt.from_json, row.attempts)),
+        attempts=tuple(map(Attempt.from_json, row.failed_attempts or ())),
         good=good,
         content_modified=_aware(row.content_modified) if row.content_modified else None,
         content_modified_excluding_generated_timestamp=(
@@ -156,25 +159,28 @@ def _state(row: Any) -> State:
     )
 
 
-def _row(resource_id: str, state: State) -> dict[str, Any]:
+def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
     good = state.good
+    known = set(map(id, before.attempts))
     return {
         "resource_id": resource_id,
         "last_update_check": _moment(state.last_update_check),
         "head_attempt": None if state.head_attempt is None else _attempt(state.head_attempt),
         "get_attempt": None if state.get_attempt is None else _attempt(state.get_attempt),
-        "attempts": [_attempt(one) for one in state.attempts],
+        "attempts": [_attempt(one) for one in state.attempts if id(one) not in known],
         "content_modified": _moment(state.content_modified),
         "content_modified_excluding_generated_timestamp": _moment(
             state.content_modified_excluding_generated_timestamp
         ),
         "failures": state.failures,
         "postponed_until": _moment(state.postponed_until),
-        **({} if good is None else _good(good)),
+        **({} if good is None else _good(good, before.good)),
     }
 
 
-def _good(good: Good) -> dict[str, Any]:
+def _good(good: Good, before: Good | None) -> dict[str, Any]:
+    if before is not None and (good.hash, good.downloaded) == (before.hash, before.downloaded):
+        return {"verified_on_server": _moment(good.verified_on_server)}
     return {
         "hash": good.hash,
         "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
@@ -262,7 +268,11 @@ ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
 RETURNING CAST(xmax = 0 AS integer)"""
 
 _KNOWN = """
-SELECT i.*, r.url, c.key, c.zip_key, c.size, c.sha256
+SELECT i.resource_id, i.package_id, i.organisation_name, i.dataset_name, i.last_update_check,
+    i.hash, i.hash_excluding_generated_timestamp, i.downloaded, i.verified_on_server,
+    i.content_length, i.initial_contents, i.etag, i.last_modified, i.source_url, i.content_modified,
+    i.content_modified_excluding_generated_timestamp, i.failures, i.postponed_until,
+    CASE WHEN i.failures > 0 THEN i.attempts END AS failed_attempts, r.url, c.key, c.zip_key, c.size, c.sha256
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'
@@ -271,14 +281,18 @@ WHERE i.source_id = :source"""
 
 # What is good stays unless there is something as good: nothing is ever taken away here.
 _GOOD = (
-    *("hash", "hash_excluding_generated_timestamp", "downloaded", "verified_on_server"),
+    *("hash", "hash_excluding_generated_timestamp", "downloaded"),
     *("content_length", "initial_contents", "etag", "last_modified", "source_url"),
 )
 _WRITE = f"""
 UPDATE freshness_iati i SET
-    last_update_check = f.last_update_check, head_attempt = f.head_attempt,
-    get_attempt = f.get_attempt, attempts = f.attempts, content_modified = f.content_modified,
+    last_update_check = f.last_update_check,
+    head_attempt = coalesce(f.head_attempt, i.head_attempt),
+    get_attempt = coalesce(f.get_attempt, i.get_attempt),
+    attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]'),
+    content_modified = f.content_modified,
     content_modified_excluding_generated_timestamp = f.content_modified_excluding_generated_timestamp,
+    verified_on_server = coalesce(f.verified_on_server, i.verified_on_server),
     failures = f.failures, postponed_until = f.postponed_until,
     {", ".join(f"{one} = CASE WHEN f.hash IS NULL THEN i.{one} ELSE f.{one} END" for one in _GOOD)}
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (

@@ -91,6 +91,7 @@ class Storing:
     :ivar lost: the resources whose copies were lost
     :ivar found_lost_again: of these, those whose copies are back
     :ivar index: sends documents
+    :ivar is_quiet: whether all visits so far confirmed what was there, and nothing else
     """
 
     store: Store
@@ -104,6 +105,7 @@ class Storing:
     figures: Figures
     gate: Gate = field(default_factory=Gate)
     errors: list[str] = field(default_factory=list)
+    is_quiet: bool = True
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="store")
     )
@@ -121,7 +123,7 @@ class Storing:
         settled = list(self._pool.map(self._stored, findings))
         now = self.clock()
         states = {one.finding.visit.resource_id: one.step.state for one in settled}
-        written = set(rows.write(states))
+        written = set(rows.write(states, self.known))
         settled = [one for one in settled if one.finding.visit.resource_id in written]
         shelf.remember([one for one in map(self._shelved, settled) if one is not None])
         shelf.verified(list(_verified(settled)), now)
@@ -170,6 +172,7 @@ class Storing:
     def _count(self, one: Settled) -> None:
         figures, ending = self.figures, one.step.ending
         figures.visited += 1
+        self.is_quiet = self.is_quiet and ending in _QUIET
         figures.failed += ending in rules.FAILED
         if ending is Ending.POSTPONED:
             figures.postponed += 1
@@ -215,6 +218,9 @@ class Storing:
         except StoreError as error:
             # Nobody names them any more; the next cycle sweeps them away.
             self.errors.append(str(error))
+
+
+_QUIET = (Ending.VERIFIED, Ending.TRUSTED)
 
 
 def _verified(settled: Iterable[Settled]) -> Iterable[str]:
