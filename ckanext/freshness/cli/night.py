@@ -10,6 +10,7 @@ import click
 from ..logic import night_parts
 from ..logic import nightly as nights
 from ..settings import OptionError
+from ..logic.lost import DatabaseLostError
 
 
 @click.command()
@@ -35,7 +36,7 @@ def nightly() -> None:
             click.echo(f"{done.name}: {told.words}", err=not told.complete)
             if not told.complete:
                 failed.append(done.name)
-    except nights.AlreadyRunningError as error:
+    except (nights.AlreadyRunningError, DatabaseLostError) as error:
         raise click.ClickException(str(error)) from error
     if failed:
         words = tk._("Not all was done: {parts}")

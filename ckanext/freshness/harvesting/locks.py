@@ -14,6 +14,9 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import model
 
+_LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
+"""What a connection that was lost says at first, and from then on: its locks went with it."""
+
 
 @contextlib.contextmanager
 def locked(*names: str) -> Iterator[None]:
@@ -28,7 +31,7 @@ def locked(*names: str) -> Iterator[None]:
         try:
             yield
         finally:
-            if not connection.invalidated:
+            with contextlib.suppress(*_LOST):
                 _each(connection, "SELECT pg_advisory_unlock(key) FROM unnest(:keys) AS key", keys)
 
 
@@ -42,8 +45,9 @@ def locked_if_free(name: str) -> Iterator[bool]:
         try:
             yield got
         finally:
-            if got and not connection.invalidated:
-                connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
+            if got:
+                with contextlib.suppress(*_LOST):
+                    connection.execute(sa.text("SELECT pg_advisory_unlock(:key)"), key)
 
 
 def is_held(name: str) -> bool:

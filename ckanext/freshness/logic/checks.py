@@ -309,7 +309,8 @@ def _visit(
             locks.check()
             if findings:
                 _write(run, findings, metadata, clock, done)
-                tell((counting.visits + counting.put_off, counting.errors, len(visits)))
+            # Also where nothing came: a worker learns by it that it is alone.
+            tell((counting.visits + counting.put_off, counting.errors, len(visits)))
 
 
 def _visiting(

@@ -54,10 +54,14 @@ def enqueue(scope: Scope, now: datetime) -> Queued:
     try:
         return _enqueue(run)
     except redis.exceptions.RedisError as error:
-        words = tk._("Redis does not answer ({error}): the background workers were left no work")
-        told = words.format(error=error)
+        told = _away(error)
         runs.end_run(run.id, _now(), error=told)
         raise RedisAwayError(told) from error
+
+
+def _away(error: redis.exceptions.RedisError) -> str:
+    words = tk._("Redis does not answer ({error}): the background workers were left no work")
+    return words.format(error=error)
 
 
 def _enqueue(run: Run) -> Queued:
@@ -87,7 +91,15 @@ def enqueue_dataset(package_id: str, title: str) -> bool:
     """Let somebody who works on the queue visit a dataset's URLs, due or not.
 
     :returns: False if that waits, or goes on, already.
+    :raises RedisAwayError: nobody was left the work.
     """
+    try:
+        return _enqueue_dataset(package_id, title)
+    except redis.exceptions.RedisError as error:
+        raise RedisAwayError(_away(error)) from error
+
+
+def _enqueue_dataset(package_id: str, title: str) -> bool:
     job_id = f"freshness-check-{package_id}"
     try:
         waiting = job_from_id(job_id)

@@ -7,12 +7,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ..checking.runs import LocksLostError
 from ..ckan_adapter import model
 from ..harvesting.locks import locked_if_free
+from ..settings import OptionError
+from .lost import DatabaseLostError, telling_of_loss
 
 log = logging.getLogger(__name__)
 
 LOCK = "nightly"
+
+_IN_SENTENCES = (DatabaseLostError, LocksLostError, OptionError)
+"""What says all that there is to say: nobody looks for a fault of ours behind it."""
 
 
 class AlreadyRunningError(Exception):
@@ -56,8 +62,9 @@ def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Do
     Nobody else does so meanwhile.
 
     :raises AlreadyRunningError: somebody else does so now.
+    :raises DatabaseLostError: there is no database to begin with.
     """
-    with locked_if_free(LOCK) as is_ours:
+    with telling_of_loss(), locked_if_free(LOCK) as is_ours:
         if not is_ours:
             raise AlreadyRunningError("Another nightly run is under way: nothing was done")
         for part in parts:
@@ -66,7 +73,12 @@ def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Do
 
 def _told(part: Part, now: datetime) -> Told:
     try:
-        return part.work(now)
+        with telling_of_loss():
+            return part.work(now)
+    except _IN_SENTENCES as error:
+        log.error("The nightly %s failed: %s", part.name, error)
+        model.Session.remove()
+        return Told(str(error), complete=False)
     except Exception as error:
         # The parts have nothing to do with each other: a night without all of them would be worse.
         log.exception("The nightly %s failed", part.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -22,6 +23,8 @@ __all__ = [
     "freshness_run_show",
 ]
 
+log = logging.getLogger(__name__)
+
 _LISTED = 20
 _MOST = 1000
 
@@ -35,12 +38,19 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     :returns: ``package_id``; ``queued`` (false if a visit was waiting already); ``queue``, on which
         ``ckan jobs worker`` must work
     :raises ObjectNotFound: no such dataset
+    :raises ValidationError: there is no queue to be had now; nothing was asked for
     """
     tk.check_access("freshness_check", context, data_dict)
     package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
+    try:
+        queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
+    except checks_queue.RedisAwayError as error:
+        # Where Redis is, is for the log alone.
+        log.error("Dataset %s is not visited: %s", package.name, error)
+        words = tk._("The background workers cannot be reached now. Try again later.")
+        raise tk.ValidationError({"queue": [words]}) from error
     return {"package_id": package.id, "queued": queued, "queue": checks_queue.queue()}
 
 
@@ -128,8 +138,11 @@ def freshness_resource_history(
         ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed`` (another hash was met, the next
         run asks again); ``failures`` in a row and ``failing_since``; ``tried_at``, ``succeeded_at``,
         ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as they are remembered;
-        ``attempts``: the last five, the newest first; ``evidence``: the dates that count for this
-        resource (``evidence``, ``date``, ``claimed``)
+        ``attempts``: the last five, the newest first, each with those that there are of ``at``, ``method``,
+        ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, as one word), ``words`` (what
+        went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects), ``etag`` and
+        ``last_modified`` (that were sent), ``modified`` (a Last-Modified that counts); ``evidence``: the
+        dates that count for this resource (``evidence``, ``date``, ``claimed``)
     :raises ObjectNotFound: no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)

@@ -72,7 +72,12 @@ def confirm(id: str) -> ResponseReturnValue:
 @dataset.route("/dataset/<id>/freshness/check", methods=["POST"])
 def check(id: str) -> ResponseReturnValue:
     """Somebody who looks after the dataset wants its URLs visited."""
-    if _call("freshness_check", id=id)["queued"]:
+    try:
+        queued = _call("freshness_check", id=id)["queued"]
+    except tk.ValidationError as error:
+        tk.h.flash_error(_words(error))
+        return tk.redirect_to("freshness_dataset.read", id=id)
+    if queued:
         words = tk._(
             "A background worker will visit the URLs. Come back in a while to see the result."
         )

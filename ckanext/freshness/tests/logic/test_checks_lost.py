@@ -18,10 +18,12 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan.cli.cli import ckan
+from ckan.lib import redis as ckan_redis
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import runs
 from ckanext.freshness.ckan_adapter import disconnect, model
+from ckanext.freshness.logic import night_parts
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
@@ -217,6 +219,38 @@ def test_the_database_is_lost(
     the_rest_is_visited(server, cli)
 
 
+@pytest.mark.usefixtures("dataset")
+def test_the_database_is_lost_at_night(
+    server: FileServer, hold: Hold, command: Command, database: tuple[TcpProxy, str], cli: Any
+) -> None:
+    """Each part says so, in a sentence: what it would have done is left to the next night."""
+    proxy, url = database
+    process = command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url)
+    halfway(server, process)
+    model.Session.remove()
+    proxy.away()
+    hold.release()
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, (output, errors)
+    assert output == "" and "Traceback" not in errors and "pass@" not in errors, errors
+    *told, last = [line for line in errors.splitlines() if not line.startswith("20")]
+    parts = [part.name for part in night_parts.PARTS]
+    assert [line.partition(": The database ")[0] for line in told] == parts
+    assert all("next run goes on" in line for line in told), told
+    assert last == f"Error: Not all was done: {', '.join(parts)}"
+    the_rest_is_visited(server, cli)
+
+
+@pytest.mark.usefixtures("clean_db")
+def test_the_database_is_lost_before_anything_is_done(
+    command: Command, database: tuple[TcpProxy, str]
+) -> None:
+    proxy, url = database
+    proxy.leave_at(b"pg_try_advisory_lock")
+    told = told_by(command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url))
+    assert told.startswith("Error: The database was lost")
+
+
 @pytest.mark.parametrize("arguments", [(), ("--workers", "2")], ids=["alone", "workers"])
 @pytest.mark.usefixtures("dataset")
 def test_a_run_is_killed(
@@ -268,3 +302,34 @@ def test_redis_is_away(server: FileServer, command: Command) -> None:
     assert server.requests == []
     (run,) = helpers.call_action("freshness_run_list")
     assert run["ended_at"] and run["error"].startswith("Redis does not answer")
+
+
+@pytest.fixture
+def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
+    """For jobs, in this process: a port at which nobody listens. CKAN keeps its connections elsewhere."""
+    with before("ckan.redis.url") as (proxy, url):
+        pool = ckan_redis._connection_pool
+        ckan_redis._connection_pool = None
+        proxy.away()
+        with helpers.changed_config("ckan.redis.url", url):
+            yield
+        ckan_redis._connection_pool = pool
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_redis_is_away_when_an_editor_asks_for_visits() -> None:
+    made = factories.Dataset()
+    with pytest.raises(tk.ValidationError) as caught:
+        helpers.call_action("freshness_check", id=made["id"])
+    assert caught.value.error_dict == {
+        "queue": ["The background workers cannot be reached now. Try again later."]
+    }
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_redis_is_away_when_an_editor_asks_on_the_page(app: Any) -> None:
+    made = factories.Dataset()
+    headers = {"Authorization": factories.SysadminWithToken()["token"]}
+    shown = app.post(f"/dataset/{made['name']}/freshness/check", headers=headers)
+    assert shown.status_code == 200
+    assert "The background workers cannot be reached now. Try again later." in shown.body
