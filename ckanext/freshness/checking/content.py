@@ -27,7 +27,6 @@ class RawBytes(Detector):
 
     name = "sha256"
     magic = (b"",)
-    needs_file = False
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:

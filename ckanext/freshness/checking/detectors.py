@@ -56,8 +56,6 @@ class Detector:
     """What its hashes begin with; change it when the same content gets another hash."""
     magic: ClassVar[tuple[bytes, ...]]
     """What such a file begins with, one of these."""
-    needs_file: ClassVar[bool] = True
-    """Whether it needs the whole file at once."""
 
     @classmethod
     def takes(cls, first: bytes) -> bool:

@@ -129,7 +129,7 @@ class Hasher:
 
     def _decide(self) -> None:
         first = bytes(self._first[:MAGIC_BYTES])
-        self._candidates = [it for it in self._detectors if it.needs_file and it.takes(first)]
+        self._candidates = [it for it in self._detectors if it.takes(first)]
         if self._candidates:
             try:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115

@@ -209,7 +209,7 @@ def test_archives_that_are_no_workbooks_are_archives(files: dict[str, str | byte
 def test_raw_bytes() -> None:
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     assert RawBytes.digest(io.BytesIO(b""), LIMITS) == empty
-    assert RawBytes.takes(b"") and not RawBytes.needs_file
+    assert RawBytes.takes(b"")
 
 
 def encrypted(data: bytes) -> bytes:

@@ -1,0 +1,93 @@
+"""What another extension adds is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+import ckan.plugins as p
+import pytest
+from ckan.tests import factories, helpers
+
+from ckanext.freshness import interfaces
+from ckanext.freshness.checking.detectors import Detector
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.logic import checks
+from ckanext.freshness.tests.checking.hostile import Hostile
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import FileServer
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
+
+
+class Esperanto:
+    """A vocabulary."""
+
+    name = "esperanto"
+
+    def read(self, text: str) -> int | interfaces.Reason | None:
+        return 30 if text == "ĉiumonate" else None
+
+
+class OtherPlugin(p.SingletonPlugin):
+    """A plugin of another extension."""
+
+    p.implements(interfaces.IFreshnessDetectors)
+    p.implements(interfaces.IFreshnessVocabularies)
+
+    def content_detectors(self) -> Sequence[type[Detector]]:
+        return [Hostile]
+
+    def frequency_vocabularies(self) -> Sequence[interfaces.Vocabulary]:
+        return [Esperanto()]
+
+
+@pytest.fixture
+def other_extension(
+    with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """It is installed, as importlib.metadata sees it, and its plugin is loaded."""
+    installed = tmp_path / "other-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text(f"[ckan.plugins]\nother = {__name__}:OtherPlugin\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with p.use_plugin("other"):
+        yield
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with FileServer() as server:
+        server.files["/file"] = Answer(200, b"TEST own")
+        yield server
+
+
+def checked_hash(server: FileServer) -> str:
+    """What is remembered of a file that a run has visited."""
+    made = factories.Dataset(
+        resources=[{"url": f"{server.url}/file"}],
+        extras=[{"key": "frequency", "value": "1"}],
+    )
+    checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    model.Session.remove()
+    resource = made["resources"][0]["id"]
+    return str(helpers.call_action("freshness_resource_history", id=resource)["hash"])
+
+
+@pytest.mark.usefixtures("other_extension")
+def test_a_detector(server: FileServer) -> None:
+    assert checked_hash(server) == "test:abc"
+
+
+def test_without_the_detector(server: FileServer) -> None:
+    assert checked_hash(server).startswith("sha256:")
+
+
+@pytest.mark.usefixtures("other_extension")
+def test_a_vocabulary() -> None:
+    said = [{"key": "frequency", "value": "ĉiumonate"}]
+    shown = helpers.call_action("package_show", id=factories.Dataset(extras=said)["id"])
+    extras = {one["key"]: one["value"] for one in shown["extras"]}
+    assert extras["freshness_frequency"] == "30"
