@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -154,14 +154,6 @@ def _text(text: str) -> str:
 def _is_bytes(text: str) -> bool:
     """Whether all half characters in a text stand for bytes, as the client gives illegal ones."""
     return all(not 0xD800 <= ord(one) <= 0xDFFF or 0xDC80 <= ord(one) <= 0xDCFF for one in text)
-
-
-def of_package(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Findings by their dataset."""
-    found: dict[str, list[Finding]] = {}
-    for one in findings:
-        found.setdefault(one.visit.package_id, []).append(one)
-    return found
 
 
 _COLUMNS = """

@@ -121,18 +121,13 @@ def unassessed(package_types: Collection[str]) -> list[str]:
     return found
 
 
-def total(package_ids: Collection[str] | None = None, rules: Rules | None = None) -> int:
+def total(rules: Rules | None = None) -> int:
     """How many resources there are: what the rotation's budget is a part of.
 
-    :param package_ids: of these packages; None for all.
     :param rules: of the hosts of the shards that these rules name; None for all.
     """
-    statement = "SELECT host, count(*) FROM freshness_check"
-    if package_ids is not None:
-        statement += " WHERE package_id = ANY(:ids)"
-    rows = model.Session.execute(
-        sa.text(f"{statement} GROUP BY host"), {"ids": list(package_ids or ())}
-    ).all()
+    statement = "SELECT host, count(*) FROM freshness_check GROUP BY host"
+    rows = model.Session.execute(sa.text(statement)).all()
     model.Session.commit()
     shards = None if rules is None else rules.shards
     return sum(count for host, count in rows if shards is None or shard_of(host) in shards)
@@ -243,15 +238,6 @@ def remember_dates(package_types: Collection[str]) -> int:
     rows = model.Session.execute(sa.text(_REMEMBER), {"types": sorted(package_types)}).rowcount
     model.Session.commit()
     return int(rows)
-
-
-def not_found(resource_ids: Sequence[str]) -> list[str]:
-    """Those of some ids for which there is no row."""
-    found = model.Session.execute(
-        sa.text("SELECT resource_id FROM freshness_check WHERE resource_id = ANY(:ids)"),
-        {"ids": list(resource_ids)},
-    ).scalars()
-    return sorted(set(resource_ids) - set(found))
 
 
 _OWN_DATE = """

@@ -70,11 +70,6 @@ class Statistics:
     errors: Counter[Reason] = field(default_factory=Counter)
     last_status: int | None = None
 
-    @property
-    def not_modified(self) -> int:
-        """Answers that said: as you have it."""
-        return self.statuses[304]
-
 
 class Circuit(Enum):
     """How a :class:`Breaker` stands."""

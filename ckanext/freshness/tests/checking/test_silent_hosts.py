@@ -51,6 +51,19 @@ def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     assert sum(request.host.startswith(SILENT) for request in server.requests) <= 2 * 4 + 3
 
 
+@pytest.mark.parametrize("headers", [False, True], ids=["body", "headers"])
+def test_a_host_that_drips_is_put_off(server: FileServer, headers: bool) -> None:
+    server.faults[lambda request: True] = faults.Drip(interval=0.05, headers=headers)
+    visits = [visit(f"{server.url}/{n}") for n in range(1000)]
+    begin = monotonic()
+    found = run_check(visits, QUICK, policies={SILENT: HASTY}, total=0.3)
+    # 1,000 visits of 0.3 s, two at a time, would be 150 s.
+    assert monotonic() - begin < 15
+    failed = [one for one in found if not one.put_off]
+    assert 4 <= len(failed) <= 6
+    assert {one.attempt.reason for one in failed} == {"total timeout"}
+
+
 def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
     failed: list[Finding] = []

@@ -351,11 +351,9 @@ def test_only_some_are_asked_for() -> None:
     assert [row.resource_id for row in rows(host="one.example.org")] == ["r-p"]
     assert rows(package_ids=[]) == []
     assert store.total() == 2
-    assert store.total(package_ids=["p"]) == 1
     shard = shard_of("one.example.org")
     assert shard != shard_of("two.example.org")
     assert store.total(rules=Rules(shards={shard})) == 1
-    assert store.not_found(["r-p", "gone"]) == ["gone"]
 
 
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_conditional(
     answer = visit(request, hosts=hosts)
     assert answer.status == status
     assert (answer.body == b"") is (status == 304)
-    assert [host.statistics.not_modified for host in hosts] == [status == 304]
+    assert [host.statistics.statuses[304] for host in hosts] == [status == 304]
 
 
 def test_the_accepted_types_and_other_headers_are_sent(server: FileServer) -> None:
