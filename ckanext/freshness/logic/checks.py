@@ -41,8 +41,6 @@ from ..model.moments import utc
 from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing
-from .copies import keeping
-from .copies import options as copy_options
 from .detecting import detectors
 from .indexing import BATCH, Failure, SolrAwayError
 from .lost import DatabaseLostError, telling_of_loss
@@ -332,7 +330,6 @@ def _visiting(
     async def make(hand_over: Callable[[Finding], None]) -> None:
         with Sandbox() as sandbox:
         detectors=detectors(),
-        stage=copies.stage if copies is not None else None,
             async with Client(web, hosts) as client:
                 await engine.check(visits, client, sandbox, options, hand_over, now=clock)
 
