@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 
+from ..copies.store import Staged
 from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
 from ..web.headers import can_be_sent, parse_http_date
 from ..web.urls import Target, display_url
@@ -27,6 +28,7 @@ from .formats import verdict
 from .hashing import Hashed, Hasher
 from .sandbox import Sandbox
 from .talk import Then
+from .teeing import Tee
 from .walls import is_wall
 
 REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
@@ -51,6 +53,7 @@ class Tools:
     sandbox: Sandbox
     now: Callable[[], datetime]
     detectors: Sequence[type[Detector]] = DETECTORS
+    stage: Callable[[], Staged] | None = None
 
 
 class Conversation:
@@ -67,6 +70,7 @@ class Conversation:
         "_headers",
         "_steps",
         "_target",
+        "_tee",
         "_tools",
         "asking",
         "host",
@@ -83,6 +87,7 @@ class Conversation:
         self._first: str | None = None
         self._first_at: datetime | None = None
         self._hasher: Hasher | None = None
+        self._tee: Tee | None = None
         self._headers: Headers | None = None
         self._steps: list[Step] = []
 
@@ -96,6 +101,7 @@ class Conversation:
         first = self.visits[0]
         is_same = (
             visit.url == first.url
+            and not (visit.keep_copy or first.keep_copy)
             and visit.start_at == first.start_at
             and _question(visit) == _question(first)
         )
@@ -122,6 +128,7 @@ class Conversation:
     def _choose(self, answer: Answer) -> Sink | Body:
         """What happens to the body of an answer whose headers are there."""
         self._hasher = None
+        self._let_go()
         headers = self._headers = read_headers(answer)
         if self._first is not None:
             wanted = decide.has_bytes(headers)
@@ -132,7 +139,16 @@ class Conversation:
         if not wanted:
             return Body.SKIP
         self._hasher = Hasher(self._tools.sandbox, detectors=self._tools.detectors)
+        if self.visits[0].keep_copy and self._tools.stage is not None:
+            self._tee = Tee(self._hasher, self._tools.stage())
+            return self._tee
         return self._hasher
+
+    def _let_go(self) -> None:
+        """What was put aside is not wanted."""
+        if self._tee is not None:
+            self._tee.close()
+            self._tee = None
 
     async def answered(self, answer: Answer, sink: Callable[[Finding], None]) -> Then:
         """Draw the conclusions from an answer."""
@@ -145,6 +161,7 @@ class Conversation:
         if self._first is not None:
             for finding in self._confirmed(answer, hashed, at):
                 sink(finding)
+            self._let_go()
             return Then.END
         unconfirmed: list[Visit] = []
         steps: list[Step] = []
@@ -155,6 +172,7 @@ class Conversation:
             else:
                 unconfirmed.append(visit)
                 steps.append(found)
+        self._let_go()
         if not unconfirmed:
             return Then.END
         assert hashed is not None
@@ -205,6 +223,7 @@ class Conversation:
 
     def failed(self, error: FetchError, sink: Callable[[Finding], None]) -> Then:
         """Draw the conclusions from there being no answer."""
+        self._let_go()
         at = self._tools.now()
         cannot_tell = error.reason in _OTHERS_RULES
         outcome = Outcome.CANNOT_TELL if cannot_tell else Outcome.ERROR
@@ -299,6 +318,12 @@ class Conversation:
             agreement=decide.agreement(memory, headers, hashed.hash)
             if hashed is not None and outcome is not Outcome.API
             else None,
+            staged=self._tee.take()
+            if self._tee is not None
+            and hashed is not None
+            and useful
+            and outcome is not Outcome.API
+            else None,
         )
 
     def _elsewhere(self, url: str | None) -> str | None:
@@ -310,6 +335,7 @@ class Conversation:
 
     def close(self) -> None:
         """Leave it as it is: nothing on disk is kept."""
+        self._let_go()
         if self._hasher is not None:
             self._hasher.close()
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic
 
+from ..copies.store import Staged
 from ..web.client import Client, FetchError
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
@@ -53,12 +54,14 @@ class Options:
     :ivar confirm_after: seconds between the two downloads that prove a change
     :ivar mine: whether a host (normalised name) is visited by this worker. Visits that are redirected
         to another's are handed back with the URL to go on at.
+    :ivar stage: makes a place for bytes that are put aside for a copy; None: nothing is
     """
 
     runners: int = 200
     confirm_after: float = 30.0
     mine: Callable[[str], bool] = _everywhere
     detectors: Sequence[type[Detector]] = DETECTORS
+    stage: Callable[[], Staged] | None = None
 
 
 async def check(
@@ -74,7 +77,7 @@ async def check(
 
     :param now: the time, aware
     """
-    tools = Tools(client, sandbox, now, options.detectors)
+    tools = Tools(client, sandbox, now, options.detectors, options.stage)
 
     def begin(visit: Visit, host: str, target: Target | None) -> Conversation:
         return Conversation(tools, visit, host, target)

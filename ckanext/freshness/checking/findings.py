@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ..copies.store import Staged
 from .decide import Agreement, Memory, Outcome
 
 __all__ = ["Agreement", "Attempt", "Finding", "Visit"]
@@ -22,6 +23,7 @@ class Visit:
     :ivar mimetype: likewise
     :ivar start_at: where to ask, if another worker was redirected from ``url`` to there, and handed
         the visit on
+    :ivar keep_copy: whether good bytes are to be put aside for a copy
     """
 
     resource_id: str
@@ -34,6 +36,7 @@ class Visit:
     format: str | None = None
     mimetype: str | None = None
     start_at: str | None = None
+    keep_copy: bool = False
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -82,6 +85,7 @@ class Finding:
         whatever ``outcome`` says, and the next run asks
     :ivar handed_to: where to go on, if the URL redirects to another worker's host; nothing was found
         then, whatever ``outcome`` says
+    :ivar staged: good bytes that were put aside for a copy; whoever gets them closes them
     """
 
     visit: Visit
@@ -100,3 +104,4 @@ class Finding:
     agreement: Agreement | None = None
     handed_to: str | None = None
     put_off: bool = False
+    staged: Staged | None = None

@@ -76,6 +76,8 @@ class SourceConfig:
     headers: Mapping[str, Mapping[str, str]] | None = None
     registry: str | None = None
     """Which kind of registry the source is; None: what its URL looks like."""
+    keep_copies: bool = False
+    """Whether copies of the resources are kept when these are checked."""
 
 
 def _boolean(value: Any) -> bool:
@@ -204,6 +206,7 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "allowed_hosts": _hosts,
     "headers": _headers,
     "registry": _registry,
+    "keep_copies": _boolean,
 }
 """Every key and the function that reads its value, raising ValueError with the allowed values."""
 

@@ -12,6 +12,7 @@ from ..checking import runs
 from ..ckan_adapter import SEARCH_FAULTS
 from ..reporting import history, options
 from . import checks, reports
+from .copies import keeping
 from .iati.night import cycles
 from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .mails import sending
@@ -51,6 +52,7 @@ def prune(now: datetime) -> Told:
     checked = settings.checks()
     gone = runs.prune(now, keep_runs=checked.keep_runs, keep_transitions=checked.keep_transitions)
     days = history.prune(now, options.keep_history())
+    keeping.prune(now)
     words = tk._("Forgot {runs} runs, {transitions} changes of statuses and {days} days of history")
     return Told(words.format(runs=gone.runs, transitions=gone.transitions, days=days))
 

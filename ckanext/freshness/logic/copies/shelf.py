@@ -113,6 +113,11 @@ def owners(keys: Collection[str]) -> dict[str, str]:
     return {row.key: row.resource_id for row in found}
 
 
+def taken(resource_id: str, kept: Kept) -> Taken:
+    """What the store has of a copy, as something to be thrown away."""
+    return Taken(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
+
+
 def expire(resource_ids: Sequence[str], now: datetime) -> list[Taken]:
     """Let copies be no more, and commit: their rows stay. What they leave is to be thrown away."""
     return _taken(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []

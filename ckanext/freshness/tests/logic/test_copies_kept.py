@@ -1,0 +1,146 @@
+"""Copies of what the checker reads: of which resources, and of which bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.logic import checks
+from ckanext.freshness.logic.checks import Done, Scope
+from ckanext.freshness.logic.copies import keeping, options, shelf
+from ckanext.freshness.model import Copy
+from ckanext.freshness.tests.servers.iati_files import IatiFiles
+
+pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
+
+START = datetime.now(timezone.utc).replace(microsecond=0)
+
+
+@pytest.fixture
+def server() -> Iterator[IatiFiles]:
+    with IatiFiles() as one:
+        one.body, one.media_type = b"a,b\n1,2\n", "text/csv"
+        yield one
+
+
+@pytest.fixture
+def store_folder(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", str(tmp_path / "copies"))
+    return tmp_path / "copies"
+
+
+@pytest.fixture
+def csvs(store_folder: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of CSV files are kept."""
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.formats", ["csv"])
+
+
+def link(server: IatiFiles, **more: Any) -> dict[str, Any]:
+    url = f"{server.url}/{len(server.requests)}-{id(more)}/table.csv"
+    package = factories.Dataset(resources=[{"url": url, "format": "CSV", **more}])
+    return dict(package["resources"][0])
+
+
+def run(resource: dict[str, Any], days: int) -> Done:
+    scope = Scope(package_ids=(resource["package_id"],))
+    _, done = checks.check(scope, lambda: START + timedelta(days=days))
+    model.Session.remove()
+    return done
+
+
+def bytes_of(resource: dict[str, Any]) -> bytes | None:
+    row = shelf.of_resource(resource["id"])
+    if row is None:
+        return None
+    reader = options.store().open(row.key)
+    try:
+        return b"".join(reader)
+    finally:
+        reader.close()
+
+
+def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) -> None:
+    resource = link(server)
+    assert not checks.missing(run(resource, 1))
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    row = shelf.of_resource(resource["id"])
+    assert (row.filename, row.mimetype) == ("table.csv", "text/csv")
+    server.body, server.etag, server.last_modified = b"a,b\n3,4\n", '"v2"', None
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n3,4\n"
+    assert helpers.call_action("resource_show", id=resource["id"])["cached_zip_url"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(500, b"a,b\n"), (200, b"<!DOCTYPE html><html></html>"), (404, b"")]
+)
+def test_nothing_worse_takes_its_place(
+    csvs: None, server: IatiFiles, status: int, body: bytes
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    server.status, server.body, server.etag, server.last_modified = status, body, '"v3"', None
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+
+
+def test_other_formats_have_none(csvs: None, server: IatiFiles) -> None:
+    resource = link(server, format="XLS")
+    run(resource, 1)
+    assert bytes_of(resource) is None
+
+
+def test_where_nobody_asks_for_copies_there_is_no_store(
+    store_folder: Path, server: IatiFiles
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    assert bytes_of(resource) is None and not store_folder.exists()
+
+
+def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
+    store_folder: Path, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.all", True)
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    server.requests.clear()
+    run(resource, 3)
+    assert server.methods == ["GET!"]
+
+
+def test_a_full_store_is_said_and_stops_nothing(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "3")
+    resource = link(server)
+    done = run(resource, 1)
+    assert len(checks.missing(done)) == 1
+    assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
+
+
+def test_what_is_gone_or_fails_for_long_is_pruned(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.expire_days", "3")
+    gone, failing = link(server), link(server)
+    for one in (gone, failing):
+        run(one, 1)
+    server.status, server.etag, server.last_modified = 500, '"v9"', None
+    run(failing, 2)
+    user = {"user": factories.Sysadmin()["name"]}
+    helpers.call_action("package_delete", user, id=gone["package_id"])
+    keeping.prune(START + timedelta(days=4))
+    assert (bytes_of(gone), bytes_of(failing)) == (None, b"a,b\n1,2\n")
+    keeping.prune(START + timedelta(days=6))
+    assert bytes_of(failing) is None
+    row = model.Session.query(Copy).get(failing["id"])
+    assert row.expired_at is not None
