@@ -10,8 +10,8 @@ import click
 from ..copies.store import StoreError
 from ..logic import night_parts
 from ..logic import nightly as nights
-from ..settings import OptionError
 from ..logic.lost import DatabaseLostError
+from ..settings import OptionError
 
 
 @click.command()
