@@ -13,12 +13,12 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from demo import checks
+from demo import checks, iati
 from demo import datasets as hand_made
 from demo.children import Child, Children, address_of, log_name
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
@@ -92,12 +92,15 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
         site.ensure_datasets(hand_made.HAND_MADE)
     # Without our own source, the site may visit no address of this machine.
     checked = None if options.source else check_files(site, children, state, options.state)
+    cycle = None if options.source else update_registry(site, children, state, options.state)
     with step("ckan freshness refresh"):
         ckan("freshness", "refresh", "--all")
     statuses = site.statuses()
     say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
     if checked is not None:
         say(checks_summary(checked))
+    if cycle is not None:
+        say(iati.summary(cycle, f"http://localhost:{options.port}"))
     all_shown = all(statuses.get(one.status) for one in hand_made.HAND_MADE)
     all_found = checked is None or checked.complete
     code = 0 if datasets and not report.counts["errored"] and all_shown and all_found else 1
@@ -136,6 +139,22 @@ def check_files(
         site.ensure_datasets(made)
     with step("ckan freshness check, twice"):
         return checks.check_twice(host, [one.name for one in made], ckan, site.outcomes)
+
+
+def update_registry(
+    site: Site, children: Children, state: dict[str, Any], kept: Path
+) -> Mapping[str, Any]:
+    """Do an update cycle of a registry of IATI's.
+
+    :param kept: the file of the state, which the next start goes on from.
+    """
+    with step("Starting an IATI registry"):
+        url, state["registry_port"] = iati.start_registry(children, state.get("registry_port"))
+        kept.write_text(json.dumps(state))
+    with step("ckan harvester source create"):
+        iati.ensure_source(site.sources(), url, ORGANIZATION, ckan)
+    with step("ckan iati update"):
+        return iati.update()
 
 
 def checks_summary(checked: checks.Checked) -> str:
