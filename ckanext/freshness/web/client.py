@@ -211,11 +211,7 @@ class Client:
             began = monotonic()
             visit.waited += began - before
             _refuse(host)
-            may_begin = host.breaker.begin(began)
-            if not may_begin and not patient:
-                visit.pause = 0.0
-                return None
-            decides = may_begin and host.breaker.circuit is Circuit.HALF_OPEN
+            decides = host.breaker.begin(began) and host.breaker.circuit is Circuit.HALF_OPEN
             reason: Reason | None = Reason.INVALID_REQUEST
             try:
                 found = await self._ask(visit, target, host)
@@ -360,7 +356,9 @@ def _refuse(host: Host) -> None:
         words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
         raise Fault(Reason.HOST_DEFERRED, words, closed)
     if host.breaker.circuit is Circuit.GIVEN_UP:
-        words = f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
+        words = (
+            f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
+        )
         raise Fault(Reason.HOST_SILENT, words)
 
 

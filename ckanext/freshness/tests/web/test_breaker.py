@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
+from dataclasses import replace
 from time import monotonic
 
 import pytest
@@ -13,7 +14,7 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
 from ckanext.freshness.web.client import Client, FetchError, Request
 from ckanext.freshness.web.errors import Reason
-from ckanext.freshness.web.hosts import Breaker, Circuit, HostPolicy, Hosts
+from ckanext.freshness.web.hosts import Breaker, Circuit, Host, HostPolicy, Hosts
 from ckanext.freshness.web.names import Names
 
 CLOSED, OPEN, HALF_OPEN, GIVEN_UP = Circuit
@@ -23,12 +24,15 @@ REFUSED = Reason.CONNECTION_REFUSED
 def play(events: str, limit: int = 3) -> Breaker:
     """What becomes of a breaker with a pause of 10 seconds, a second after each other.
 
-    ``f`` a visit failed, ``r`` an attempt failed that was not its last, ``a`` an answer came, ``m`` a
-    malformed one did, ``o`` a fault of ours; capitals: of the request that decides. ``b`` a request
-    begins. A dot is ten seconds.
+    ``f`` a visit failed, ``r`` an attempt failed that was not its last, ``t`` one was too slow, which nobody
+    tries again, ``a`` an answer came, ``m`` a malformed one did, ``o`` a fault of ours; capitals: of the
+    request that decides. ``b`` a request begins. A dot is ten seconds.
     """
     breaker, now = Breaker(limit, 10.0), 100.0
-    reasons = {"f": REFUSED, "r": REFUSED, "a": None, "m": Reason.MALFORMED, "o": Reason.PROXY}
+    reasons = {
+        **{"f": REFUSED, "r": REFUSED, "t": Reason.TOTAL_TIMEOUT},
+        **{"a": None, "m": Reason.MALFORMED, "o": Reason.PROXY},
+    }
     for event in events:
         now += 10 if event == "." else 1
         if event == "b":
@@ -47,6 +51,9 @@ def play(events: str, limit: int = 3) -> Breaker:
         ("fff", OPEN),
         ("fffff", OPEN),
         ("rrrrrr", CLOSED),
+        ("tt", CLOSED),
+        ("ttt", OPEN),
+        ("ttatt", CLOSED),
         ("rrfrrfrr", CLOSED),
         ("rrfrrfrrf", OPEN),
         ("ffaff", CLOSED),
@@ -68,6 +75,7 @@ def play(events: str, limit: int = 3) -> Breaker:
         ("fff.bAfff", OPEN),
         ("fff.bF", GIVEN_UP),
         ("fff.bR", GIVEN_UP),
+        ("fff.bT", GIVEN_UP),
         ("fff.bF..b", GIVEN_UP),
         ("fff.bFa", CLOSED),
         ("fff.bO", OPEN),
@@ -101,6 +109,13 @@ def test_when_a_request_may_be_made(events: str, after: float, wait: float, begi
     now = 100.0 + sum(10 if event == "." else 1 for event in events) + after
     assert breaker.opens_in(now) == wait
     assert breaker.begin(now) is begins
+
+
+def test_a_host_is_not_open_while_its_breaker_is() -> None:
+    host = Host("a.example", HostPolicy(2, math.inf, failures=1, pause=10.0))
+    assert host.open
+    host.breaker.ended(REFUSED, monotonic(), is_last=True, decides=False)
+    assert not host.open and 9 < host.opens_in <= 10
 
 
 @pytest.mark.parametrize("reason", Reason)
@@ -150,6 +165,44 @@ def test_a_host_that_refuses_is_left_alone() -> None:
         # Three attempts each, and one that decides.
         assert hosts.of("127.0.0.1").statistics.requests == 7
         assert hosts.of("127.0.0.1").breaker.circuit is GIVEN_UP
+
+
+def test_a_request_that_was_to_decide_and_is_given_up_decides_nothing() -> None:
+    hosts = Hosts(HostPolicy(2, math.inf, failures=1, pause=0.0))
+
+    async def main(server: FileServer) -> None:
+        request = Request(f"{server.url}/x")
+        quick = replace(SETTINGS, limits=replace(SETTINGS.limits, read=0.1, attempts=1))
+        async with Client(quick, hosts, Names(lookup({}))) as client:
+            with pytest.raises(FetchError):
+                await client.fetch(request)
+        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
+            deciding = asyncio.create_task(client.fetch(request))
+            while len(server.requests) < 2:
+                await asyncio.sleep(0.01)
+            assert hosts.of("127.0.0.1").breaker.circuit is HALF_OPEN
+            deciding.cancel()
+            await asyncio.wait({deciding})
+
+    with FileServer() as server:
+        server.faults[lambda request: True] = faults.Hang()
+        asyncio.run(main(server))
+    assert hosts.of("127.0.0.1").breaker.circuit is OPEN
+
+
+def test_who_waits_for_a_host_that_wants_to_be_left_alone_does_not_ask() -> None:
+    async def main(server: FileServer) -> list[object]:
+        hosts = Hosts(HostPolicy(1, math.inf))
+        async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
+            asked = (client.fetch(Request(f"{server.url}/{number}")) for number in range(5))
+            return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    with FileServer() as server:
+        server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
+        found = asyncio.run(main(server))
+        assert len(server.requests) == 1
+    errors = [one.reason for one in found if isinstance(one, FetchError)]
+    assert errors == [Reason.HOST_DEFERRED] * 4
 
 
 @pytest.mark.parametrize(

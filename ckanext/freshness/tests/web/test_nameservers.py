@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from time import monotonic
 
 import pytest
 
 from ckanext.freshness.tests.servers.name_server import NameServer
+from ckanext.freshness.web import nameservers
 from ckanext.freshness.web.errors import Reason
 from ckanext.freshness.web.names import NameFault, NameLimits, Names
 from ckanext.freshness.web.nameservers import Address, NameServers, system_servers
@@ -99,6 +100,80 @@ def test_thousands_at_once(server: NameServer) -> None:
 def test_packets_that_answer_nothing(packet: bytes) -> None:
     servers = NameServers([])
     servers.heard(packet)
+
+
+class Echo(asyncio.DatagramProtocol):
+    """A name server that replies as it is told to."""
+
+    def __init__(self, reply: Callable[[bytes], bytes]) -> None:
+        self.reply = reply
+
+    def connection_made(self, transport: asyncio.DatagramTransport) -> None:  # type: ignore[override]
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: Address) -> None:
+        self.transport.sendto(self.reply(data), addr)
+
+
+@pytest.mark.parametrize(
+    ("reply", "answers"),
+    [
+        pytest.param(lambda asked: asked[:2] + b"\x81\x80" + asked[4:], True, id="a reply"),
+        pytest.param(lambda asked: asked, None, id="a question"),
+        pytest.param(
+            lambda asked: b"%c%c\x81\x80%s" % (asked[0] ^ 1, asked[1], asked[4:]),
+            False,
+            id="another number",
+        ),
+        pytest.param(
+            lambda asked: asked[:2] + b"\x81\x80" + asked[4:].replace(b"living", b"loving"),
+            False,
+            id="another name",
+        ),
+    ],
+)
+def test_what_is_a_reply(reply: Callable[[bytes], bytes], answers: bool | None) -> None:
+    async def main() -> bool | None:
+        loop = asyncio.get_running_loop()
+        transport, _ = await loop.create_datagram_endpoint(
+            lambda: Echo(reply), local_addr=("127.0.0.1", 0)
+        )
+        servers = NameServers([transport.get_extra_info("sockname")], WAITS)
+        try:
+            return await servers.answer_for("living.example")
+        finally:
+            servers.close()
+            transport.close()
+
+    assert asyncio.run(main()) is answers
+
+
+def test_there_is_an_end_to_questions(server: NameServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nameservers, "_AT_ONCE", 2)
+
+    async def main() -> list[list[bool | None]]:
+        servers = NameServers([server.address], WAITS)
+        try:
+            return [
+                await asyncio.gather(*map(servers.answer_for, ("a.example", "silent", "b.example")))
+                for _ in range(2)
+            ]
+        finally:
+            servers.close()
+
+    assert asyncio.run(main()) == [[True, False, None]] * 2
+
+
+def test_a_name_that_has_not_to_wait_is_not_asked_for_in_advance(server: NameServer) -> None:
+    async def main() -> Sequence[str]:
+        names = Names(lambda host: ["127.0.0.1"], servers=NameServers([server.address], WAITS))
+        try:
+            return await names.addresses("living.example")
+        finally:
+            names.close()
+
+    assert asyncio.run(main()) == ["127.0.0.1"]
+    assert not server.asked
 
 
 def test_the_systems_servers(tmp_path: Path) -> None:
