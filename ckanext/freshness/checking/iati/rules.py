@@ -303,9 +303,14 @@ def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) 
 
 
 def has_expired(state: State, now: datetime, policy: Policy) -> bool:
-    """Whether the copy is to be given up: old, and its URL has failed ever since."""
+    """Whether the copy is to be given up: old, and its URL has failed ever since.
+
+    What the server confirmed later is not older than that: an answer to HEAD is no failure.
+    """
     good = state.good
-    return good is not None and state.failures > 0 and now - good.downloaded > policy.expire_after
+    if good is None or not state.failures:
+        return False
+    return now - max(good.downloaded, good.verified_on_server) > policy.expire_after
 
 
 def backoff(failures: int, policy: Policy) -> timedelta:

@@ -481,6 +481,18 @@ def test_a_copy_expires(ago: timedelta, failures: int, expired: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ago", "expired"), [(HOUR, False), (72 * HOUR, False), (72 * HOUR + MOMENT, True)]
+)
+def test_a_copy_that_the_server_confirmed_is_not_older_than_that(
+    ago: timedelta, expired: bool
+) -> None:
+    state = downloaded(95 * HOUR)
+    assert state.good is not None
+    good = replace(state.good, verified_on_server=NOW - ago)
+    assert has_expired(replace(state, good=good, failures=1), NOW, POLICY) is expired
+
+
+@pytest.mark.parametrize(
     "times",
     [
         {"trusted_for": 25 * HOUR},
