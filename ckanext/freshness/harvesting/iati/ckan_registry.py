@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from . import entries
 from .entries import said
-from .registries import Asker, Entry, Take, Terms, Unreadable
+from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
 
 ROWS = 1000
 """How many datasets one page is asked for; CKAN's ``ckan.search.rows_max`` as a rule."""
@@ -57,6 +57,7 @@ class CkanRegistry:
         for last in _API:
             path = path.removesuffix(last)
         self._site = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
 
     @property
     def organisations_url(self) -> str:
@@ -67,10 +68,10 @@ class CkanRegistry:
         return self._action("package_search")
 
     def organisation_url(self, registry_id: str) -> str:
-        return f"{self._site}/organization/{quote(registry_id, safe='', errors='replace')}"
+        return f"{self._shown}/organization/{quote(registry_id, safe='', errors='replace')}"
 
     def dataset_url(self, registry_id: str) -> str:
-        return f"{self._site}/dataset/{quote(registry_id, safe='', errors='replace')}"
+        return f"{self._shown}/dataset/{quote(registry_id, safe='', errors='replace')}"
 
     async def organisations(self, take: Take) -> None:
         await self._insist(self.organisations_url, lambda: self._read_organisations(take))

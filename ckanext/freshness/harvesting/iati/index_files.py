@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from . import entries
 from .entries import said
-from .registries import Asker, Entry, Take, Terms, Unreadable
+from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
 
 ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
 NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
@@ -27,9 +27,9 @@ class IndexFiles:
         parts = urlsplit(source_url)
         folder, _, last = parts.path.rstrip("/").rpartition("/")
         is_file = last.removesuffix(".json") in NAMES
-        self._folder = urlunsplit(
-            (parts.scheme, parts.netloc, folder if is_file else parts.path.rstrip("/"), "", "")
-        )
+        path = folder if is_file else parts.path.rstrip("/")
+        self._folder = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
         self._suffix = ".json" if is_file and last.endswith(".json") else ""
 
     @property
@@ -42,10 +42,10 @@ class IndexFiles:
 
     def organisation_url(self, registry_id: str) -> str:
         # There is no page of one organisation; a query keeps the URLs apart, and is answered as well.
-        return f"{self.organisations_url}?id={_quoted(registry_id)}"
+        return f"{self._shown}/{ORGANISATIONS}{self._suffix}?id={_quoted(registry_id)}"
 
     def dataset_url(self, registry_id: str) -> str:
-        return f"{self.datasets_url}?id={_quoted(registry_id)}"
+        return f"{self._shown}/{DATASETS}{self._suffix}?id={_quoted(registry_id)}"
 
     async def organisations(self, take: Take) -> None:
         names = ("reporting_orgs", "reporting_organisations", "organisations")

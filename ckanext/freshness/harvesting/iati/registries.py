@@ -44,6 +44,11 @@ class Unreadable(Exception):
         self.words = words
 
 
+def without_user(netloc: str) -> str:
+    """Host and port of a URL: what is made of it is published, and user and password are secret."""
+    return netloc.rpartition("@")[2]
+
+
 class Registry(Protocol):
     """A registry of IATI's."""
 

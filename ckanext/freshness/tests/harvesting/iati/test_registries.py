@@ -498,3 +498,13 @@ def test_the_index_files_stand_side_by_side(url: str, datasets: str) -> None:
     registry = KINDS["bulk-data-service"](None, url, Terms())  # type: ignore[arg-type]
     assert registry.datasets_url == datasets
     assert registry.dataset_url("1") != registry.dataset_url("2")
+
+
+@BOTH
+def test_what_is_published_of_a_source_has_no_password(kind: str) -> None:
+    given = "https://someone:hunter2@example.org:8443/x"
+    registry = KINDS[kind](None, given, Terms())  # type: ignore[arg-type]
+    for url in (registry.dataset_url("1"), registry.organisation_url("1")):
+        assert url.startswith("https://example.org:8443/x/")
+    for url in (registry.datasets_url, registry.organisations_url):
+        assert url.startswith(f"{given}/")
