@@ -1,4 +1,4 @@
-"""Writes the parts of the documentation that are tables in the code: options, mapping, aging.
+"""Writes the parts of the documentation that the code has: options, mapping, aging, reports, actions.
 
 ``./dev run python docs/generate.py`` writes them anew. What stands between the two comments of a part is
 the script's; all else on these pages is written by people.
@@ -6,11 +6,15 @@ the script's; all else on these pages is written by people.
 
 from __future__ import annotations
 
+import inspect
+import json
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import yaml
 from rdflib import DCTERMS, FOAF, OWL, PROV, RDFS, SKOS, TIME, URIRef
@@ -21,6 +25,15 @@ from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 from ckanext.freshness.harvesting.fdp import namespaces, tables, values
+from ckanext.freshness.logic import (
+    action,
+    auth,
+    freshness_actions,
+    mail_actions,
+    report_actions,
+    run_actions,
+)
+from ckanext.freshness.reporting import report
 
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
@@ -250,6 +263,89 @@ def type_words(column: Any) -> str:
     return TYPES.get(name, name.lower()) + (", key" if column.primary_key else "")
 
 
+def reports() -> Iterator[str]:
+    """The tables of the report, in the order of the dashboard."""
+    rows = [
+        (
+            f"``/freshness/{one.name}``",
+            one.meaning + (" For sysadmins." if one.name in report.FOR_SYSADMINS else ""),
+            ", ".join(f"``{key}``" for key in one.fields),
+            ", ".join(f"``{key}``" for key in sorted(one.sorts())),
+            "yes" if one.name in report.OF_ORGANIZATION else "",
+        )
+        for one in report.TABLES.values()
+    ]
+    head = (
+        "Page",
+        "What stands in it",
+        "Fields of CSV and JSON",
+        "Sorted by",
+        "Of one organization",
+    )
+    yield from table(head, rows, "18 28 30 14 10")
+
+
+ACTIONS: tuple[tuple[str, Any], ...] = (
+    ("How fresh datasets are", freshness_actions),
+    ("Visits and runs", run_actions),
+    ("Reports", report_actions),
+    ("Mails", mail_actions),
+    ("Harvest sources", action),
+)
+"""The modules of our actions, each with a title."""
+EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"
+"""For each action a request, and the result that a test compares with that of a site."""
+SITE = "https://ckan.example.org"
+
+
+def actions() -> Iterator[str]:
+    """Each action: who may call it, its docstring, an example and its result."""
+    examples = {
+        one["action"]: one for one in json.loads(EXAMPLES_OF_ACTIONS.read_text(encoding="utf-8"))
+    }
+    for title, module in ACTIONS:
+        yield from heading(title, "-")
+        for name in sorted(module.__all__):
+            yield from _action(name, getattr(module, name), examples[name])
+
+
+def _action(name: str, function: Any, example: dict[str, Any]) -> Iterator[str]:
+    reads = getattr(function, "side_effect_free", False)
+    words = inspect.getdoc(function) or ""
+    names = [line.split()[1].rstrip(":") for line in words.splitlines() if line[:7] == ":param "]
+    yield f".. _action-{name}:"
+    yield ""
+    yield from heading(f"``{name}``", "~")
+    yield f"{'GET or POST' if reads else 'POST'}. {inspect.getdoc(getattr(auth, name))}"
+    yield ""
+    yield f".. py:function:: {name}({', '.join(names)})"
+    yield ""
+    yield from (f"   {line}".rstrip() for line in words.splitlines())
+    yield ""
+    yield "::"
+    yield ""
+    yield from (f"    {line}" for line in curl(name, example, reads=reads))
+    yield ""
+    yield ".. code-block:: javascript"
+    yield ""
+    result = json.dumps(example["result"], indent=2, ensure_ascii=False)
+    yield from (f"   {line}" for line in result.splitlines())
+    yield ""
+
+
+def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
+    """A request as a command of a shell."""
+    url = f"{SITE}/api/3/action/{name}"
+    token = [] if example["as"] == "nobody" else ['-H "Authorization: $TOKEN"']
+    if reads:
+        query = urlencode(example["request"])
+        yield " ".join(["curl", *token, shlex.quote(f"{url}?{query}") if query else url])
+        return
+    yield " ".join(["curl", *token, "-H 'Content-Type: application/json'", "\\"])
+    yield f"  -d {shlex.quote(json.dumps(example['request']))} \\"
+    yield f"  {url}"
+
+
 def path_words(path: URIRef | values.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
@@ -291,6 +387,8 @@ PARTS = (
     Part("configuration.rst", "options", options),
     Part("fdp-mapping.rst", "mapping", mapping),
     Part("checking.rst", "tables", schema),
+    Part("reports.rst", "tables of the report", reports),
+    Part("api.rst", "actions", actions),
     Part("aging.rst", "thresholds", thresholds),
     Part("aging.rst", "day by day", day_by_day),
     Part("aging.rst", "vocabularies", vocabularies),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import re
@@ -18,7 +19,7 @@ import click
 import pytest
 import yaml
 
-from ckanext.freshness.cli import freshness
+from ckanext.freshness.cli import freshness, iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.fdp.source_type import NO_KEYS
 from ckanext.harvest.cli import get_commands
@@ -38,6 +39,7 @@ PAGES = [*ROOT.glob("README.rst"), *sorted(DOCS.glob("*.rst"))]
 GROUPS: dict[str, click.Group] = {
     "freshness": freshness,
     "harvester": next(one for one in get_commands() if one.name == "harvester"),
+    "iati": iati,
 }
 """Our commands of ``ckan`` and ckanext-harvest's; CKAN's own are CKAN's business."""
 FOREIGN_GROUPS = {"db", "jobs", "search-index"}
@@ -89,7 +91,8 @@ def test_every_option_is_documented() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_page_names_an_option_that_is_not_there(page: Path) -> None:
     groups = {key.rpartition(".")[0] for key in declared_options()}
-    assert set(OPTION.findall(text_of(page))) - groups <= declared_options()
+    without_code = re.sub(r"^ +from \S+ import .*$", "", text_of(page), flags=re.M)
+    assert set(OPTION.findall(without_code)) - groups <= declared_options()
 
 
 # A source's settings
@@ -167,7 +170,10 @@ def subcommands(group: click.Group, path: str) -> Iterator[str]:
             yield from subcommands(command, f"{path} {name}")
 
 
-@pytest.mark.parametrize("command", list(subcommands(freshness, "ckan freshness")))
+OURS = [*subcommands(freshness, "ckan freshness"), *subcommands(iati, "ckan iati")]
+
+
+@pytest.mark.parametrize("command", OURS)
 def test_every_command_of_ours_is_documented(command: str, everything: str) -> None:
     assert command in everything
 
@@ -257,6 +263,45 @@ def test_the_commands_in_the_pages_exist(page: str, line: str) -> None:
 def test_a_command_that_is_not_there_is_found(line: str, error: type[BaseException]) -> None:
     with pytest.raises(error):
         test_the_commands_in_the_pages_exist("page", line)
+
+
+# Messages
+
+
+def messages() -> list[str]:
+    """Every text of the package's code, with a line break where it has a value."""
+    found = []
+    for path in PACKAGE.rglob("*.py"):
+        if "tests" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.JoinedStr):
+                parts = (
+                    one.value if isinstance(one, ast.Constant) else "\n" for one in node.values
+                )
+                found.append("".join(map(str, parts)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return found
+
+
+def said() -> list[str]:
+    """What the table of what to do quotes."""
+    if not PAGES:
+        return []
+    page = text_of(DOCS / "operating.rst")
+    table = page[page.index(".. _said:") : page.index(".. _stuck-job:")]
+    cells = re.findall(r"^   \* - (.+?)\n     - ", table, re.M | re.S)
+    return [" ".join(one.split()) for cell in cells for one in re.findall(r"``([^`]+)``", cell)]
+
+
+def test_what_the_table_quotes_is_said_somewhere() -> None:
+    every = messages()
+    assert len(said()) > 20
+    for quoted in said():
+        parts = [part.strip() for part in quoted.split("...") if part.strip()]
+        for part in parts:
+            assert any(part in one for one in every), f"nothing says: {part}"
 
 
 # Plugins, links

@@ -1,0 +1,244 @@
+"""The page about the API: its examples, asked of a real site, are answered as it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+from prometheus_client.parser import text_string_to_metric_families
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting import holds
+from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
+from ckanext.freshness.logic import (
+    action,
+    freshness_actions,
+    mail_actions,
+    report_actions,
+    run_actions,
+)
+from ckanext.freshness.model import CheckRun, FreshnessTransition
+from ckanext.freshness.reporting.prometheus import GAUGES
+from ckanext.freshness.tests.harvesting.conftest import add_source
+from ckanext.freshness.tests.pages.test_report import DAY, PLAIN, changed, judge, make, visited
+from ckanext.freshness.tests.reporting.test_metrics import NUMBERS
+
+DOCS = Path(__file__).parents[3] / "docs"
+EXAMPLES = DOCS / "api-examples.json"
+RECORDED = "FRESHNESS_RECORD_API"
+"""A variable: with it the results of a site are written into the file of examples."""
+
+pytestmark = pytest.mark.skipif(
+    not EXAMPLES.exists(), reason="about a checkout, which an installed copy is not"
+)
+
+Site = dict[str, Any]
+
+
+def examples() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (
+        json.loads(EXAMPLES.read_text(encoding="utf-8")) if EXAMPLES.exists() else []
+    )
+    return found
+
+
+def test_every_action_has_an_example() -> None:
+    ours = {
+        name
+        for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
+        for name in module.__all__
+    }
+    assert sorted(one["action"] for one in examples()) == sorted(ours)
+
+
+@pytest.fixture(scope="module")
+def made() -> Site:
+    return {}
+
+
+@pytest.fixture
+def site(with_plugins: Any, made: Site, request: pytest.FixtureRequest) -> Site:
+    """A small site, made once; what an example changes, no other one shows."""
+    if not made:
+        request.getfixturevalue("clean_db")
+        request.getfixturevalue("clean_index")
+        request.getfixturevalue("clean_queues")
+        made["sysadmin"] = factories.SysadminWithToken()["token"]
+        editor = factories.UserWithToken(name="erika", email="erika@example.org")
+        made["editor"] = editor["token"]
+        owner = factories.Organization(
+            name="relief-works",
+            title="Relief Works",
+            users=[{"name": editor["name"], "capacity": "editor"}],
+        )["id"]
+        made["resource"] = _datasets(owner)
+        _runs()
+        _harvests(owner)
+    return made
+
+
+def _datasets(owner: str) -> str:
+    """Two datasets; the id of the resource that fails."""
+    for name, title, age in (("water-points", "Water points", 16), ("roads", "Roads", 1)):
+        table = {"url": f"https://files.example.org/{name}.csv", "name": f"{name}.csv"}
+        dataset = make(name, age, title=title, owner_org=owner, resources=[table])
+        if name == "water-points":
+            fails = dataset
+            more = {"host": "files.example.org", "undetermined": None, "attempts": [ATTEMPT]}
+            visited(dataset, **more)
+    judge()
+    model.Session.query(FreshnessTransition).delete()
+    changed(fails, to_status="overdue")
+    return str(fails["resources"][0]["id"])
+
+
+ATTEMPT = {
+    "at": f"{(PLAIN - DAY).isoformat()}Z",
+    "method": "GET",
+    "outcome": "error",
+    "status": 404,
+    "words": "answered 404 (Not Found)",
+    "received": 162,
+    "seconds": 0.211,
+}
+
+
+def _runs() -> None:
+    model.Session.query(CheckRun).delete()
+    run = {"options": {}, "visited": 2, "version": "0.1.0"}
+    counted = {
+        "resources": {"nothing": 1, "error": 1},
+        "datasets": {"0: Fresh, Updated nothing": 1, "2: Overdue, Updated nothing,error": 1},
+        "frequencies": {"live": 0, "never": 0, "as needed": 0},
+        "hosts": {"*": NUMBERS, "files.example.org": NUMBERS},
+    }
+    cycle = {**run, "options": {"source": "a"}, "datasets": dict.fromkeys(GAUGES, 1)}
+    begun, ended = PLAIN - DAY / 24, PLAIN - DAY / 48
+    model.Session.add_all(
+        [
+            CheckRun(id=RUN, kind="check", started_at=begun, ended_at=ended, **run, **counted),
+            CheckRun(
+                id="cycle", kind="iati", started_at=begun - DAY, ended_at=ended - DAY, **cycle
+            ),
+        ]
+    )
+    model.Session.commit()
+
+
+RUN = "5ba0b2f1-4a3e-4b57-9b39-7a1f9d1f1a60"
+
+
+def _harvests(owner: str) -> None:
+    sources = [add_source(f"https://{one}.example.org", owner_org=owner) for one in ("fdp", "old")]
+    for name, harvest in zip(("fdp-example", "fdp-old"), sources, strict=True):
+        model.Package.get(harvest.source["id"]).name = name
+    model.Session.commit()
+    source_id = sources[1].source["id"]
+    url = "https://old.example.org/dataset/1"
+    known = Known(url, f"catalog=https://old.example.org/catalog/1;dataset={url}")
+    brake = Brake(
+        (Verdict(known, True, "not listed any more"),), 12, "the source lists nothing at all"
+    )
+    holds.set_hold(
+        source_id, "0f6c6a43-6f4e-4a3e-8a0f-1a2b3c4d5e6f", brake, datetime.now(timezone.utc)
+    )
+    model.Session.commit()
+    call_action("freshness_harvest_preview", {"user": "erika"}, id="fdp-old")
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda one: one["action"])
+def test_the_example_is_answered_as_the_page_says(
+    app: Any, site: Site, example: dict[str, Any]
+) -> None:
+    result = ask(app, site, example)
+    if os.environ.get(RECORDED):
+        record(example["action"], result)
+    assert masked(result) == masked(example["result"])
+
+
+def ask(app: Any, site: Site, example: dict[str, Any]) -> Any:
+    """The result of a request, made as the page makes it."""
+    headers = {} if example["as"] == "nobody" else {"Authorization": site[example["as"]]}
+    path = f"/api/3/action/{example['action']}"
+    data = dict(example["request"])
+    if example["action"] == "freshness_resource_history":
+        data["id"] = site["resource"]
+    if "list_id" in data:
+        # Names exactly what is held now.
+        shown = ask(app, site, {**example, "action": HOLD, "request": {"id": data["id"]}})
+        data["list_id"] = shown["list_id"]
+    if reads(example["action"]):
+        answer = app.get(path, query_string=data, headers=headers)
+    else:
+        answer = app.post(path, json=data, headers=headers)
+    told = json.loads(answer.get_data(as_text=True))
+    assert answer.status_code == 200 and told["success"], told
+    return told["result"]
+
+
+HOLD = "freshness_harvest_hold_show"
+
+
+def reads(name: str) -> bool:
+    return bool(getattr(tk.get_action(name), "side_effect_free", False))
+
+
+MASKS = (
+    (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"), "ID"),
+    (re.compile(r"\b[0-9a-f]{64}\b"), "SHA-256"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?"), "MOMENT"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d\b"), "DAY"),
+)
+"""What differs from site to site, and from day to day."""
+
+
+def masked(value: Any) -> Any:
+    """The same with ids and moments as what they are."""
+    if isinstance(value, dict):
+        return {key: masked(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [masked(one) for one in value]
+    if isinstance(value, str):
+        for pattern, mask in MASKS:
+            value = pattern.sub(mask, value)
+    return value
+
+
+def record(name: str, result: Any) -> None:
+    """Write a result into the file of examples."""
+    found = examples()
+    for one in found:
+        if one["action"] == name:
+            one["result"] = result
+    text = json.dumps(found, indent=2, ensure_ascii=False)
+    EXAMPLES.write_text(f"{text}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("example", examples(), ids=lambda one: one["action"])
+def test_who_may_not_is_told_so(app: Any, site: Site, example: dict[str, Any]) -> None:
+    if example["as"] == "nobody":
+        return
+    path = f"/api/3/action/{example['action']}"
+    answer = app.post(path, json=example["request"])
+    # Who is nobody has no address to opt out for.
+    assert answer.status_code == (409 if example["action"] == "freshness_opt_out" else 403)
+
+
+# Figures
+
+
+def test_the_figures_are_those_of_the_page(app: Any, site: Site) -> None:
+    answer = app.get("/freshness/metrics", headers={"Authorization": site["sysadmin"]})
+    text = answer.get_data(as_text=True)
+    ours = {family.name for family in text_string_to_metric_families(text)}
+    page = (DOCS / "reports.rst").read_text(encoding="utf-8")
+    part = page[page.index(".. _figures:") :]
+    assert set(re.findall(r"^   \* - ``(\w+)``", part, re.M)) == ours

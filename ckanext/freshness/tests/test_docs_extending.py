@@ -1,0 +1,136 @@
+"""The page about extending: its examples do what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
+from ckanext.freshness.checking.content import fingerprint
+from ckanext.freshness.checking.detectors import ContainerLimits
+from ckanext.freshness.harvesting.iati.crawl import Crawl
+from ckanext.freshness.harvesting.iati.registries import Asker, Terms
+from ckanext.freshness.harvesting.identity import Current
+from ckanext.freshness.harvesting.sightings import Sighting
+from ckanext.freshness.harvesting.survey import Crawled
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.hosts import Hosts
+from ckanext.freshness.web.names import Names
+
+PAGE = Path(__file__).parents[3] / "docs" / "extending.rst"
+
+pytestmark = pytest.mark.skipif(
+    not PAGE.exists(), reason="about a checkout, which an installed copy is not"
+)
+
+
+def example(label: str) -> dict[str, Any]:
+    """What the code of a section defines."""
+    page = PAGE.read_text(encoding="utf-8")
+    section = page[page.index(f".. _{label}:\n") :].partition("\n.. _")[0]
+    blocks = re.findall(r"^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", section, re.M)
+    names: dict[str, Any] = {"__name__": label}
+    for block in blocks:
+        exec(compile(textwrap.dedent(block), label, "exec", dont_inherit=True), names)
+    assert blocks
+    return names
+
+
+def client() -> Client:
+    return Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({})))
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("q", 90),
+        ("http://sdmx.org/cl_freq/M", 30),
+        ("I", AS_NEEDED),
+        ("U", Reason.UNSPECIFIED),
+        ("weekly", 7),
+        ("X", Reason.NOT_UNDERSTOOD),
+    ],
+)
+def test_the_vocabulary(text: str, read: int | Reason) -> None:
+    codes = example("add-vocabulary")["SdmxFrequency"]()
+    found = parse(text, (codes, *VOCABULARIES))
+    assert (found.days if isinstance(found, Frequency) else found.reason) == read
+
+
+def test_the_detector() -> None:
+    detector = example("add-detector")["Json"]
+
+    def hashed(content: bytes) -> str | None:
+        assert detector.takes(content)
+        return fingerprint(io.BytesIO(content), [detector], ContainerLimits())
+
+    one = hashed(b'{"a": 1, "b": [2]}')
+    assert one is not None and one.startswith("json:")
+    assert hashed(b'{"b":[2],\n"a":1}') == one
+    assert hashed(b'{"b":[3],\n"a":1}') != one
+    assert hashed(b'{"b":') is None
+
+
+def test_the_policy() -> None:
+    names = example("add-policy")
+
+    async def ask(urls: list[str]) -> dict[str, bool]:
+        async with client() as asker:
+            there: dict[str, bool] = await names["which_are_there"](asker, urls)
+            return there
+
+    with FileServer() as server:
+        server.files["/gone"] = Served(404, b"")
+        here, gone = f"{server.url}/here", f"{server.url}/gone"
+        dead = "http://nowhere.invalid/"
+        assert asyncio.run(ask([here, gone, dead])) == {here: True, gone: False, dead: False}
+        assert {one.method for one in server.requests} == {"HEAD"}
+
+
+PUBLISHERS = [{"id": "p1", "code": "aid", "title": "Aid"}]
+FILES = [
+    {"id": "f1", "code": "aid-a", "publisher": "p1", "url": "https://aid.example.org/a.xml"},
+    {"id": "f2", "code": "aid-b", "publisher": "p1", "url": None},
+]
+
+
+def crawled(files: Any) -> tuple[Crawled, list[Sighting]]:
+    """What the harvester gets of a registry of the example's kind."""
+    kind = example("add-registry")["PlainLists"]
+    sightings: list[Sighting] = []
+
+    async def crawl(url: str) -> Crawled:
+        async with client() as asking:
+            registry = kind(Asker(asking, url), url, Terms(100))
+            take = lambda sighting, containers: sightings.append(sighting)  # noqa: E731
+            return await Crawl(registry, url, Current(()), take, salt="").run()
+
+    with FileServer() as server:
+        for path, listed in (("/publishers", PUBLISHERS), ("/files", files)):
+            headers = {"Content-Type": "application/json"}
+            server.files[path] = Served(200, json.dumps(listed).encode(), headers)
+        return asyncio.run(crawl(server.url)), sightings
+
+
+def test_the_registry() -> None:
+    found, sightings = crawled(FILES)
+    assert not found.errors and not found.containers.unreadable
+    records = {one.seen.url.rpartition("/")[2]: one for one in sightings}
+    assert records.keys() == {"p1", "f1", "f2"}
+    (resource,) = records["f1"].contents.resources  # type: ignore[attr-defined,union-attr]
+    assert resource["url"] == "https://aid.example.org/a.xml"
+    assert "no URL of a file" in (records["f2"].error or "")
+
+
+def test_the_registry_that_cannot_be_read_whole() -> None:
+    found, _ = crawled([{"code": "without an id"}])
+    assert found.containers.unreadable
