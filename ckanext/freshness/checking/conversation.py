@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from http import HTTPStatus
 
 from ..copies.store import Staged
 from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
-from ..web.headers import can_be_sent, parse_http_date
 from ..web.urls import Target, display_url
 from ..web.visit import Visit as Asking
 from . import decide
@@ -26,10 +24,10 @@ from .detectors import Detector
 from .findings import Attempt, Finding, Visit
 from .formats import verdict
 from .hashing import Hashed, Hasher
+from .reading import mimetype_of, read_headers, status_in_words, words_of
 from .sandbox import Sandbox
 from .talk import Then
 from .teeing import Tee
-from .walls import is_wall
 
 REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
 """What servers answer who do not understand a condition: they are asked again without one. RFC 9110
@@ -40,9 +38,6 @@ _OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.HOST_SILE
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """What comes with such an outcome need not be what the URL stands for."""
-
-_KEPT = 1024
-"""The longest validator that is kept; an ETag has some forty characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +185,7 @@ class Conversation:
         assert headers is not None
         unasked = answer.status == 304 and not self._conditional
         if step.next is Next.END and not unasked:
-            return self._finding(visit, step, answer, at, words=_words_of(step, headers))
+            return self._finding(visit, step, answer, at, words=words_of(step, headers))
         if unasked or hashed is None:
             words = "answered 304 (Not Modified) to a request without conditions"
             error = Step(Next.END, visit.memory, Outcome.ERROR)
@@ -211,7 +206,7 @@ class Conversation:
         for visit, before in zip(self.visits, self._steps, strict=True):
             words = None
             if hashed is None:
-                words = f"answered {_status(headers.status)} to the second download"
+                words = f"answered {status_in_words(headers.status)} to the second download"
             elif mismatch := verdict(visit.format, visit.mimetype, hashed.first):
                 words = f"at the second download {mismatch}"
             second = None if hashed is None or words else hashed.hash
@@ -310,7 +305,7 @@ class Conversation:
             hashed=hashed is not None or self._first is not None,
             counts_as_failure=outcome is Outcome.ERROR,
             size=None if hashed is None else hashed.size,
-            mimetype=_mimetype(answer) if useful else None,
+            mimetype=mimetype_of(answer) if useful else None,
             # A 304 need not repeat what it confirms.
             has_etag=useful and bool(etag or (as_remembered and memory.etag)),
             has_last_modified=useful
@@ -340,25 +335,6 @@ class Conversation:
             self._hasher.close()
 
 
-def read_headers(answer: Answer) -> Headers:
-    """What the headers of an answer say."""
-    given, modified, date = answer.headers, None, None
-    text = given.get("Last-Modified")
-    # A 304 is believed whatever its dates, and parsing two is half of the work on its headers.
-    if text is not None and answer.status != 304:
-        modified = parse_http_date(text)
-        # Only to judge Last-Modified by.
-        date = parse_http_date(given.get("Date", ""))
-    return Headers(
-        answer.status,
-        _storable(given.get("ETag")),
-        _storable(text),
-        modified,
-        date,
-        is_wall(answer.status, given),
-    )
-
-
 def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
     after = visit.fresh_after
     return decide.after_headers(
@@ -373,32 +349,3 @@ def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
 
 def _question(visit: Visit) -> tuple[str | None, str | None]:
     return decide.question(visit.memory, hash_anyway=visit.hash_anyway)
-
-
-def _storable(value: str | None) -> str | None:
-    """A validator, if it can be kept and sent back."""
-    if not value or len(value) > _KEPT or not can_be_sent(value):
-        return None
-    return value
-
-
-def _mimetype(answer: Answer) -> str | None:
-    text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
-
-
-def _words_of(step: Step, headers: Headers) -> str | None:
-    """What an answer's status was, in words, where it is to be told."""
-    if step.outcome is Outcome.ERROR:
-        return f"answered {_status(headers.status)}"
-    if step.outcome is Outcome.CANNOT_TELL:
-        by = "a wall against robots answered" if headers.wall else "answered"
-        return f"{by} {_status(headers.status)}: it may be there for people"
-    return None
-
-
-def _status(status: int) -> str:
-    try:
-        return f"{status} ({HTTPStatus(status).phrase})"
-    except ValueError:
-        return str(status)
