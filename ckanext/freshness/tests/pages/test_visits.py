@@ -209,6 +209,7 @@ def buttons(page: BeautifulSoup) -> list[Tag]:
     return page.select(f"form[method=post][action='{PATH}/check']")
 
 
+@pytest.mark.usefixtures("clean_queues")
 def test_editors_have_the_urls_visited(
     app: Any, host: FileHost, read: Read, editor: dict[str, Any]
 ) -> None:
@@ -245,6 +246,7 @@ def test_strangers_do_not_learn_of_private_datasets(app: Any, editor: dict[str, 
     app.get(f"{PATH}/check", headers=stranger, status=404)
 
 
+@pytest.mark.usefixtures("clean_queues")
 def test_other_sites_cannot_ask_for_visits(
     monkeypatch: pytest.MonkeyPatch, make_app: Any, clean_site: None
 ) -> None:
