@@ -11,13 +11,13 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
-import sqlalchemy as sa
 
 from ..checking import runs
 from ..copies.store import StoreError
 from ..logic.action import harvest_source
 from ..logic.iati import cycle, registered
 from ..logic.iati.report import Report
+from ..logic.lost import DatabaseLostError
 from ..settings import OptionError
 from .progress import visits_progress
 
@@ -57,13 +57,15 @@ def run_cycle(row: Any, **options: Any) -> Report:
     try:
         with _progress() as tell:
             return cycle.update(row, _now, tell, **options)
-    except (OptionError, StoreError, cycle.AlreadyRunningError, runs.LocksLostError) as error:
+    except _ERRORS as error:
         raise click.ClickException(str(error)) from error
-    except sa.exc.OperationalError as error:
-        words = tk._(
-            "The database was lost ({error}): the cycle has stopped. The next one goes on from there."
-        )
-        raise click.ClickException(words.format(error=str(error.orig).strip())) from error
+
+
+_ERRORS = (
+    *(OptionError, StoreError, cycle.AlreadyRunningError),
+    *(runs.LocksLostError, DatabaseLostError),
+)
+"""What ends a cycle, in a sentence for people."""
 
 
 def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:

@@ -87,13 +87,14 @@ class DirectoryStore(Store):
         self._remove_empty(source.parent)
         return True
 
-    def keys(self, prefix: str = "") -> Iterator[str]:
+    def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         folder, _, _ = prefix.rpartition("/")
         root = f"{self._root}{os.sep}"
-        for path, _ in self._files(os.path.join(self._root, folder) if folder else str(self._root)):
+        below = os.path.join(self._root, folder) if folder else str(self._root)
+        for path, size in self._files(below):
             key = path[len(root) :].replace(os.sep, "/")
             if key.startswith(prefix):
-                yield key
+                yield key, size
 
     def used(self) -> int:
         return sum(size for _, size in self._files(str(self._root)))

@@ -83,11 +83,11 @@ class RemoteStore(Store):
         self._count(-replaced)
         return True
 
-    def keys(self, prefix: str = "") -> Iterator[str]:
-        for path, _ in self._files(prefix.rpartition("/")[0]):
+    def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        for path, found in self._files(prefix.rpartition("/")[0]):
             key = path[len(self._root) :].lstrip("/")
             if key.startswith(prefix):
-                yield key
+                yield key, int(found["size"])
 
     def used(self) -> int:
         return sum(int(found["size"]) for _, found in self._files(""))

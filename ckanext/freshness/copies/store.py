@@ -193,9 +193,13 @@ class Store(ABC):
     def move(self, old: str, new: str) -> bool:
         """Give a copy another key, in the place of what is there; False if there is none to move."""
 
-    @abstractmethod
     def keys(self, prefix: str = "") -> Iterator[str]:
         """All keys that begin so, in no particular order."""
+        return (key for key, _ in self.sizes(prefix))
+
+    @abstractmethod
+    def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
+        """Likewise, each with how many bytes the copy has: a question for all, not one for each."""
 
     @abstractmethod
     def used(self) -> int:

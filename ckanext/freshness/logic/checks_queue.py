@@ -18,6 +18,7 @@ from ..checking import runs
 from ..ckan_adapter import job_from_id
 from . import checks
 from .checks import Done, Run, Scope
+from .iati import asked as iati
 
 JOBS = 16
 """Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
@@ -119,8 +120,9 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
 
 
 def visit_dataset(package_id: str) -> None:
-    """A job: all URLs of one dataset."""
+    """A job: all URLs of one dataset, each by the rules that it is visited by at other times."""
     checks.check(Scope(package_ids=(package_id,)), _now)
+    iati.visit(package_id, _now)
 
 
 def work(run: Run, shards: tuple[int, ...]) -> Done:

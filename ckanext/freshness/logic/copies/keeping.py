@@ -162,4 +162,7 @@ WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'u
 _FAILING = """
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT EXISTS (SELECT FROM freshness_iati i WHERE i.resource_id = c.resource_id)"""
+    AND NOT EXISTS (
+        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+        WHERE i.resource_id = c.resource_id
+    )"""

@@ -155,7 +155,7 @@ def sweep(store: Store, prefix: str, keys: Iterable[str]) -> int:
 
     Only for those who alone write below a prefix: bytes come before their row.
 
-    :param keys: all that the store has below the prefix.
+    :param keys: that the store has below the prefix: all, or those that may be meant.
     :raises StoreError: the store refuses
     """
     there = set(keys)

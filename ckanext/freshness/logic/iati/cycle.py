@@ -31,6 +31,7 @@ from .. import indexing
 from ..copies import options as copy_options
 from ..copies import shelf
 from ..indexing import SolrAwayError
+from ..lost import telling_of_loss
 from . import placing, publishing, registered, rows
 from .placing import Place
 from .published import copies_prefix
@@ -75,11 +76,12 @@ def update(
     :raises AlreadyRunningError: another cycle of this source is under way
     :raises settings.OptionError: an option that cannot be used; the text names it
     :raises StoreError: the store is out of reach
+    :raises lost.DatabaseLostError: the database went away
     """
     policy = copy_options.iati(strict=strict)
     store = copy_options.store()
     source_id, title = source.id, source.title or source.url
-    with locked_if_free(f"iati {source_id}") as is_ours:
+    with telling_of_loss(), locked_if_free(f"iati {source_id}") as is_ours:
         if not is_ours:
             words = tk._("Another cycle of {source} is under way: nothing was done")
             raise AlreadyRunningError(words.format(source=title))
@@ -136,15 +138,16 @@ def _cycle(
     _remove(store, prefix, synced.removed, report)
     known = rows.known(source_id)
     there = placing.there(store, prefix, known)
-    places = placing.places(known, prefix)
+    places = placing.places(known, source_id)
     if _move(store, known, places, there, report):
         known = rows.known(source_id)
         there = placing.there(store, prefix, known)
-        places = placing.places(known, prefix)
+        places = placing.places(known, source_id)
+    strays = _strays(known, prefix, there)
     if package_ids is not None:
         known = [one for one in known if one.package_id in package_ids]
     is_quiet = _visit(store, known, places, there, policy, clock, tell, report)
-    _sweep(store, prefix, there, clock(), report)
+    _sweep(store, prefix, strays, clock(), report)
     figures = report.figures
     moved = figures.moved or synced.added or synced.removed
     _publish(source_id, store, clock, tell, report, anyway=not is_quiet or bool(moved))
@@ -162,7 +165,7 @@ def _move(
     store: Store,
     known: Sequence[Known],
     places: Mapping[str, Place],
-    there: frozenset[str],
+    there: Mapping[str, int],
     report: Report,
 ) -> bool:
     """The copies of what has another name now; whether there were any."""
@@ -180,14 +183,14 @@ def _visit(
     store: Store,
     known: Sequence[Known],
     places: Mapping[str, Place],
-    there: frozenset[str],
+    there: Mapping[str, int],
     policy: Policy,
     clock: Clock,
     tell: Tell,
     report: Report,
 ) -> bool:
     """Look at each file; whether all that was found is what was known."""
-    lost = frozenset(one.resource_id for one in placing.lost(store, known, there))
+    lost = frozenset(one.resource_id for one in placing.lost(known, there))
     visits = [
         IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
         for one in known
@@ -258,13 +261,19 @@ class _Indexing:
             self._report.errors.append(indexing.solr_away_in_words(str(error)))
 
 
-def _sweep(store: Store, prefix: str, there: frozenset[str], now: datetime, report: Report) -> None:
+def _strays(known: Sequence[Known], prefix: str, there: Mapping[str, int]) -> list[str]:
+    """Keys of the source's that none of its datasets has."""
+    named = {key for one in known for key in (one.key, one.zip_key)}
+    return [key for key in there if key not in named and key.startswith(prefix)]
+
+
+def _sweep(store: Store, prefix: str, strays: list[str], now: datetime, report: Report) -> None:
     """What earlier cycles have left behind that were killed.
 
-    :param there: the keys that the store had when this one began
+    :param strays: that nobody named when this one began
     """
     try:
-        shelf.sweep(store, prefix, (key for key in there if key.startswith(prefix)))
+        shelf.sweep(store, prefix, strays)
         store.sweep(now)
     except StoreError as error:
         report.errors.append(str(error))

@@ -6,7 +6,7 @@ each moment the row names bytes that are its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -17,6 +17,7 @@ from ...copies import names
 from ...copies.store import Kept, Store, StoreError
 from ..copies import shelf
 from ..copies.shelf import Shelved, Taken
+from .published import copies_prefix
 from .rows import Known
 
 
@@ -31,14 +32,17 @@ class Place:
     filename: str
 
 
-def places(known: Iterable[Known], prefix: str) -> dict[str, Place]:
-    """Where the copy of each dataset belongs, by resource.
+def places(known: Iterable[Known], source_id: str) -> dict[str, Place]:
+    """Where the copy of each dataset of a source belongs, by resource.
 
     Named after organisation and dataset; if another copy is there, after the resource as well: nobody
     ever gets the place of another's copy.
     """
     found: dict[str, Place] = {}
-    taken = _taken(prefix)
+    known = list(known)
+    prefix = copies_prefix(source_id)
+    taken = _taken(source_id, prefix)
+    taken |= {one.key: one.resource_id for one in known if one.key is not None}
     for one in known:
         place = _place(one, prefix, one.dataset_name)
         if taken.get(place.key, one.resource_id) != one.resource_id:
@@ -48,11 +52,9 @@ def places(known: Iterable[Known], prefix: str) -> dict[str, Place]:
     return found
 
 
-def _taken(prefix: str) -> dict[str, str]:
-    rows = model.Session.execute(
-        sa.text("SELECT key, resource_id FROM freshness_copy WHERE starts_with(key, :prefix)"),
-        {"prefix": prefix},
-    )
+def _taken(source_id: str, prefix: str) -> dict[str, str]:
+    """What copies of others have, which are not known as the source's."""
+    rows = model.Session.execute(sa.text(_OTHERS), {"source": source_id, "prefix": prefix})
     return {row.key: row.resource_id for row in rows}
 
 
@@ -61,40 +63,37 @@ def _place(one: Known, prefix: str, dataset: str) -> Place:
     return Place(key, names.member(f"{one.dataset_name}.xml"))
 
 
-def there(store: Store, prefix: str, known: Iterable[Known]) -> frozenset[str]:
-    """The keys that the store has, of copies that belong there and of those that came from elsewhere.
+def there(store: Store, prefix: str, known: Iterable[Known]) -> dict[str, int]:
+    """What the store has, of copies that belong there and of those that came from elsewhere: their bytes.
 
     :raises StoreError: the store is out of reach
     """
-    elsewhere = (
-        key
-        for one in known
-        for key in (one.key, one.zip_key)
-        if key is not None and not key.startswith(prefix) and store.size(key) is not None
-    )
-    return frozenset(store.keys(prefix)).union(elsewhere)
+    found = dict(store.sizes(prefix))
+    for one in known:
+        for key in (one.key, one.zip_key):
+            if key is not None and not key.startswith(prefix):
+                size = store.size(key)
+                if size is not None:
+                    found[key] = size
+    return found
 
 
-def lost(store: Store, known: Iterable[Known], there: frozenset[str]) -> Iterator[Known]:
+def lost(known: Iterable[Known], there: Mapping[str, int]) -> Iterator[Known]:
     """The datasets whose last known good copy is not in the store, or not as it was kept.
 
-    :param there: the keys that the store has
-    :raises StoreError: the store is out of reach
+    :param there: what the store has, and how many bytes of it
     """
-    look = "://" not in store.location
     for one in known:
-        if one.state.good is None:
-            continue
-        if (
+        if one.state.good is not None and (
             one.key is None
-            or not {one.key, one.zip_key or one.key} <= there
-            or (look and store.size(one.key) != one.size)
+            or there.get(one.key) != one.size
+            or (one.zip_key or one.key) not in there
         ):
             yield one
 
 
 def move(
-    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: frozenset[str]
+    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: Collection[str]
 ) -> Iterator[tuple[Known, StoreError | None]]:
     """Bring copies to where they belong by now, and make ZIPs anew that were lost.
 
@@ -145,3 +144,9 @@ def shelved(one: Known, place: Place, kept: Kept, source_url: str, at: datetime)
         source_url=source_url,
         at=at,
     )
+
+
+_OTHERS = """
+SELECT c.key, c.resource_id FROM freshness_copy c WHERE starts_with(c.key, :prefix) AND NOT EXISTS (
+    SELECT FROM freshness_iati i WHERE i.resource_id = c.resource_id AND i.source_id = :source
+)"""

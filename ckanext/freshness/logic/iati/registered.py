@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import ckan.plugins as p
 import sqlalchemy as sa
 
 from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_model, model
 from ...harvesting.iati.entries import REGISTRY_ID, REGISTRY_NAME
+from ...model import IatiDataset
 from .published import SOURCE_TYPE
 from .rows import Registered
 
@@ -17,6 +19,15 @@ def sources() -> list[Any]:
     table = harvest_model.HarvestSource
     query = model.Session.query(table).filter(table.type == SOURCE_TYPE, table.active.is_(True))
     return list(query.order_by(table.id))
+
+
+def sources_of(package_id: str) -> list[Any]:
+    """Likewise those that look after the file of a dataset: one, as a rule; none if it is no such dataset."""
+    if not p.plugin_loaded("harvest"):
+        return []
+    rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
+    ids = {row.source_id for row in rows}
+    return [one for one in sources() if one.id in ids] if ids else []
 
 
 def newly(source_id: str) -> list[Registered]:

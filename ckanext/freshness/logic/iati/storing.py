@@ -16,7 +16,7 @@ from ...aging.evidence import Dated, Evidence
 from ...checking.iati import details, rules
 from ...checking.iati.rules import Ending, Policy, Step
 from ...checking.iati.talk import IatiFinding
-from ...copies.store import Kept, Staged, Store, StoreError
+from ...copies.store import Keeping, Kept, Staged, Store, StoreError
 from ...web.urls import display_url
 from .. import concluding
 from ..copies import shelf
@@ -120,7 +120,12 @@ class Storing:
 
         :raises sqlalchemy.exc.DBAPIError: the database refuses; bytes may be there without their rows
         """
-        settled = list(self._pool.map(self._stored, findings))
+        settled = [Settled(one, one.step) for one in findings if one.staged is None]
+        brought = [one for one in findings if one.staged is not None]
+        if brought:
+            parts = [brought[number::WORKERS] for number in range(WORKERS)]
+            for part in self._pool.map(self._stored, parts):
+                settled += part
         now = self.clock()
         states = {one.finding.visit.resource_id: one.step.state for one in settled}
         written = set(rows.write(states, self.known))
@@ -135,26 +140,29 @@ class Storing:
         if marks:
             self.index(marks)
 
-    def _stored(self, finding: IatiFinding) -> Settled:
+    def _stored(self, findings: Sequence[IatiFinding]) -> list[Settled]:
         """Keep what has to be kept. Runs in a thread: neither session nor figures."""
-        staged, step = finding.staged, finding.step
-        if staged is None:
-            return Settled(finding, step)
-        held = _held(finding)
-        try:
-            assert isinstance(staged, Staged)
+        held = sum(map(_held, findings))
+        wanted = []
+        for finding in findings:
             place = self.places[finding.visit.resource_id]
-            kept = self.store.keep(place.key, staged, zip_member=place.filename)
-            return Settled(finding, step, kept)
-        except StoreError as error:
-            why = details.of_store(str(error), finding.visit.url)
-            before = finding.visit.state
-            return Settled(finding, rules.not_stored(before, step, self.clock(), why))
-        finally:
-            staged.close()
+            assert finding.staged is not None
+            wanted.append(Keeping(place.key, finding.staged, place.filename))
             finding.staged = None
-            if held:
-                self.gate.leave(held)
+        try:
+            results = self.store.keep_all(wanted)
+        finally:
+            for one in wanted:
+                one.staged.close()
+            self.gate.leave(held)
+        return [self._kept(*one) for one in zip(findings, results, strict=True)]
+
+    def _kept(self, finding: IatiFinding, result: Kept | StoreError) -> Settled:
+        if isinstance(result, Kept):
+            return Settled(finding, finding.step, result)
+        why = details.of_store(str(result), finding.visit.url)
+        before = finding.visit.state
+        return Settled(finding, rules.not_stored(before, finding.step, self.clock(), why))
 
     def _shelved(self, one: Settled) -> Shelved | None:
         if one.kept is None:

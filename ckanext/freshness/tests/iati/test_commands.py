@@ -6,15 +6,18 @@ import json
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
-from ckan.tests import factories
+from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.ckan_adapter import disconnect, harvest_model
 from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.logic import checks_queue
 from ckanext.freshness.logic.iati.night import cycles
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import prometheus
+from ckanext.freshness.tests.servers.base import Request
 
 from .cycles import Site
 from .test_cycle import datasets
@@ -85,6 +88,66 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     name = model.Package.get(own.row(datasets(own)[0]).package_id).name
     done = cli.invoke(ckan, ["freshness", "check", name])
     assert not done.exit_code and not own.asked(datasets(own)[0])
+
+
+def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.reset()
+    left = datasets(own)[0]
+    name = model.Package.get(own.row(left).package_id).name
+    user = factories.Sysadmin()["name"]
+    helpers.call_action("harvest_source_delete", {"user": user}, id=own.source_id)
+    assert own.row(left) is not None
+    done = cli.invoke(ckan, ["freshness", "check", name])
+    assert not done.exit_code and own.asked(left)
+
+
+def test_what_somebody_asks_for_is_visited_by_the_cycles_rules(own: Site) -> None:
+    own.update()
+    first, second, _ = datasets(own)
+    for one in (first, second):
+        one.edition += 1
+    own.server.reset()
+    checks_queue.visit_dataset(own.row(first).package_id)
+    model.Session.remove()
+    assert own.asked(first) == ["HEAD", "GET"] and not own.asked(second)
+    assert not own.server.count("/api")
+    assert own.bytes_of(first) == first.contents()
+    assert own.listed()[first.name]["last_known_good_dataset"]["hash"] == own.row(first).hash
+
+
+def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
+    own.update()
+    own.server.reset()
+    first = datasets(own)[0]
+    with locked(f"iati {own.source_id}"):
+        checks_queue.visit_dataset(own.row(first).package_id)
+    assert not own.asked(first)
+
+
+def test_the_database_is_lost(own: Site, cli: Any) -> None:
+    def terminate(request: Request) -> None:
+        """What a database does that starts again."""
+        if request.path.startswith("/files/"):
+            own.server.before = None
+            with model.Session.get_bind().connect() as connection:
+                connection.execute(
+                    sa.text(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    )
+                )
+
+    own.server.before = terminate
+    try:
+        done = cli.invoke(ckan, ["iati", "update", own.source_id])
+    finally:
+        disconnect()
+    *_, told = [line for line in done.output.splitlines() if line and not line.startswith("20")]
+    assert done.exit_code == 1 and told.startswith("Error: The database was lost"), done.output
+    assert "next run goes on" in told
+    assert own.update().figures.visited == 3
+    assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
 
 
 def test_every_night(own: Site) -> None:
