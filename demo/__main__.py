@@ -95,6 +95,8 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
     cycle = None if options.source else update_registry(site, children, state, options.state)
     with step("ckan freshness refresh"):
         ckan("freshness", "refresh", "--all")
+    with step("ckan freshness report"):
+        ckan("freshness", "report")
     statuses = site.statuses()
     say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
     if checked is not None:

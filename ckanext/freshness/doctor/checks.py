@@ -94,10 +94,11 @@ def statuses(now: datetime) -> Iterator[Finding]:
 
 
 def _newest() -> Any:
-    """The newest run over the whole catalogue."""
+    """The newest check of the whole catalogue; IATI's cycles are no checks of it."""
     options = CheckRun.options
     return (
         model.Session.query(CheckRun)
+        .filter(CheckRun.kind == "check")
         .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
         .order_by(CheckRun.started_at.desc())
         .first()

@@ -95,6 +95,9 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
 
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Everybody decides what comes to their own address; sysadmins, for all."""
+    if not context.get("user"):
+        # CKAN's anonymous user is an object, too, and would pass.
+        return {"success": False, "msg": tk._("Log in to say whether you want mails")}
     if data_dict.get("address"):
         return {"success": False, "msg": tk._("Only sysadmins may do so for others")}
     return {"success": True}

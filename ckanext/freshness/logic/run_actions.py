@@ -11,6 +11,7 @@ from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
 from ..reporting import metrics
+from ..web.urls import display_url
 from . import checks_queue, visits
 from .auth import reference
 from .projection import utc_text
@@ -134,10 +135,11 @@ def freshness_resource_history(
     All moments are in UTC, ISO 8601 with ``Z``. What was never visited has no attempts, and nothing else.
 
     :param id: id of the resource
-    :returns: ``id``, ``package_id``, ``url``; ``broken`` (it failed several times, spread over some time),
-        ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed`` (another hash was met, the next
-        run asks again); ``failures`` in a row and ``failing_since``; ``tried_at``, ``succeeded_at``,
-        ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as they are remembered;
+    :returns: ``id``, ``package_id``, ``url`` (for reading: without secrets); ``broken`` (it failed several
+        times, spread over some time), ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed``
+        (another hash was met, the next run asks again); ``failures`` in a row and ``failing_since``;
+        ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``,
+        ``last_modified`` as they are remembered;
         ``attempts``: the last five, the newest first, each with those that there are of ``at``, ``method``,
         ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, as one word), ``words`` (what
         went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects), ``etag`` and
@@ -156,7 +158,7 @@ def freshness_resource_history(
     return {
         "id": resource.id,
         "package_id": resource.package_id,
-        "url": resource.url,
+        "url": display_url(resource.url or ""),
         "broken": known is not None and visits.is_broken(known, settings.checks()),
         "unconfirmed": known is not None and known.unconfirmed,
         "failures": known.failures if known is not None else 0,

@@ -70,16 +70,19 @@ class _Figures:
             "1 if there has been no such run for a day",
             value=int(runs.is_missing(self._now)),
         )
+        options = CheckRun.options
+        # What somebody had visited of one dataset is no run to be alarmed by.
         ended = (
             model.Session.query(CheckRun)
             .filter(CheckRun.ended_at.is_not(None), CheckRun.kind == "check")
+            .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
             .order_by(CheckRun.started_at.desc())
             .first()
         )
         if ended is not None:
             yield GaugeMetricFamily(
                 "freshness_run_duration_seconds",
-                "How long the last run took that ended",
+                "How long the last run over everything took that ended",
                 value=(ended.ended_at - ended.started_at).total_seconds(),
             )
             yield GaugeMetricFamily(
@@ -101,8 +104,10 @@ def _broken() -> int:
     checks = settings.checks()
     found = model.Session.execute(
         sa.text(
-            "SELECT count(*) FROM freshness_check"
-            " WHERE failures >= :failures AND tried_at - failing_since >= :span"
+            "SELECT count(*) FROM freshness_check c"
+            " JOIN package p ON p.id = c.package_id AND p.state = 'active'"
+            " JOIN resource r ON r.id = c.resource_id AND r.state = 'active'"
+            " WHERE c.failures >= :failures AND c.tried_at - c.failing_since >= :span"
         ),
         {"failures": checks.broken_after_failures, "span": checks.broken_after},
     ).scalar()
