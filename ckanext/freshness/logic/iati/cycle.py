@@ -144,6 +144,9 @@ def _cycle(
         there = placing.there(store, prefix, known)
         places = placing.places(known, source_id)
     strays = _strays(known, prefix, there)
+    if synced.removed:
+        # Nobody gets the files of before any more: they do not wait for the visits.
+        _publish(source_id, store, clock, tell, report, anyway=True)
     if package_ids is not None:
         known = [one for one in known if one.package_id in package_ids]
     is_quiet = _visit(store, known, places, there, policy, clock, tell, report)
@@ -285,10 +288,10 @@ def _publish(
     tell("publish", (0, 0, 0))
     began = monotonic()
     try:
-        report.published = publishing.publish(source_id, store, clock(), anyway=anyway)
+        report.published |= publishing.publish(source_id, store, clock(), anyway=anyway)
     except StoreError as error:
         report.errors.append(str(error))
-    report.figures.zipper_run_duration = round(monotonic() - began, 3)
+    report.figures.zipper_run_duration += round(monotonic() - began, 3)
 
 
 def _end(source_id: str, report: Report, now: datetime, seconds: float) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...ckan_adapter import ORGANIZATION_EXTRAS, model
+from ...copies import names
 from ...copies.archive import Member
 from ...copies.index import AttemptEntry, DatasetEntry, GoodEntry, OrganisationEntry
 from ...harvesting.iati.entries import REGISTRY_ID, REGISTRY_NAME
@@ -85,15 +86,20 @@ def of_source(source_id: str, there: Collection[str]) -> Entries:
         exists.
     """
     prefix = copies_prefix(source_id)
-    datasets, members, sha256, resource_ids = [], {}, {}, []
-    for row in model.Session.execute(sa.text(_DATASETS), {"source": source_id}):
-        has_copy = row.key is not None and row.key in there and row.zip_key in there
-        path = row.key[len(prefix) :] if has_copy else ""
-        datasets.append(_dataset(row, path if has_copy else "", has_copy))
-        resource_ids.append(row.resource_id)
-        if has_copy:
-            members[path] = row.zip_key
-            sha256[path] = row.sha256
+    rows = model.Session.execute(sa.text(_DATASETS), {"source": source_id}).all()
+    # Of bytes that came from elsewhere, and that no cycle has downloaded yet, nothing is known.
+    copied = [
+        one for one in rows if one.hash is not None and one.key in there and one.zip_key in there
+    ]
+    paths = {one.resource_id: one.key[len(prefix) :] for one in copied}
+    members = {paths[one.resource_id]: one.zip_key for one in copied}
+    sha256 = {paths[one.resource_id]: one.sha256 for one in copied}
+    datasets = []
+    taken = set(members)
+    for row in rows:
+        path = paths.get(row.resource_id)
+        datasets.append(_dataset(row, path or _free(row, taken), path is not None))
+    resource_ids = [one.resource_id for one in rows]
     organisations = [
         _organisation(row)
         for row in model.Session.execute(sa.text(_ORGANISATIONS), {"source": source_id})
@@ -102,9 +108,18 @@ def of_source(source_id: str, there: Collection[str]) -> Entries:
     return Entries(datasets, organisations, members, sha256, resource_ids)
 
 
+def _free(row: Any, taken: set[str]) -> str:
+    """A path for a dataset without a copy that no other has: several may have one name."""
+    path = names.iati_key(row.organisation_name, row.dataset_name)
+    if path in taken:
+        path = names.iati_key(row.organisation_name, f"{row.dataset_name} {row.resource_id}")
+    taken.add(path)
+    return path
+
+
 def _dataset(row: Any, path: str, has_copy: bool) -> DatasetEntry:
     good = None
-    if has_copy and row.hash is not None:
+    if has_copy:
         good = GoodEntry(
             cached_dataset_xml_url=shown.url(row.package_id, row.resource_id),
             cached_dataset_zip_url=shown.zip_url(row.package_id, row.resource_id),
@@ -180,7 +195,8 @@ FROM freshness_iati i
 JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
-WHERE i.source_id = :source"""
+WHERE i.source_id = :source
+ORDER BY i.resource_id"""
 
 # Those that the registry lists, and those that own what it lists.
 _ORGANISATIONS = f"""
@@ -193,4 +209,5 @@ WHERE g.state = 'active' AND g.id IN (
     UNION
     SELECT p.owner_org FROM freshness_iati i JOIN package p ON p.id = i.package_id
     WHERE i.source_id = :source AND p.state = 'active'
-)"""
+)
+ORDER BY g.id"""

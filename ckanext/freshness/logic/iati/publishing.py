@@ -18,7 +18,7 @@ from ...ckan_adapter import model
 from ...copies import index
 from ...copies.archive import Archive, MembersLost, build
 from ...copies.store import Kept, Missing, Store
-from . import entries
+from . import entries, rows
 from .entries import Entries
 from .published import MANIFEST, copies_prefix, manifest, published_key
 
@@ -56,6 +56,7 @@ def publish(source_id: str, store: Store, now: datetime, *, anyway: bool = True)
                 store.remove(member.zip_key)
             continue
         _mark(source_id, found.resource_ids, exactly=True)
+        rows.forget_gone(source_id)
         return made_anew
 
 

@@ -69,7 +69,8 @@ class Synced:
 def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
     """Let there be a row for each registered dataset of a source, and for none that is gone; and commit.
 
-    A dataset whose resource was made anew keeps what is known of it, and its copy.
+    A dataset whose resource was made anew keeps what is known of it, and its copy. What is gone and in
+    published files keeps its row until they are made anew: by it is known that nobody may have them.
 
     :param registered: those that are new, or have another resource or name than is known.
     """
@@ -84,10 +85,17 @@ def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
     if registered:
         session.execute(sa.text(_COPIES_GO_OVER), values)
         session.execute(sa.text(_GO_OVER), values)
-    removed = list(session.execute(sa.text(_REMOVE), values).scalars())
+    removed = list(session.execute(sa.text(_REMOVED), values).scalars())
+    session.execute(sa.text(_REMOVE), values)
     added = sum(session.execute(sa.text(_ADD), values).scalars()) if registered else 0
     session.commit()
     return Synced(added, removed)
+
+
+def forget_gone(source_id: str) -> None:
+    """Remove the rows of datasets that are gone and in no published file; and commit."""
+    model.Session.execute(sa.text(_REMOVE), {"source": source_id})
+    model.Session.commit()
 
 
 def known(source_id: str, package_ids: Sequence[str] | None = None) -> list[Known]:
@@ -251,11 +259,13 @@ FROM {_REGISTERED}
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
 # Only what CKAN has no more: nobody's list of what is registered takes anything away by being short.
-_REMOVE = """
-DELETE FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
+_GONE = """
+FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
     SELECT FROM resource r JOIN package p ON p.id = r.package_id
     WHERE r.id = i.resource_id AND r.state = 'active' AND p.state = 'active'
-) RETURNING i.resource_id"""
+)"""
+_REMOVED = f"SELECT i.resource_id {_GONE}"
+_REMOVE = f"DELETE {_GONE} AND NOT i.published"
 _ADD = f"""
 INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
     dataset_id, dataset_name)

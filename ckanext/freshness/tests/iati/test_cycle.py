@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan import model
 from ckan.tests import helpers
 
+from ckanext.freshness.logic.iati import cycle, entries, rows
 from ckanext.freshness.logic.iati.report import Report
 from ckanext.freshness.model import CheckRun, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -285,6 +287,31 @@ def test_private_datasets_are_in_no_published_file(site: Site, app: Any) -> None
     app.get("/iati/nobody/iati-data.zip", status=404)
 
 
+def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
+    site: Site, app: Any
+) -> None:
+    site.update()
+    gone = datasets(site)[0]
+    url = f"/iati/{model.Package.get(site.source_id).name}/iati-data.zip"
+    model.Session.query(model.Package).get(site.row(gone).package_id).state = "deleted"
+    model.Session.commit()
+    app.get(url, status=503)
+    # A cycle that goes no further than this.
+    assert rows.sync(site.source_id, []).removed
+    app.get(url, status=503)
+    named: list[str] = []
+
+    def tell(what: str, numbers: tuple[int, ...]) -> None:
+        if what == cycle.FILES and not numbers[0]:
+            archive = zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip")))
+            named.extend(archive.namelist())
+
+    site.later(hours=1).update(harvest=False, tell=tell)
+    assert named and not [one for one in named if gone.name in one]
+    app.get(url, status=200)
+    assert site.row(gone) is None
+
+
 def test_two_datasets_of_one_name_have_a_copy_each(site: Site) -> None:
     first, second, _ = datasets(site)
     second.name = first.name
@@ -294,6 +321,54 @@ def test_two_datasets_of_one_name_have_a_copy_each(site: Site) -> None:
     done(site.update())
     assert site.bytes_of(first) == first.body
     assert site.bytes_of(second) == second.body
+
+
+def test_of_two_datasets_of_one_name_one_has_no_copy(site: Site) -> None:
+    first, second, _ = datasets(site)
+    second.name = first.name
+    for one, path in ((first, "one"), (second, "two")):
+        one.url, one.status = f"{site.server.url}/files/{path}.xml", 404
+    assert done(site.update())["failed"] == 2
+    second.status = 200
+    assert done(site.later(hours=7).update())["downloaded"] == 1
+    with zipfile.ZipFile(io.BytesIO(site.published("code-for-iati-data-download.zip"))) as legacy:
+        found = legacy.namelist()
+    assert len(found) == len(set(found))
+    assert len([one for one in found if one.endswith(".xml")]) == 3
+
+
+def test_a_copy_of_which_nothing_is_known_is_not_published(site: Site) -> None:
+    site.update()
+    unknown = datasets(site)[0]
+    site.row(unknown).hash = None
+    model.Session.commit()
+    unknown.status = 404
+    done(site.later(hours=25).update())
+    assert site.listed()[unknown.name]["last_known_good_dataset"]["hash"] is None
+    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
+        assert not [one for one in bulk.namelist() if unknown.name in one]
+
+
+def test_what_the_database_gives_in_another_order_is_the_same(site: Site) -> None:
+    site.update()
+    there = frozenset(site.store.keys())
+    before = entries.of_source(site.source_id, there)
+    # What is written anew stands at the end of its table.
+    first = before.resource_ids[0]
+    for table, key in (
+        ("freshness_iati", "resource_id"),
+        ("freshness_copy", "resource_id"),
+        ("resource", "id"),
+    ):
+        model.Session.execute(
+            sa.text(f"UPDATE {table} SET {key} = {key} WHERE {key} = :id"), {"id": first}
+        )
+    package = (
+        "UPDATE package SET id = id WHERE id = (SELECT package_id FROM resource WHERE id = :id)"
+    )
+    model.Session.execute(sa.text(package), {"id": first})
+    model.Session.commit()
+    assert entries.of_source(site.source_id, there).fingerprint == before.fingerprint
 
 
 def test_strays_of_killed_cycles_are_swept_away(site: Site, store_folder: Path) -> None:
