@@ -342,7 +342,7 @@ def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
         headers,
         known=visit.known,
         fresh=lambda modified: after is not None and modified > after,
-        hash_anyway=visit.hash_anyway,
+        hash_anyway=visit.hash_anyway or visit.keep_copy,
         now=now,
     )
 

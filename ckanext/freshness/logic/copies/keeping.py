@@ -26,7 +26,8 @@ from .shelf import Shelved
 def marked(visits: Sequence[Visit]) -> list[Visit]:
     """The visits, with a mark on those whose resources are to have copies.
 
-    Where there is none yet, the bytes are wanted whatever the server says of them.
+    Where there is none yet, or none of what was last found, the bytes are wanted whatever the server
+    says of them.
 
     :raises OptionError: an option that cannot be used; the text names it
     """
@@ -104,7 +105,7 @@ def _failing(now: datetime, span: timedelta) -> list[str]:
 
 
 def _wanted(resource_ids: list[str]) -> Mapping[str, bool]:
-    """The resources that are to have copies, and whether they have one."""
+    """The resources that are to have copies, and whether they have one of what was last found there."""
     has_harvest = p.plugin_loaded("harvest")
     sources = _sources() if has_harvest else []
     chosen = options.choice()
@@ -152,10 +153,14 @@ _OF_SOURCE = """EXISTS (
         WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
     )"""
 _WANTED = """
-SELECT r.id, c.key IS NOT NULL AS has_copy
+SELECT r.id, (
+    c.key IS NOT NULL AND c.stored_at >= coalesce(k.changed_at, '-infinity')
+    AND NOT coalesce(k.outdated, false)
+) AS has_copy
 FROM resource r JOIN package p ON p.id = r.package_id
 LEFT JOIN "group" g ON g.id = p.owner_org
 LEFT JOIN freshness_copy c ON c.resource_id = r.id
+LEFT JOIN freshness_check k ON k.resource_id = r.id
 WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
     :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
 )"""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ def csvs(store_folder: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.formats", ["csv"])
 
 
-def link(server: IatiFiles, **more: Any) -> dict[str, Any]:
+def link(server: IatiFiles, extras: Sequence[Any] = (), **more: Any) -> dict[str, Any]:
     url = f"{server.url}/{len(server.requests)}-{id(more)}/table.csv"
-    package = factories.Dataset(resources=[{"url": url, "format": "CSV", **more}])
+    package = factories.Dataset(
+        resources=[{"url": url, "format": "CSV", **more}], extras=list(extras)
+    )
     return dict(package["resources"][0])
 
 
@@ -115,6 +118,29 @@ def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
     server.requests.clear()
     run(resource, 3)
     assert server.methods == ["GET!"]
+
+
+def test_what_a_header_dates_is_copied_as_well(csvs: None, server: IatiFiles) -> None:
+    resource = link(server, extras=[{"key": "frequency", "value": "7"}])
+    run(resource, 1)
+    server.body, server.etag = b"a,b\n3,4\n", '"v2"'
+    server.last_modified = format_datetime(START + timedelta(days=2), usegmt=True)
+    run(resource, 3)
+    assert bytes_of(resource) == b"a,b\n3,4\n"
+
+
+def test_a_change_that_found_no_room_is_copied_later(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    server.body, server.etag, server.last_modified = b"a,b\n" + b"3,4\n" * 99, '"v2"', None
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "200")
+    assert len(checks.missing(run(resource, 2))) == 1
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
+    run(resource, 3)
+    assert bytes_of(resource) == server.body
 
 
 def test_a_full_store_is_said_and_stops_nothing(
