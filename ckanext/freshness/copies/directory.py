@@ -48,7 +48,7 @@ class DirectoryStore(Store):
 
     def size(self, key: str) -> int | None:
         try:
-            found = self._path(key).stat()
+            found = os.stat(self._address(key))
             return found.st_size if stat.S_ISREG(found.st_mode) else None
         except (FileNotFoundError, NotADirectoryError):
             self._look()
@@ -76,7 +76,7 @@ class DirectoryStore(Store):
             if not source.is_file():
                 self._look()
                 return False
-            self._rename(source, target)
+            self._rename(str(source), str(target))
             self._settle_places([old, new])
         except FileNotFoundError:
             self._look()
@@ -158,14 +158,14 @@ class DirectoryStore(Store):
             raise self._error("take anything more", error) from error
 
     def _settle_places(self, keys: Sequence[str]) -> None:
-        for folder in {os.path.dirname(self._path(key)) for key in keys}:
+        for folder in {self._address(key).rpartition(os.sep)[0] for key in keys}:
             # One that is not there any more, or never was, holds no names.
             with contextlib.suppress(OSError):
                 _sync(folder)
 
     def _replace(self, pending: Pending, key: str) -> None:
         try:
-            self._rename(Path(pending.name), self._path(key))
+            self._rename(pending.name, self._address(key))
         except OSError as error:
             raise self._error("be put in its place", error, key) from error
 
@@ -174,7 +174,11 @@ class DirectoryStore(Store):
             os.unlink(pending.name)
 
     def _path(self, key: str) -> Path:
-        return Path(f"{self._root}/{names.check(key)}")
+        return Path(self._address(key))
+
+    def _address(self, key: str) -> str:
+        # Not a Path, which takes longer to make than most of what is done with it.
+        return f"{self._root}{os.sep}{names.check(key)}"
 
     def _new_file(self) -> tuple[int, str]:
         """A new file in the staging folder, which is made if it is not there; never the root."""
@@ -187,16 +191,16 @@ class DirectoryStore(Store):
                 self._staging.mkdir()
             return os.open(name, flags, 0o666), name
 
-    def _rename(self, source: Path, target: Path) -> None:
+    def _rename(self, source: str, target: str) -> None:
         """Rename a file, also into a folder that is not there yet."""
         for attempt in range(_ATTEMPTS):
             try:
                 os.replace(source, target)
                 break
             except FileNotFoundError:
-                if attempt == _ATTEMPTS - 1 or not source.exists():
+                if attempt == _ATTEMPTS - 1 or not os.path.exists(source):
                     raise
-                self._make_folders(target.parent)
+                self._make_folders(Path(target).parent)
 
     def _make_folders(self, folder: Path) -> None:
         """Make the folders below the root; the root itself may be a disk that is not mounted now."""

@@ -17,12 +17,15 @@ import unicodedata
 _ORDINARY = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
 """What CKAN, and so the IATI Registry, takes as a name: lower-case, at most 100 characters."""
 
-_SEGMENT = re.compile(r"[a-z0-9_](?:[a-z0-9_.~-]{0,198}[a-z0-9_~-])?")
+_SEGMENT = r"[a-z0-9_](?:[a-z0-9_.~-]{0,198}[a-z0-9_~-])?"
 
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 )
 """What Windows takes for a device, whatever comes after a dot."""
+
+_DEVICE = rf"(?:{'|'.join(sorted(_DEVICES))})(?=[./]|\Z)"
+_KEY = re.compile(rf"(?!{_DEVICE}){_SEGMENT}(?:/(?!{_DEVICE}){_SEGMENT})*")
 
 _STEM_CHARACTERS = 60
 _MEMBER_BYTES = 150
@@ -90,9 +93,6 @@ def check(key: str) -> str:
     :raises ValueError: it is none: a part is empty, ``..``, hidden, too long, or has characters that
         :func:`segment` never gives.
     """
-    if len(key) > 900 or not all(
-        _SEGMENT.fullmatch(part) and part.partition(".")[0] not in _DEVICES
-        for part in key.split("/")
-    ):
+    if len(key) > 900 or not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} is not a key of the store")
     return key
