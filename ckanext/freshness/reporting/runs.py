@@ -40,7 +40,7 @@ class RunTable:
 
 def last() -> datetime | None:
     """When the newest run began that was to look at everything; None if there was none."""
-    found = watch.last_run(_newest())
+    found = watch.last_run(newest())
     return None if found is None else found.started_at
 
 
@@ -49,22 +49,30 @@ def is_missing(now: datetime) -> bool:
     return watch.is_silent(last(), now)
 
 
-def _newest() -> list[watch.Run]:
+def newest() -> list[watch.Run]:
+    """The newest runs, as :mod:`.watch` judges them."""
     table = CheckRun.__table__
     rows = (
         model.Session.query(*(table.c[key] for key in _COLUMNS))
-        .filter(table.c.kind == "check")
         .order_by(table.c.started_at.desc())
         .limit(_LOOKED_AT)
     )
     return [
-        watch.run(row.id, row.kind, _aware(row.started_at), None, row.options, None, row.error)
+        watch.run(
+            id=row.id,
+            kind=row.kind,
+            started_at=_aware(row.started_at),
+            ended_at=None if row.ended_at is None else _aware(row.ended_at),
+            options=row.options,
+            datasets=row.datasets,
+            error=row.error,
+        )
         for row in rows
     ]
 
 
-_COLUMNS = ("id", "kind", "started_at", "options", "error")
-_LOOKED_AT = 200
+_COLUMNS = ("id", "kind", "started_at", "ended_at", "options", "datasets", "error")
+_LOOKED_AT = 500
 """Among so many runs that people asked for there is one of a night."""
 
 

@@ -89,15 +89,19 @@ WHERE t.id > :after AND t.to_status IN ('overdue', 'delinquent') AND t.from_stat
 ORDER BY t.changed_at, t.id"""
 
 
-def told_findings(keys: Iterable[str]) -> set[tuple[str, str]]:
-    """Who has been told of some findings already, or never will: their keys and addresses."""
+def waiting_findings(keys: Iterable[str]) -> dict[str, set[str]]:
+    """The addresses that still wait to be told of findings, by key; no key of what is new to everybody."""
     rows = _execute(
-        "SELECT about, address FROM freshness_mail WHERE kind = :kind AND about = ANY(:keys)"
-        " AND outcome <> 'waiting'",
+        "SELECT about, address, outcome FROM freshness_mail WHERE kind = :kind AND about = ANY(:keys)",
         kind=Kind.RUN.value,
         keys=list(keys),
     )
-    return {(row.about, row.address) for row in rows}
+    found: dict[str, set[str]] = {}
+    for row in rows:
+        waiting = found.setdefault(row.about, set())
+        if row.outcome == Outcome.WAITING.value:
+            waiting.add(row.address)
+    return found
 
 
 def lately(since: datetime) -> set[tuple[Kind, str]]:

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ... import settings
 from ...aging.status import Status, status_at
-from ...ckan_adapter import ORGANIZATION_EXTRA, model
+from ...ckan_adapter import ORGANIZATION_EXTRA, hold_packages, model
 from ...reporting import addresses
 from ...reporting.notify import Contacts, Dataset, keepers
 from .. import snapshot
@@ -77,6 +77,8 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, Known]:
     if not ids:
         return {}
     rows = _rows(ids)
+    # Each is asked about by its id: from here on CKAN has it at hand.
+    held = hold_packages([row.id for row in rows])
     admins = _admins({row.owner_org for row in rows if row.owner_org})
     contacts = {row.id: _contacts(row, admins.get(row.owner_org, ())) for row in rows}
     users = _users(
@@ -87,7 +89,9 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, Known]:
             for address in step
         }
     )
-    return {row.id: _known(row, contacts[row.id], users, now) for row in rows}
+    known = {row.id: _known(row, contacts[row.id], users, now) for row in rows}
+    del held
+    return known
 
 
 def _known(

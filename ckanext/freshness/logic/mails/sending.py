@@ -25,9 +25,8 @@ from ...ckan_adapter import (
 )
 from ...harvesting.locks import locked_if_free
 from ...model.moments import utc
-from ...reporting import notify, watch
+from ...reporting import notify, runs, watch
 from ...reporting.notify import Crossing, Digest, Item, Kind, Outcome
-from .. import watching
 from . import outbox, people, writing
 from .outbox import Start
 from .writing import Facts
@@ -97,6 +96,14 @@ class Report:
         return not self.left and not self.orphans and all(not one.error for one in self.mails)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    """A mail that nobody else sends."""
+
+    mail_id: str
+    digest: Digest
+
+
 def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
     """Tell people what has come up since the last time.
 
@@ -157,7 +164,10 @@ def _sent(
     report.orphans = orphans
     in_a_row: dict[MailFailure, int] = {}
     for number, digest in enumerate(digests):
-        told, failure = _send(digest, facts, ids[digest.address], clock, options.timeout)
+        ours = _claimed(digest, clock())
+        if ours is None:
+            continue
+        told, failure = _send(ours, facts, ids[digest.address], clock, options.timeout)
         report.mails.append(told)
         in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
         if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
@@ -182,10 +192,12 @@ def _plan(
         lately=outbox.lately(now - options.cooldown),
     )
     since = begun.at
-    findings = {one.key: one for one in watch.findings(watching.runs(), now) if utc(one.at) > since}
-    told = outbox.told_findings(findings)
+    findings = {one.key: one for one in watch.findings(runs.newest(), now) if utc(one.at) > since}
+    waiting = outbox.waiting_findings(findings)
     for address in operators:
-        items = tuple(Item(Kind.RUN, key) for key in findings if (key, address) not in told)
+        # Who became an operator later, or wants mails again, is not told of what is long over.
+        news = (key for key in findings if address in waiting.get(key, {address}))
+        items = tuple(Item(Kind.RUN, key) for key in news)
         if items and address not in opted_out:
             plan.digests.append(Digest(Kind.RUN, address, items))
     return plan, Facts(known, findings)
@@ -198,15 +210,21 @@ def _report(state: State, plan: notify.Plan) -> Report:
     return Report(state, waiting=len(plan.waiting), settled=settled)
 
 
-def _send(
-    digest: Digest, facts: Facts, person_id: int, clock: Clock, seconds: float
-) -> tuple[Told, MailFailure | None]:
+def _claimed(digest: Digest, now: datetime) -> _Ours | None:
+    """What of a mail is still to be sent; None if another notify, which took the lock, has claimed all."""
     mail_id = str(uuid.uuid4())
+    items = outbox.claim(digest, mail_id, now)
+    return _Ours(mail_id, replace(digest, items=items)) if items else None
+
+
+def _send(
+    ours: _Ours, facts: Facts, person_id: int, clock: Clock, seconds: float
+) -> tuple[Told, MailFailure | None]:
+    mail_id, digest = ours.mail_id, ours.digest
     with page_context():
         letter = writing.letter(digest, facts, person_id)
         about = writing.titles(digest, facts)
     told = Told(digest.kind, digest.address, about, Outcome.SENT)
-    outbox.claim(digest, mail_id, clock())
     try:
         with page_context():
             send_mail(letter, seconds)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import ckan.plugins as p
 import pytest
+import sqlalchemy as sa
 from ckan import model
 from ckan.lib.plugins import DefaultPermissionLabels
 from ckan.tests import factories, helpers
@@ -69,6 +70,27 @@ def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) ->
         make("an-author", maintainer_email=ANN, author_email="member@example.org", **hidden)["id"],
         make("open", maintainer_email=ANN, owner_org=owner)["id"],
     ) == [[ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
+
+
+def test_datasets_are_looked_at_together(make: Make) -> None:
+    ids = [make(f"rain-{number}", maintainer_email=ANN)["id"] for number in range(5)]
+    statements: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    def asked(*package_ids: str) -> int:
+        model.Session.remove()
+        statements.clear()
+        assert keepers(*package_ids) == [[ANN]] * len(package_ids)
+        return len(statements)
+
+    engine = model.Session.get_bind()
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        assert asked(*ids) == asked(*ids[:2])
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
 
 
 def test_users_that_are_gone_see_nothing(make: Make) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 from ckan import model
 from ckan.tests import factories
 
-from ckanext.freshness.logic import watching
 from ckanext.freshness.logic.mails import opt_outs
 from ckanext.freshness.logic.mails.sending import Report, State
 from ckanext.freshness.model import CheckRun
+from ckanext.freshness.reporting import runs
 from ckanext.freshness.tests.logic.mails.conftest import Notify, later
 from ckanext.freshness.tests.servers.smtp import MailHost
 
@@ -72,6 +72,17 @@ def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
     assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
 
 
+def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
+    for address in (ROOT, "other@example.org"):
+        factories.Sysadmin(email=address)
+    opt_outs.write("other@example.org", later(), opted_out=True)
+    night("one", 0.1, 0)
+    assert [one.address for one in notify(0.5).mails] == [ROOT]
+    factories.Sysadmin(email="new@example.org")
+    opt_outs.write("other@example.org", later(), opted_out=False)
+    assert notify(0.6) == Report(State.DONE)
+
+
 def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
     night("one", 0.1, 0)
@@ -84,10 +95,10 @@ def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -
 
 
 def test_the_last_run(clean_db: None) -> None:
-    assert watching.last_run_at() is None
+    assert runs.last() is None
     night("one", -3)
     night("part", -1, options={"package_ids": ["a"]})
-    found = watching.last_run_at()
+    found = runs.last()
     assert found is not None
     assert abs(found - later(-3)) < timedelta(minutes=5)
     assert found.tzinfo is timezone.utc

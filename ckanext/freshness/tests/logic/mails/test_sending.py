@@ -486,3 +486,27 @@ class TestMailServer:
         assert notify() == Report(State.DONE)
         assert sorted(mail.to for mail in host.mails) == [(BOB,), (CARL,)]
         assert outcomes()["overdue", ANN] == "unknown"
+
+    def test_a_process_that_lost_its_lock_sends_nothing_again(
+        self, notify: Notify, host: MailHost
+    ) -> None:
+        """The database forgets the locks of connections that break, and another notify begins."""
+        host.silent_at, host.silent_for = "DATA", frozenset({ANN})
+
+        def work() -> None:
+            with waiting_for("3"):
+                notify()
+
+        process = forked(work)
+        while not host.swallowed:
+            time.sleep(0.01)
+        model.Session.execute(
+            sa.text("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'")
+        )
+        model.Session.rollback()
+        report = notify()
+        assert (report.orphans, sent(report)) == ([ANN], [BOB, CARL])
+        process.join()
+        assert process.exitcode == 0
+        assert sorted(mail.to for mail in host.mails) == [(BOB,), (CARL,)]
+        assert outcomes()["overdue", BOB] == "sent"

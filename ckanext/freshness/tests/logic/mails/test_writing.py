@@ -43,13 +43,21 @@ def test_programs_find_the_link(
     assert link.strip("<>") in mail.part("plain")
 
 
+def test_mails_read_from_right_to_left(make: Make, notify: Notify, host: MailHost) -> None:
+    make("rain", maintainer_email=ANN)
+    age(OVERDUE)
+    with helpers.changed_config("ckan.locale_default", "ar"):
+        notify()
+    assert '<html lang="ar" dir="rtl">' in host.mails[0].part("html")
+
+
 def test_the_language_is_the_sites(make: Make, notify: Notify, host: MailHost) -> None:
     make("rain", maintainer_email=ANN, title="Règen")
     age(OVERDUE)
     with helpers.changed_config("ckan.locale_default", "de"):
         notify()
     (mail,) = host.mails
-    assert '<html lang="de">' in mail.part("html")
+    assert '<html lang="de" dir="ltr">' in mail.part("html")
     assert "Règen" in mail.part("plain")
     assert "Jede Woche" in mail.part("plain")
     assert "/de/" not in mail.part("plain")
