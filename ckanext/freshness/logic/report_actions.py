@@ -8,13 +8,14 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..reporting import counts, report
+from ..reporting import counts, report, sight
 from . import reports
 
 __all__ = ["freshness_report"]
 
 _LISTED = 100
 _MOST = 1000
+_GREATEST = 1_000_000_000
 
 
 @tk.side_effect_free
@@ -61,7 +62,7 @@ def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any
     only = ""
     if data_dict.get("organization"):
         name = reports.organization(context, data_dict["organization"])["name"]
-        only = f'+organization:"{name}"'
+        only = sight.of_organization(name)
     every = counts.count(context, only).every
     return {
         "datasets": every.total,
@@ -74,7 +75,7 @@ def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any
 def number(data_dict: dict[str, Any], key: str, default: int) -> int:
     """A whole number that a caller gives.
 
-    :raises tk.ValidationError: it is none, or below 0.
+    :raises tk.ValidationError: it is none, below 0, or more than Solr and the database count to.
     """
     value = data_dict.get(key)
     if value in (None, ""):
@@ -83,6 +84,6 @@ def number(data_dict: dict[str, Any], key: str, default: int) -> int:
         found = int(str(value))
     except ValueError:
         found = -1
-    if found < 0:
+    if not 0 <= found <= _GREATEST:
         raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
     return found

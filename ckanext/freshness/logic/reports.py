@@ -95,7 +95,9 @@ def organization(context: Mapping[str, Any], given: object) -> dict[str, Any]:
 
     :raises tk.ObjectNotFound: there is none of that name or id, or not for who asks.
     """
-    found = model.Group.get(given) if isinstance(given, str) else None
+    # PostgreSQL's texts have no NUL.
+    named = isinstance(given, str) and "\0" not in given
+    found = model.Group.get(given) if named else None
     if found is None or not found.is_organization or found.state != "active":
         raise tk.ObjectNotFound(tk._("Organization not found"))
     try:
@@ -109,7 +111,7 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
     """A moment, and the run that is meant if it is one."""
     if given in (None, ""):
         return None, None
-    text = str(given)
+    text = str(given).replace("\0", " ")
     run = model.Session.query(CheckRun).get(text)
     if text == "last":
         run = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc()).first()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -12,12 +12,13 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
+from ..aging.status import Boundaries, status_at
 from ..ckan_adapter import model
 from ..model import CheckRun
 from ..model.moments import utc
 from ..web.urls import display_url
 from . import counts, history, hosts, options, tables
-from .sight import Context, of_user, only_visible, search
+from .sight import Context, of_organization, of_user, only_visible, search
 
 SOON = timedelta(days=7)
 """How far what becomes due is looked ahead."""
@@ -87,18 +88,27 @@ def _searched(
             fl=["id", "name"],
             facet="false",
         )["results"]
-        yield from _with_dates([one["id"] for one in found])
+        yield from _with_dates([one["id"] for one in found], asked.now)
         start += part
         if len(found) < part:
             return
 
 
-def _with_dates(ids: list[str]) -> Iterator[Row]:
+def _with_dates(ids: list[str], now: datetime) -> Iterator[Row]:
     if not ids:
         return
     rows = model.Session.execute(sa.text(_DATASETS), {"ids": ids}).mappings()
     for row in rows:
-        yield _moments(row, "last_modified", "due", "overdue", "delinquent")
+        dated = {**row, "status": _status(row, now)}
+        yield _moments(dated, "last_modified", "due", "overdue", "delinquent")
+
+
+def _status(row: Mapping[str, Any], now: datetime) -> str | None:
+    """The status of now, whatever was last written: searches go by the dates, too."""
+    dates = [row[key] for key in ("due", "overdue", "delinquent")]
+    if None in dates:
+        return None if row["status"] is None else str(row["status"])
+    return status_at(Boundaries(*(one.replace(tzinfo=timezone.utc) for one in dates)), now).value
 
 
 def statuses(asked: Asked) -> Iterator[Row]:
@@ -206,7 +216,15 @@ def sources(asked: Asked) -> Iterator[Row]:
     if not found:
         return
     rows = model.Session.execute(sa.text(_JOBS), {"ids": list(found)}).mappings()
-    listed = [{**found[row["id"]], **_moments(row, "created", "finished")} for row in rows]
+    numbers = _harvested(asked.context)
+    listed = [
+        {
+            **found[row["id"]],
+            **_moments(row, "created", "finished"),
+            "datasets": numbers.get(row["id"], 0),
+        }
+        for row in rows
+    ]
     yield from _sorted(listed, asked, "-errors")
 
 
@@ -228,6 +246,14 @@ def _sources(asked: Asked) -> dict[str, Row]:
         found |= {one["id"]: {"name": one["name"], "title": one["title"]} for one in answer}
         if len(answer) < _PART:
             return found
+
+
+def _harvested(context: Context) -> dict[str, int]:
+    """How many datasets that somebody may see each source has, by its id."""
+    key = "harvest_source_id"
+    every: dict[str, Any] = {"facet.field": [key], "facet.limit": -1, "facet.mincount": 1}
+    found = search(context, "", **every)["search_facets"].get(key, {})
+    return {one["name"]: one["count"] for one in found.get("items", ())}
 
 
 def runs(asked: Asked) -> Iterator[Row]:
@@ -281,7 +307,7 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
 
 
 def _of_organization(asked: Asked) -> str:
-    return f'+organization:"{asked.organization}"' if asked.organization else ""
+    return of_organization(asked.organization) if asked.organization else ""
 
 
 def _sort(asked: Asked, standard: str) -> tuple[str, bool]:
@@ -340,16 +366,19 @@ AND (t.changed_at >= :since OR t.run_id = :run) AND t.changed_at <= :until"""
 _OF_RESOURCE = f"""{_OF_PACKAGE}, c.resource_id, coalesce(r.name, '') AS resource, c.url, c.host,
     c.tried_at, c.attempts -> 0 ->> 'status' AS status, c.attempts -> 0 ->> 'words' AS words"""
 
+# What was found at another URL, or for a resource that is gone, stays until the next run.
+_AS_IT_IS = "JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url"
+
 _BROKEN = f"""
 SELECT {_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at
-FROM freshness_check c JOIN resource r ON r.id = c.resource_id
+FROM freshness_check c {_AS_IT_IS}
 {_JOINED.format(package="c.package_id")}
 AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
 
 _UNCLEAR = f"""
 SELECT {_OF_RESOURCE},
     CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END AS undetermined
-FROM freshness_check c JOIN resource r ON r.id = c.resource_id
+FROM freshness_check c {_AS_IT_IS}
 {_JOINED.format(package="c.package_id")}
 AND (c.undetermined IS NOT NULL OR c.host = ANY(:adhoc))"""
 
@@ -357,9 +386,7 @@ _JOBS = """
 SELECT s.id, s.type, s.active, j.status, j.created, j.finished,
     (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
     + (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR')
-    AS errors,
-    (SELECT count(*) FROM package p JOIN harvest_object o ON o.package_id = p.id AND o.current
-     WHERE o.harvest_source_id = s.id AND p.state = 'active') AS datasets
+    AS errors
 FROM harvest_source s
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1

@@ -40,6 +40,12 @@ def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
     return dict(tk.get_action("package_search")(of_user(context), asked))
 
 
+def of_organization(name: str) -> str:
+    """A filter in Solr's syntax: datasets of an organization, whatever its name has in it."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'+organization:"{escaped}"'
+
+
 def of_user(context: Context) -> dict[str, Any]:
     """A context of its own for the same user: actions leave in theirs what is not the next one's."""
     keys = ("user", "auth_user_obj", "ignore_auth")

@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
-from ..reporting import chart, counts, figures, history, lists, report, runs, tables
+from ..reporting import chart, counts, figures, history, lists, report, runs, sight, tables
 from ..reporting.lists import Asked
 from ..reporting.tables import Page, Row, Table
 from . import feed
@@ -107,7 +107,7 @@ def organization(name: str) -> ResponseReturnValue:
     if name != found["name"]:
         return tk.redirect_to("freshness.organization", name=found["name"])
     what = Asked(context, _now(), organization=name)
-    every = counts.count(context, f'+organization:"{name}"').every
+    every = counts.count(context, sight.of_organization(name)).every
     made: dict[str, list[Row]] = {report.STATUSES.name: _status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
     return tk.render(
@@ -273,7 +273,7 @@ def _chart(organization: str | None, now: datetime) -> chart.Chart | None:
 
 def _page_number() -> int:
     given = tk.request.args.get("page") or "1"
-    if not given.isdecimal() or not 1 <= int(given[:9]) <= 100_000:
+    if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= 100_000:
         words = tk._("must be a number of 1 or more, not {given}")
         raise tk.ValidationError({"page": [words.format(given=given[:20])]})
     return int(given)
