@@ -14,6 +14,7 @@ from ..checking.store import host_of
 from ..ckan_adapter import model
 from ..model.moments import utc
 from ..web.urls import display_url
+from .copies import shown as copies
 from .projection import utc_text
 
 MOST = 100
@@ -37,10 +38,17 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
         row.resource_id: selection.next_visit(row, moment, checks.rules)
         for row in store.stream(now, checks, package_ids=[package_id])
     }
+    kept = copies.urls([row.id for row in rows])
     return {
         "total": rows[0].total if rows else 0,
         "resources": [
-            {**_resource(row, checks), "next_visit": utc_text(coming.get(row.id))} for row in rows
+            {
+                **_resource(row, checks),
+                "next_visit": utc_text(coming.get(row.id)),
+                **dict.fromkeys(copies.KEYS),
+                **kept.get(row.id, {}),
+            }
+            for row in rows
         ],
     }
 

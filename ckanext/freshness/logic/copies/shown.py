@@ -29,11 +29,18 @@ def show(packages: Iterable[dict[str, Any]]) -> None:
     for resource in resources.values():
         for key in KEYS:
             resource.pop(key, None)
-    for resource_id, package_id, has_zip in _copies(list(resources)):
-        resource = resources[resource_id]
-        resource[CACHED_URL] = url(package_id, resource_id)
+    for resource_id, where in urls(list(resources)).items():
+        resources[resource_id].update(where)
+
+
+def urls(resource_ids: list[str]) -> dict[str, dict[str, str]]:
+    """Where the copies of resources are, by the resource's id: of those that have one."""
+    found = {}
+    for resource_id, package_id, has_zip in _copies(resource_ids):
+        found[resource_id] = {CACHED_URL: url(package_id, resource_id)}
         if has_zip:
-            resource[CACHED_ZIP_URL] = zip_url(package_id, resource_id)
+            found[resource_id][CACHED_ZIP_URL] = zip_url(package_id, resource_id)
+    return found
 
 
 def url(package_id: str, resource_id: str) -> str:

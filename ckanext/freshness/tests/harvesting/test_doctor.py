@@ -87,6 +87,8 @@ def test_a_healthy_site(wait_on: Callable[..., None], fdp: FdpServer) -> None:
     (sizes,) = [one for one in found if one.what.startswith("Tables: ")]
     for table in ("harvest_object ", "harvest_object_extra ", "freshness_harvest_document "):
         assert table in sizes.what
+    for table in ("mail", "mail_person", "history", "copy", "iati", "check", "run", "transition"):
+        assert f"freshness_{table} " in sizes.what
 
 
 # Consumers and queues

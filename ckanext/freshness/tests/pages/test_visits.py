@@ -20,6 +20,7 @@ from ckanext.freshness.checking.decide import Outcome
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.logic import checks, visits, words
 from ckanext.freshness.logic.checks import Scope
+from ckanext.freshness.model import Copy
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -196,8 +197,8 @@ def test_resources_are_read_together(read: Read) -> None:
         assert visits.of_dataset(package_id, NOW)["total"] == 7
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
-    # One for what is known, a cursor for when the next visits are; none for each resource.
-    assert len(statements) == 6
+    # One for what is known, a cursor for when the next visits are, one for copies; none for each resource.
+    assert len(statements) == 7
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -236,6 +237,41 @@ def test_editors_have_the_urls_visited(
     (row,) = rows(read(PATH)).values()
     assert found(row).startswith("Its content was read for the first time.")
     assert host.count("/stocks.csv") == 1
+
+
+def test_copies_are_linked(read: Read, clean_site: None) -> None:
+    dataset = make(*(f"https://data.example.org/{name}" for name in "abc"))
+    both, one, none = (link["id"] for link in dataset["resources"])
+    for resource_id, zip_key in ((both, "b.zip"), (one, None)):
+        model.Session.add(
+            Copy(
+                resource_id=resource_id,
+                package_id=dataset["id"],
+                key=resource_id,
+                zip_key=zip_key,
+                size=1,
+                sha256="0" * 64,
+                filename="a.csv",
+                source_url="https://data.example.org/a",
+                stored_at=NOW.replace(tzinfo=None),
+                verified_at=NOW.replace(tzinfo=None),
+            )
+        )
+    model.Session.commit()
+    links = [
+        [str(link["href"]) for link in row.select(".freshness-copy a")]
+        for row in rows(read(PATH)).values()
+    ]
+    start = f"http://test.ckan.net/dataset/{dataset['id']}/resource"
+    assert links == [
+        [f"{start}/{both}/copy", f"{start}/{both}/copy.zip"],
+        [f"{start}/{one}/copy"],
+        [],
+    ]
+    shown = {
+        one["id"]: one for one in call_action("freshness_show", id="files")["visits"]["resources"]
+    }
+    assert shown[none]["cached_url"] is None
 
 
 def test_strangers_do_not_learn_of_private_datasets(app: Any, editor: dict[str, Any]) -> None:
