@@ -32,6 +32,8 @@ ALL_HOSTS = "*"
 class Place(Enum):
     """Where the bytes of a resource are, as far as it decides whether they are looked at."""
 
+    __hash__ = object.__hash__  # as of Evidence
+
     EXTERNAL = ""
     INTERNAL = "internal-"
     """On the site itself, or in its file store: its metadata moves with the file."""
@@ -41,6 +43,8 @@ class Place(Enum):
 
 class Metadata(Enum):
     """What the catalogue's own date of a resource did since the run before."""
+
+    __hash__ = object.__hash__  # as of Evidence
 
     FIRST_RUN = "firstrun"
     """No run has seen the resource, or not at this URL."""
@@ -310,7 +314,8 @@ class Counting:
             self._frequencies[frequency_days] += 1
 
     def merge(self, other: Counting) -> None:
-        """Add what another process has counted of other resources."""
+        """Add what another process has counted of other resources. Its own counts are not to be used
+        any more."""
         # One may have visited what another has seen, which Counter's own sum would drop.
         self._resources.update(other._resources)
         self._datasets.update(other._datasets)
@@ -318,7 +323,9 @@ class Counting:
         for package_id, bits in other._packages.items():
             self._packages[package_id] = self._packages.get(package_id, 0) | bits
         for name, host in other._hosts.items():
-            self._hosts.setdefault(name, Host()).merge(host)
+            known = self._hosts.setdefault(name, host)
+            if known is not host:
+                known.merge(host)
         self._all.merge(other._all)
 
     def resources(self) -> dict[str, int]:

@@ -38,6 +38,8 @@ _READABLE = frozenset({200, 203})
 class Outcome(Enum):
     """What a check found."""
 
+    __hash__ = object.__hash__  # as of Evidence
+
     NOT_MODIFIED = "not modified"
     """304: the server says that it is as we have it."""
     HEADER = "http header"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -72,7 +73,20 @@ _NOT_ASKED = frozenset(
 """Why a visit did not come to anything through no fault of the URL: the next run makes up for it."""
 
 
-def write(findings: Sequence[Finding], run_start: datetime) -> list[Finding]:
+class Written(NamedTuple):
+    """A finding that was written, and its resource's own fields as they are."""
+
+    finding: Finding
+    url_type: str | None
+    last_modified: datetime | None
+    size: int | None
+    mimetype: str | None
+    hash: str | None
+    wrote: Mapping[str, Any] | None
+    """What the checker wrote into them, if anything; see :mod:`.fields`."""
+
+
+def write(findings: Sequence[Finding], run_start: datetime) -> list[Written]:
     """Remember what visits brought home. Nothing is committed.
 
     The datasets' rows in CKAN's table stay locked until the transaction ends, as in every writer of
@@ -91,30 +105,37 @@ def write(findings: Sequence[Finding], run_start: datetime) -> list[Finding]:
     let_others_write(session)
     session.execute(sa.text(_TABLE))
     copy_into("freshness_found", (_line(one) for one in last.values()))
-    written = session.execute(sa.text(_WRITE), {"run_start": utc(run_start)}).scalars().all()
+    rows = session.execute(sa.text(_WRITE), {"run_start": utc(run_start)}).all()
     session.execute(sa.text("DROP TABLE freshness_found"))
-    return [last[resource_id] for resource_id in written]
+    return [Written(last[resource_id], *has) for resource_id, *has in rows]
 
 
 def _line(finding: Finding) -> str:
     """A row of the temporary table, as COPY reads it: see :data:`_TABLE` for the columns."""
     visit, memory, attempt = finding.visit, finding.memory, finding.attempt
-    known = f"{visit.resource_id}\t{_copied(visit.url)}\t"
+    texts = (
+        *(visit.url, memory.etag, memory.last_modified, memory.hash),
+        *(attempt.reason, attempt.words, attempt.final_url, attempt.etag, attempt.last_modified),
+    )
+    if _is_plain("".join(filter(None, texts))):
+        # Nearly always, and cheaper asked once than of each.
+        copied = [NULL if text is None else text for text in texts]
+    else:
+        copied = [_copied(text) for text in texts]
+    url, held_etag, held_modified, hash_, *said = copied
+    reason, words, final_url, etag, last_modified = said
+    known = f"{visit.resource_id}\t{url}\t"
     if finding.handed_to is not None:
         return known + _copied(finding.handed_to) + _NOTHING
     failed = "t" if finding.counts_as_failure else "f"
     visited = "f" if attempt.reason in _NOT_ASKED else "t"
     return (
-        f"{known}{NULL}\t{_copied(memory.etag)}\t{_copied(memory.last_modified)}"
-        f"\t{_copied(memory.hash)}\t{_array(memory.earlier)}\t{'t' if memory.outdated else 'f'}"
-        f"\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
+        f"{known}{NULL}\t{held_etag}\t{held_modified}\t{hash_}\t{_array(memory.earlier)}"
+        f"\t{'t' if memory.outdated else 'f'}\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
         f"\t{attempt.at.astimezone(timezone.utc).isoformat()}\t{_moment(finding.changed_at)}"
-        f"\t{attempt.method}"
-        f"\t{NULL if attempt.status is None else attempt.status}"
-        f"\t{_copied(attempt.reason)}\t{_copied(attempt.words)}"
-        f"\t{attempt.received}\t{round(attempt.seconds, 3)}\t{_copied(attempt.final_url)}"
-        f"\t{_copied(attempt.etag)}\t{_copied(attempt.last_modified)}"
-        f"\t{_moment(attempt.modified)}\n"
+        f"\t{attempt.method}\t{NULL if attempt.status is None else attempt.status}"
+        f"\t{reason}\t{words}\t{attempt.received}\t{round(attempt.seconds, 3)}\t{final_url}"
+        f"\t{etag}\t{last_modified}\t{_moment(attempt.modified)}\n"
     )
 
 
@@ -122,9 +143,13 @@ def _copied(text: str | None) -> str:
     """A value as COPY reads it."""
     if text is None:
         return NULL
-    if text.isprintable() and "\\" not in text:
+    if _is_plain(text):
         return text
     return _text(text).translate(_ESCAPES)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isprintable() and "\\" not in text
 
 
 _ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -201,7 +226,7 @@ UPDATE freshness_check c SET
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
 FROM freshness_found f
-WHERE c.resource_id = f.resource_id AND c.url = f.url AND EXISTS (
-    SELECT 1 FROM resource r WHERE r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
-)
-RETURNING c.resource_id"""
+JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
+WHERE c.resource_id = f.resource_id AND c.url = f.url
+RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
+    nullif(c.wrote, '{{}}')"""

@@ -34,6 +34,8 @@ _DAY = timedelta(days=1)
 class Verdict(Enum):
     """What happens with a resource in a run, and why."""
 
+    __hash__ = object.__hash__  # as of Evidence
+
     INTERNAL = "internal"
     """An upload, or on a host of the site: its metadata move with the file."""
     AD_HOC = "ad hoc"

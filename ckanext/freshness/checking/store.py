@@ -194,7 +194,7 @@ def visits(picked: Iterable[Picked], now: datetime, aging: Aging) -> Iterator[Vi
         with model.Session.get_bind().connect() as connection:
             rows = connection.execute(sa.text(_VISIT), {"ids": list(part)}).all()
         for row in rows:
-            yield _visit(row, part[row.id], fresh_after)
+            yield _visit(row, part, fresh_after)
 
 
 class _FreshAfter:
@@ -214,18 +214,21 @@ class _FreshAfter:
         return self._known[frequency_days]
 
 
-def _visit(row: Any, hash_anyway: bool, fresh_after: _FreshAfter) -> Visit:
+def _visit(row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter) -> Visit:
+    # In one go, since a row's columns are slow to be asked for one by one.
+    id_, package_id, url, format_, mimetype, *memory, handed_to, frequency_days, known = row
+    etag, last_modified, hash_, earlier, outdated = memory
     return Visit(
-        resource_id=row.id,
-        package_id=row.package_id,
-        url=row.url,
-        memory=Memory(row.etag, row.last_modified, row.hash, tuple(row.earlier), row.outdated),
-        known=None if row.known is None else row.known.replace(tzinfo=timezone.utc),
-        fresh_after=fresh_after.of(row.frequency_days),
-        hash_anyway=hash_anyway,
-        format=row.format or None,
-        mimetype=row.mimetype or None,
-        start_at=row.handed_to,
+        resource_id=id_,
+        package_id=package_id,
+        url=url,
+        memory=Memory(etag, last_modified, hash_, tuple(earlier), outdated),
+        known=None if known is None else known.replace(tzinfo=timezone.utc),
+        fresh_after=fresh_after.of(frequency_days),
+        hash_anyway=hash_anyway[id_],
+        format=format_ or None,
+        mimetype=mimetype or None,
+        start_at=handed_to,
     )
 
 

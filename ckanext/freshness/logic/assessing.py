@@ -7,7 +7,7 @@ tables; what of it shows in a package's extras is written by :mod:`.extras`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -126,6 +126,7 @@ def outcomes(
     """
     options = settings.aging()
     vocabularies = frequencies.vocabularies()
+    adhoc_hosts = settings.adhoc_hosts()
     now = now.astimezone(timezone.utc).replace(microsecond=0)
     lock_packages(package_ids)
     written = _Written()
@@ -135,7 +136,7 @@ def outcomes(
         more = (found or {}).get(dataset.id, ())
         pieces = [*observing.observed(dataset, now, writer), *more]
         judgement = judge(dataset, now, options, vocabularies, pieces)
-        row = _row(dataset, judgement, now)
+        row = _row(dataset, judgement, now, adhoc_hosts)
         written.add(dataset, judgement.pieces, row, now, writer)
         written.transitions += _transitions(dataset.row, row, now, cause, run_id)
         if dataset.type not in reserved:
@@ -167,7 +168,7 @@ def standing(
     """
     seen = observing.observed(dataset, now.replace(microsecond=0), None)
     judgement = judge(dataset, now, options, vocabularies, seen)
-    return dataset.row or _row(dataset, judgement, now), judgement
+    return dataset.row or _row(dataset, judgement, now, settings.adhoc_hosts()), judgement
 
 
 def judge(
@@ -208,7 +209,9 @@ def own_keys(package_type: str) -> tuple[str, ...]:
     return tuple(key for key in projection.KEYS if key not in declared)
 
 
-def _row(dataset: Dataset, judgement: Judgement, now: datetime) -> Row:
+def _row(
+    dataset: Dataset, judgement: Judgement, now: datetime, adhoc_hosts: Collection[str]
+) -> Row:
     said, best, assessment = judgement.said, judgement.newest, judgement.assessment
     bounds = assessment.boundaries
     stated = (dataset.extras.get(observing.STATED_KEY) or "").strip()[:_MAX_STATED] or None
@@ -226,7 +229,7 @@ def _row(dataset: Dataset, judgement: Judgement, now: datetime) -> Row:
         overdue=_naive(bounds.overdue if bounds else None),
         delinquent=_naive(bounds.delinquent if bounds else None),
         next_boundary=_naive(next_boundary(assessment, now)),
-        undetermined=doubt.undetermined(dataset, assessment, said.days, settings.adhoc_hosts()),
+        undetermined=doubt.undetermined(dataset, assessment, said.days, adhoc_hosts),
         stated_date=stated,
         stated_since=since if stated else None,
     )

@@ -28,12 +28,13 @@ def write(
     :returns: marks of the datasets whose documents are to be sent, for :func:`.indexing.index`.
     """
     written = recording.write(findings, run_start)
+    told = [one.finding for one in written]
     found: dict[str, list[Dated]] = {}
-    for finding in written:
+    for finding in told:
         if pieces := _evidence(finding):
             found.setdefault(finding.visit.package_id, []).extend(pieces)
-    doubted = {one.visit.package_id for one in written if one.outcome in _DOUBTS}
-    others = {one.visit.package_id for one in written} - doubted - set(found)
+    doubted = {one.visit.package_id for one in told if one.outcome in _DOUBTS}
+    others = {one.visit.package_id for one in told} - doubted - set(found)
     ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(others))})
     touched = resource_fields.write_found(written, settings.resource_fields())
     return judge(ids, now, run_id, found, touched)

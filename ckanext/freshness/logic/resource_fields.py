@@ -6,17 +6,17 @@ Neither hooks, nor activities, nor ``metadata_modified``.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..checking import fields
-from ..checking.findings import Finding
+from ..checking.recording import Written
 from ..ckan_adapter import model
 
 
-def write_found(findings: Sequence[Finding], allowed: Collection[str]) -> list[str]:
+def write_found(written: Iterable[Written], allowed: Collection[str]) -> list[str]:
     """Write what visits found into the fields of links; nothing is committed.
 
     To be called in the transaction of :func:`..checking.recording.write`, with what that has written.
@@ -24,22 +24,19 @@ def write_found(findings: Sequence[Finding], allowed: Collection[str]) -> list[s
     :param allowed: the fields that may be written.
     :returns: the ids of packages whose documents say something else now.
     """
-    said = {one.visit.resource_id: fields.found(one) for one in findings if one.handed_to is None}
-    said = {one: values for one, values in said.items() if values.keys() & set(allowed)}
-    if not said:
-        return []
     changes: dict[str, dict[str, Any]] = {}
     packages = set()
-    for row in model.Session.execute(sa.text(_STORED), {"ids": list(said)}):
-        has = fields.stored(row.last_modified, row.size, row.mimetype, row.hash)
-        wanted = fields.after_visit(has, row.wrote, said[row.id], allowed)
-        if wanted:
-            changes[row.id] = wanted
-            packages.add(row.package_id)
+    for finding, url_type, last_modified, size, mimetype, hash_, wrote in written:
+        if finding.handed_to is not None or url_type == "upload":
+            continue
+        has = fields.stored(last_modified, size, mimetype, hash_)
+        if wanted := fields.after_visit(has, wrote or {}, fields.found(finding), allowed):
+            changes[finding.visit.resource_id] = wanted
+            packages.add(finding.visit.package_id)
     if changes:
-        write(changes)
-        values = {"rows": _rows(changes)}
-        model.Session.execute(sa.text(_REMEMBER), values)
+        rows = {"rows": _rows(changes)}
+        model.Session.execute(sa.text(_WRITE), rows)
+        model.Session.execute(sa.text(_REMEMBER), rows)
     return sorted(packages)
 
 
@@ -60,11 +57,6 @@ def write_in_session(changes: Mapping[str, Mapping[str, Any]]) -> None:
 def _rows(changes: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps([{"id": one, "fields": dict(values)} for one, values in changes.items()])
 
-
-_STORED = """
-SELECT r.id, r.package_id, r.last_modified, r.size, r.mimetype, r.hash, c.wrote
-FROM resource r JOIN freshness_check c ON c.resource_id = r.id AND c.url = r.url
-WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload'"""
 
 _RECORDS = "jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (id text, fields jsonb)"
 _WRITE = f"""

@@ -128,7 +128,7 @@ def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: A
 def write(*findings: Finding, start: datetime = NOW) -> list[Finding]:
     written = recording.write(findings, start)
     model.Session.commit()
-    return written
+    return [one.finding for one in written]
 
 
 def one_resource() -> None:
