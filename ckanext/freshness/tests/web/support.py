@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
-from ckanext.freshness.web.client import Answer, Client, FetchError, Limits, Request, Settings
+from ckanext.freshness.web.client import Answer, Client, FetchError, Limits, Request, Settings, run
 from ckanext.freshness.web.exchange import Choose
 from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
@@ -76,7 +75,7 @@ def visit(
     asked = Request(request) if isinstance(request, str) else request
     if limits:
         settings = replace(settings, limits=replace(settings.limits, **limits))  # type: ignore[arg-type]
-    return asyncio.run(main())
+    return run(main())
 
 
 def failure(request: Request | str, choose: Choose | None = None, **options: object) -> FetchError:
