@@ -43,6 +43,7 @@ class HeadThenGet:
         self.client = client
         self.target = target
         self.asking: Asking | None = None
+        self.closed = False
 
     def takes(self, visit: Wanted, /) -> bool:
         self.wanted.append(visit)
@@ -76,7 +77,7 @@ class HeadThenGet:
         self._end(f"handed {self.begin().target.url}", sink)
 
     def close(self) -> None:
-        """Nothing is open."""
+        self.closed = True
 
     def _end(self, said: str, sink: Sink) -> Then:
         for one in self.wanted:
@@ -139,3 +140,26 @@ def test_a_redirect_to_a_host_of_another_worker_is_handed_over() -> None:
         server.files["/x"] = Served(302, b"", {"Location": there})
         options = Options(mine=lambda host: host == "127.0.0.1")
         assert run([Wanted(f"{server.url}/x", name="one")], options) == [("one", f"handed {there}")]
+
+
+def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:
+    begun: list[HeadThenGet] = []
+
+    async def main(wanted: Sequence[Wanted]) -> None:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+
+            def begin(one: Wanted, host: str, target: Target | None) -> HeadThenGet:
+                begun.append(HeadThenGet(client, one, target))
+                return begun[-1]
+
+            await converse(wanted, client, begin, QUICK, fail)
+
+    def fail(said: Said) -> None:
+        raise RuntimeError(said)
+
+    with FileServer() as hanging, FileServer(address="127.0.0.2") as server:
+        hanging.faults["/x"] = faults.Hang()
+        urls = [f"{one.url}/x" for one in (hanging, server)]
+        with pytest.raises(RuntimeError, match="HEAD 200"):
+            asyncio.run(main([Wanted(url) for url in urls]))
+    assert [one.closed for one in begun] == [True, True]

@@ -30,8 +30,8 @@ SETTINGS = Settings("tests (https://example.org/contact)", limits=FAST, guard=IN
 class FileServer(LoopbackServer):
     """Serves one small file everywhere, with validators; `files` gives other answers by path."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, address: str = "127.0.0.1") -> None:
+        super().__init__(address=address)
         self.files: dict[str, Served] = {}
 
     def answer(self, request: Asked) -> Served:
