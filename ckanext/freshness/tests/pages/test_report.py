@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import ckan.plugins.toolkit as tk
@@ -16,9 +17,11 @@ import sqlalchemy as sa
 from bs4 import BeautifulSoup
 from ckan import plugins
 from ckan.cli.cli import ckan
+from ckan.lib import search
 from ckan.tests import factories
+from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.logic import reports
 from ckanext.freshness.model import CheckRun, FreshnessTransition, ResourceCheck
 from ckanext.freshness.reporting import history, report
@@ -336,6 +339,71 @@ def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
     assert history.prune(NOW + 3 * DAY, DAY) == 1
 
 
+def test_the_status_is_that_of_now(get: Get, clean_site: None) -> None:
+    dataset = make("wells", 9)
+    judge()
+    # As before the next refresh.
+    statement = "UPDATE freshness_dataset SET status = 'fresh' WHERE package_id = :id"
+    model.Session.execute(sa.text(statement), {"id": dataset["id"]})
+    model.Session.commit()
+    (row,) = rows_of(get("/freshness/datasets.csv?status=due"))
+    assert row["status"] == "due"
+
+
+def test_resources_are_told_of_as_they_are(get: Get, clean_site: None) -> None:
+    links = [{"url": f"http://a.example.org/{number}.csv"} for number in range(3)]
+    dataset = make("wells", resources=links)
+    judge()
+    for resource in dataset["resources"]:
+        visited({**dataset, "resources": [resource]})
+    kept, mended = dataset["resources"][:2]
+    links = [kept, {**mended, "url": "http://a.example.org/mended.csv"}]
+    context = {"user": factories.Sysadmin()["name"]}
+    call_action("package_patch", context, id=dataset["id"], resources=links)
+    for name in ("broken", "unclear"):
+        found = [row["url"] for row in rows_of(get(f"/freshness/{name}.csv"))]
+        assert found == [kept["url"]], name
+
+
+def test_sources_count_what_one_may_see(get: Get, read: Read, clean_site: None) -> None:
+    owner = factories.Organization(name="relief")["id"]
+    root = factories.SysadminWithToken()
+    made = {}
+    for name, private in (("known", False), ("secret-source", True)):
+        source = call_action(
+            "harvest_source_create",
+            {"user": root["name"]},
+            **{"name": name, "title": f"About {name}", "url": f"http://{name}.example.org"},
+            **{"source_type": "fdp", "owner_org": owner},
+        )
+        made[name] = source["id"]
+        if private:
+            call_action("package_patch", {"user": root["name"]}, id=source["id"], private=True)
+    for name, private in (("wells", False), ("clinics", True)):
+        dataset = make(name, owner_org=owner, private=private)
+        source = harvest_model.HarvestSource.get(made["known"])
+        job = harvest_model.HarvestJob(source=source)
+        job.save()
+        one = harvest_model.HarvestObject(
+            guid=name, job=job, source=source, package_id=dataset["id"], current=True
+        )
+        one.save()
+    call_action("package_patch", {"user": root["name"]}, id="wells", notes="Indexed")
+    call_action("package_patch", {"user": root["name"]}, id="clinics", notes="Indexed")
+    for user, seen in ((None, {"known": "1"}), (root, {"known": "2", "secret-source": "0"})):
+        rows = rows_of(get("/freshness/sources.csv", user))
+        assert {row["name"]: row["datasets"] for row in rows} == seen
+    page = read("/freshness/sources")
+    assert [row[0] for row in table(page, "sources")] == ["About known"]
+    assert page.select('a[href="/harvest/known"]')
+
+
+def test_mails_are_linked_for_who_is_logged_in(read: Read, people: dict[str, Any]) -> None:
+    link = 'a[href="/freshness/mails"]'
+    assert read("/freshness", people["stranger"]).select(link)
+    assert not read("/freshness").select(link)
+
+
 # Sorting, pages, filters.
 
 
@@ -396,6 +464,8 @@ def test_any_table_begins_where_it_is_asked_to(get: Get, clean_site: None) -> No
         ("datasets?status=old", "status: must be one of fresh, due, overdue"),
         ("changes?since=soon", "since: soon is neither a date such as 2026-01-31 nor"),
         ("datasets?page=0", "page: must be a number of 1 or more, not 0"),
+        ("datasets?page=0000000019999999999999999999", "page: must be a number of 1 or more"),
+        ("changes?since=%00", "since:"),
         ("hosts?organization=relief", "organization: The table hosts is of all organizations"),
     ],
 )
@@ -434,6 +504,25 @@ def test_odd_names_stay_words(read: Read, get: Get, clean_site: None) -> None:
         assert "<script>alert(1)" in page.get_text() or "<b>Odd" in page.get_text(), path
 
 
+def test_odd_names_of_organizations(get: Get, read: Read, clean_site: None) -> None:
+    name = 'a"b\\ OR *:*'
+    owner = factories.Organization(name="odd")["id"]
+    make("wells", 9, owner_org=owner)
+    make("bridges", 9, owner_org=factories.Organization(name="other")["id"])
+    judge()
+    # As other programs may write it; CKAN's own validators do not let it in.
+    model.Session.execute(
+        sa.text('UPDATE "group" SET name = :name WHERE id = :id'), {"name": name, "id": owner}
+    )
+    model.Session.commit()
+    search.rebuild(force=True)
+    page = read(f"/freshness/organization/{quote(name, safe='')}")
+    assert table(page, "statuses")[1][:2] == ["Needs update (due)", "1"]
+    assert names(rows_of(get(f"/freshness/datasets.csv?organization={quote(name)}"))) == {"wells"}
+    get("/freshness/organization/%00", status=404)
+    get("/freshness/datasets?organization=%00", status=404)
+
+
 def test_a_site_without_anything(read: Read, get: Get, people: dict[str, Any]) -> None:
     for path in ("", *(f"/{name}" for name in report.TABLES)):
         read(f"/freshness{path}", people["sysadmin"])
@@ -465,8 +554,26 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     private = make("wells", owner_org=factories.Organization()["id"], private=True)
     judge()
     visited(private)
+    visited(deleted := make("gone"))
+    call_action("package_delete", {"user": people["sysadmin"]["name"]}, id=deleted["id"])
+    # Somebody had one dataset visited since, which failed.
+    model.Session.add(
+        CheckRun(
+            id="asked",
+            kind="check",
+            started_at=PLAIN,
+            ended_at=PLAIN,
+            options={"package_ids": [private["id"]]},
+            error="It failed",
+            visited=1,
+            version="1.0",
+        )
+    )
+    model.Session.commit()
     text = get("/freshness/metrics", people["sysadmin"]).body
     lines = text.splitlines()
+    assert "freshness_run_visited 490.0" in lines
+    assert "freshness_run_failed 0.0" in lines
     assert 'freshness_datasets{status="fresh"} 1.0' in lines
     assert "freshness_resources_broken 1.0" in lines
     assert "freshness_run_missing 0.0" in lines
@@ -533,5 +640,8 @@ def test_the_action(app: Any, get: Get, clean_site: None) -> None:
     assert (names(rows["rows"]), rows["more"]) == ({"wells"}, False)
     refused = json.loads(get("/api/action/freshness_report?table=none", status=409).body)
     assert "There is no table none: choose broken, changes" in refused["error"]["table"][0]
+    for name in ("datasets", "broken"):
+        url = f"/api/action/freshness_report?table={name}&offset={'9' * 30}"
+        assert "whole number" in get(url, status=409).body
     get("/api/action/freshness_report?table=runs", status=403)
     get("/api/action/freshness_report?organization=none", status=404)
