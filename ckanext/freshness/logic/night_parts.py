@@ -64,7 +64,7 @@ def report(now: datetime) -> Told:
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return Told(words.format(error=error), complete=False)
-    words = tk._("{percent} % of {datasets} public datasets are fresh")
+    words = tk._("{percent} percent of {datasets} public datasets are fresh")
     return Told(words.format(percent=round(kept.fresh_percent, 1), datasets=kept.datasets))
 
 
