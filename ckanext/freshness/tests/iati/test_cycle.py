@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
 from ckan import model
 from ckan.tests import helpers
 
-from ckanext.freshness.logic.iati import cycle, entries, rows
+from ckanext.freshness.logic.iati import cycle, rows
 from ckanext.freshness.logic.iati.report import Report
 from ckanext.freshness.model import CheckRun, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -347,28 +346,6 @@ def test_a_copy_of_which_nothing_is_known_is_not_published(site: Site) -> None:
     assert site.listed()[unknown.name]["last_known_good_dataset"]["hash"] is None
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         assert not [one for one in bulk.namelist() if unknown.name in one]
-
-
-def test_what_the_database_gives_in_another_order_is_the_same(site: Site) -> None:
-    site.update()
-    there = frozenset(site.store.keys())
-    before = entries.of_source(site.source_id, there)
-    # What is written anew stands at the end of its table.
-    first = before.resource_ids[0]
-    for table, key in (
-        ("freshness_iati", "resource_id"),
-        ("freshness_copy", "resource_id"),
-        ("resource", "id"),
-    ):
-        model.Session.execute(
-            sa.text(f"UPDATE {table} SET {key} = {key} WHERE {key} = :id"), {"id": first}
-        )
-    package = (
-        "UPDATE package SET id = id WHERE id = (SELECT package_id FROM resource WHERE id = :id)"
-    )
-    model.Session.execute(sa.text(package), {"id": first})
-    model.Session.commit()
-    assert entries.of_source(site.source_id, there).fingerprint == before.fingerprint
 
 
 def test_strays_of_killed_cycles_are_swept_away(site: Site, store_folder: Path) -> None:
