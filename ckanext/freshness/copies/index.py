@@ -9,7 +9,7 @@ and keeps the last attempts. The same entries give the same bytes, in whatever o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
@@ -198,24 +198,27 @@ def _registered(dataset: DatasetEntry) -> dict[str, Any]:
 
 
 def _minimal(dataset: DatasetEntry) -> dict[str, Any]:
-    good = _good(dataset.good, _MINIMAL_GOOD.__contains__)
+    good = _good(dataset.good, _MINIMAL_FIELDS)
     return {**_registered(dataset), "last_known_good_dataset": good}
 
 
 def _full(dataset: DatasetEntry) -> dict[str, Any]:
     return {
         **_registered(dataset),
-        "last_known_good_dataset": _good(dataset.good, lambda name: True),
+        "last_known_good_dataset": _good(dataset.good, _GOOD_FIELDS),
         "most_recent_head_attempt": _attempt(dataset.head_attempt),
         "most_recent_get_attempt": _attempt(dataset.get_attempt),
         "attempts": [{**_attempt(one), "http_method": one.method} for one in dataset.attempts],
     }
 
 
-def _good(good: GoodEntry | None, wanted: Callable[[str], bool]) -> dict[str, Any]:
-    """All of the fields, without values if there is no copy, as the original writes them."""
-    found = [field.name for field in fields(GoodEntry) if wanted(field.name)]
-    return {name: None if good is None else getattr(good, name) for name in found}
+_GOOD_FIELDS = tuple(field.name for field in fields(GoodEntry))
+_MINIMAL_FIELDS = tuple(name for name in _GOOD_FIELDS if name in _MINIMAL_GOOD)
+
+
+def _good(good: GoodEntry | None, wanted: Iterable[str]) -> dict[str, Any]:
+    """These fields, without values if there is no copy, as the original writes them."""
+    return {name: None if good is None else getattr(good, name) for name in wanted}
 
 
 def _attempt(attempt: AttemptEntry | None) -> dict[str, Any]:
@@ -263,12 +266,14 @@ def _index(name: str, entries: Iterable[dict[str, Any]], created: datetime) -> b
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False, default=_text)
     # Half of a surrogate pair, which JSON of others may hold, has no UTF-8; \udc80 is its JSON.
-    return text.encode("utf-8", "backslashreplace")
+    return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
     raise TypeError(f"{type(value).__name__} has no place in an index")
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, allow_nan=False, default=_text)

@@ -249,9 +249,18 @@ class Store(ABC):
         self._count(-prepared.reserved)
 
     def _packed(self, staged: Staged, member: str) -> Staged:
-        """A ZIP of its own for a body. What stands before the deflated bytes is known only after."""
+        """A ZIP of its own for a body. What stands before the deflated bytes is known only after them,
+        so those of a large body are put aside."""
         packed = self.stage()
         try:
+            content = staged.complete()
+            if isinstance(content, bytes):
+                pieces: list[bytes] = []
+                crc = zipping.deflate((content,), pieces.append)
+                entry = zipping.Entry(member, crc, sum(map(len, pieces)), staged.size)
+                head, tail = zipping.around(entry)
+                packed.write(b"".join((head, *pieces, tail)))
+                return packed
             with self.stage() as deflated:
                 crc = zipping.deflate(staged.pieces(), deflated.write)
                 entry = zipping.Entry(member, crc, deflated.size, staged.size)

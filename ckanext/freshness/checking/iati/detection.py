@@ -127,8 +127,10 @@ class Detection:
         return beginning
 
     def _opened(self, name: str, _: object) -> None:
-        if self._root is None:
-            self._root = name
+        assert self._parser is not None
+        self._root = name
+        # The others are none of its business, and there may be many.
+        self._parser.StartElementHandler = None
 
     def _read(self, data: bytes, *, final: bool) -> None:
         assert self._decoder is not None

@@ -237,8 +237,11 @@ def _after_get(
         before is None
         or before.hash_excluding_generated_timestamp != found.hash_excluding_generated_timestamp
     )
-    state = replace(
-        state,
+    state = State(
+        last_update_check=state.last_update_check,
+        head_attempt=state.head_attempt,
+        get_attempt=state.get_attempt,
+        attempts=state.attempts,
         good=Good(
             hash=found.hash,
             hash_excluding_generated_timestamp=found.hash_excluding_generated_timestamp,
@@ -254,8 +257,6 @@ def _after_get(
         content_modified_excluding_generated_timestamp=(
             now if is_changed else state.content_modified_excluding_generated_timestamp
         ),
-        failures=0,
-        postponed_until=None,
     )
     return Step(
         Ask.NOTHING,

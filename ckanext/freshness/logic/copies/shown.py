@@ -43,14 +43,25 @@ def urls(resource_ids: list[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def url(package_id: str, resource_id: str) -> str:
-    """Where a copy is downloaded."""
-    return _url("copy", package_id, resource_id)
+def url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Where a copy is downloaded.
+
+    :param site: what :func:`site_url` says, where many are asked for
+    """
+    return f"{site or site_url()}/dataset/{package_id}/resource/{resource_id}/copy"
 
 
-def zip_url(package_id: str, resource_id: str) -> str:
-    """Where the ZIP of a copy is downloaded."""
-    return _url("copy.zip", package_id, resource_id)
+def zip_url(package_id: str, resource_id: str, site: str | None = None) -> str:
+    """Where the ZIP of a copy is downloaded; likewise."""
+    return f"{url(package_id, resource_id, site)}.zip"
+
+
+def site_url() -> str:
+    """With what the URLs of the site begin."""
+    # Not url_for, which knows no site outside of requests, and speaks the visitor's language.
+    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
+    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
+    return f"{site}{root}"
 
 
 def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,13 +85,6 @@ def _copies(resource_ids: list[str]) -> list[tuple[str, str, bool]]:
         return []
     rows = model.Session.execute(sa.text(_COPIES), {"ids": resource_ids})
     return [(row.resource_id, row.package_id, row.zip_key is not None) for row in rows]
-
-
-def _url(what: str, package_id: str, resource_id: str) -> str:
-    # Not url_for, which knows no site outside of requests, and speaks the visitor's language.
-    root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
-    site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
-    return f"{site}{root}/dataset/{package_id}/resource/{resource_id}/{what}"
 
 
 _COPIES = """

@@ -95,10 +95,10 @@ def of_source(source_id: str, there: Collection[str]) -> Entries:
     members = {paths[one.resource_id]: one.zip_key for one in copied}
     sha256 = {paths[one.resource_id]: one.sha256 for one in copied}
     datasets = []
-    taken = set(members)
+    taken, site = set(members), shown.site_url()
     for row in rows:
         path = paths.get(row.resource_id)
-        datasets.append(_dataset(row, path or _free(row, taken), path is not None))
+        datasets.append(_dataset(row, path or _free(row, taken), path is not None, site))
     resource_ids = [one.resource_id for one in rows]
     organisations = [
         _organisation(row)
@@ -117,12 +117,12 @@ def _free(row: Any, taken: set[str]) -> str:
     return path
 
 
-def _dataset(row: Any, path: str, has_copy: bool) -> DatasetEntry:
+def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
     good = None
     if has_copy:
         good = GoodEntry(
-            cached_dataset_xml_url=shown.url(row.package_id, row.resource_id),
-            cached_dataset_zip_url=shown.zip_url(row.package_id, row.resource_id),
+            cached_dataset_xml_url=shown.url(row.package_id, row.resource_id, site),
+            cached_dataset_zip_url=shown.zip_url(row.package_id, row.resource_id, site),
             content_length=row.content_length,
             downloaded=_aware(row.downloaded),
             hash=row.hash,

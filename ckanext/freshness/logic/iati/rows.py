@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -98,30 +98,10 @@ def forget_gone(source_id: str) -> None:
     model.Session.commit()
 
 
-def known(source_id: str, package_ids: Sequence[str] | None = None) -> list[Known]:
+def known(source_id: str) -> list[Known]:
     """The registered datasets of a source whose resource is there, in the order of their names."""
-    statement = _KNOWN
-    if package_ids is not None:
-        statement += " AND i.package_id = ANY(:ids)"
-    rows = model.Session.execute(
-        sa.text(f"{statement} ORDER BY i.organisation_name, i.dataset_name, i.resource_id"),
-        {"source": source_id, "ids": list(package_ids or ())},
-    )
-    found = [
-        Known(
-            resource_id=row.resource_id,
-            package_id=row.package_id,
-            url=row.url or "",
-            organisation_name=row.organisation_name,
-            dataset_name=row.dataset_name,
-            state=_state(row),
-            key=row.key,
-            zip_key=row.zip_key,
-            size=row.size,
-            sha256=row.sha256,
-        )
-        for row in rows
-    ]
+    rows = model.Session.execute(sa.text(_KNOWN), {"source": source_id})
+    found = [_known(*row) for row in rows]
     model.Session.commit()
     return found
 
@@ -138,44 +118,81 @@ def write(states: Mapping[str, State], before: Mapping[str, Known]) -> list[str]
     return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
 
 
-def _state(row: Any) -> State:
-    good = None
-    if row.hash is not None:
-        good = Good(
-            hash=row.hash,
-            hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
-            downloaded=_aware(row.downloaded),
-            verified_on_server=_aware(row.verified_on_server),
-            content_length=row.content_length,
-            initial_contents=row.initial_contents,
-            etag=row.etag,
-            last_modified=row.last_modified,
-            source_url=row.source_url,
-        )
+# Rows are taken apart in one go: to be asked for each column by its name takes them far longer.
+
+
+def _known(
+    resource_id: str,
+    package_id: str,
+    url: str | None,
+    organisation_name: str,
+    dataset_name: str,
+    key: str | None,
+    zip_key: str | None,
+    size: int | None,
+    sha256: str | None,
+    *state: Any,
+) -> Known:
+    return Known(
+        resource_id,
+        package_id,
+        url or "",
+        organisation_name,
+        dataset_name,
+        _state(*state),
+        key,
+        zip_key,
+        size,
+        sha256,
+    )
+
+
+def _state(
+    last_update_check: datetime | None,
+    content_modified: datetime | None,
+    content_modified_excluding_generated_timestamp: datetime | None,
+    failures: int,
+    postponed_until: datetime | None,
+    failed_attempts: list[Any] | None,
+    hash_: str | None,
+    *good: Any,
+) -> State:
     return State(
-        last_update_check=_aware(row.last_update_check) if row.last_update_check else None,
-        attempts=tuple(map(Attempt.from_json, row.failed_attempts or ())),
-        good=good,
-        content_modified=_aware(row.content_modified) if row.content_modified else None,
-        content_modified_excluding_generated_timestamp=(
-            _aware(row.content_modified_excluding_generated_timestamp)
-            if row.content_modified_excluding_generated_timestamp
-            else None
+        last_update_check=_aware(last_update_check),
+        attempts=tuple(map(Attempt.from_json, failed_attempts or ())),
+        good=None if hash_ is None else _known_good(hash_, *good),
+        content_modified=_aware(content_modified),
+        content_modified_excluding_generated_timestamp=_aware(
+            content_modified_excluding_generated_timestamp
         ),
-        failures=row.failures,
-        postponed_until=_aware(row.postponed_until) if row.postponed_until else None,
+        failures=failures,
+        postponed_until=_aware(postponed_until),
+    )
+
+
+def _known_good(
+    hash_: str, without_timestamp: str, downloaded: datetime, verified: datetime, *rest: Any
+) -> Good:
+    zone = timezone.utc
+    return Good(
+        hash_,
+        without_timestamp,
+        downloaded.replace(tzinfo=zone),
+        verified.replace(tzinfo=zone),
+        *rest,
     )
 
 
 def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
     good = state.good
     known = set(map(id, before.attempts))
+    new = {id(one): _attempt(one) for one in state.attempts if id(one) not in known}
     return {
         "resource_id": resource_id,
         "last_update_check": _moment(state.last_update_check),
-        "head_attempt": None if state.head_attempt is None else _attempt(state.head_attempt),
-        "get_attempt": None if state.get_attempt is None else _attempt(state.get_attempt),
-        "attempts": [_attempt(one) for one in state.attempts if id(one) not in known],
+        "head_attempt": new.get(id(state.head_attempt)),
+        "get_attempt": new.get(id(state.get_attempt)),
+        "attempts": list(new.values()),
         "content_modified": _moment(state.content_modified),
         "content_modified_excluding_generated_timestamp": _moment(
             state.content_modified_excluding_generated_timestamp
@@ -225,20 +242,8 @@ def _moment(moment: datetime | None) -> str | None:
     return None if moment is None else utc(moment).isoformat()
 
 
-def _aware(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=timezone.utc)
-
-
-def in_parts(things: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Lists of so many things, the last one shorter."""
-    part: list[Any] = []
-    for one in things:
-        part.append(one)
-        if len(part) == size:
-            yield part
-            part = []
-    if part:
-        yield part
+def _aware(moment: datetime | None) -> datetime | None:
+    return None if moment is None else moment.replace(tzinfo=timezone.utc)
 
 
 _REGISTERED = """jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
@@ -278,16 +283,18 @@ ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id,
 RETURNING CAST(xmax = 0 AS integer)"""
 
 _KNOWN = """
-SELECT i.resource_id, i.package_id, i.organisation_name, i.dataset_name, i.last_update_check,
+SELECT i.resource_id, i.package_id, r.url, i.organisation_name, i.dataset_name,
+    c.key, c.zip_key, c.size, c.sha256,
+    i.last_update_check, i.content_modified, i.content_modified_excluding_generated_timestamp,
+    i.failures, i.postponed_until, CASE WHEN i.failures > 0 THEN i.attempts END,
     i.hash, i.hash_excluding_generated_timestamp, i.downloaded, i.verified_on_server,
-    i.content_length, i.initial_contents, i.etag, i.last_modified, i.source_url, i.content_modified,
-    i.content_modified_excluding_generated_timestamp, i.failures, i.postponed_until,
-    CASE WHEN i.failures > 0 THEN i.attempts END AS failed_attempts, r.url, c.key, c.zip_key, c.size, c.sha256
+    i.content_length, i.initial_contents, i.etag, i.last_modified, i.source_url
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
-WHERE i.source_id = :source"""
+WHERE i.source_id = :source
+ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
 
 # What is good stays unless there is something as good: nothing is ever taken away here.
 _GOOD = (
