@@ -73,8 +73,8 @@ def sync(now: datetime, package_types: Collection[str]) -> Synced:
     """Let there be a row for each active resource of active packages of some types, and commit.
 
     A row whose resource is gone goes over to a resource of the same dataset with the same URL, if one
-    is new: so it is where resources are written without their ids. A row whose URL is another one now
-    begins anew; what the checker wrote is only kept so that it is told apart.
+    is new, and its copy with it: so it is where resources are written without their ids. A row whose
+    URL is another one now begins anew; what the checker wrote is only kept so that it is told apart.
 
     :param now: start of the run, with its zone.
     """
@@ -82,6 +82,7 @@ def sync(now: datetime, package_types: Collection[str]) -> Synced:
     wait_for_writers(session)
     values = {"types": sorted(package_types), "now": utc(now)}
     session.execute(sa.text(_COMPARE), values)
+    session.execute(sa.text(_REPLACE_COPIES))
     replaced = session.execute(sa.text(_REPLACE)).rowcount
     removed = session.execute(sa.text(_REMOVE)).rowcount
     added = 0
@@ -263,7 +264,7 @@ SELECT k.id, k.url, c.resource_id AS known_id, coalesce(k.package_id, c.package_
 FROM ({_CHECKED}) k FULL JOIN freshness_check c ON c.resource_id = k.id
 WHERE k.id IS NULL OR c.resource_id IS NULL OR c.url <> k.url OR c.package_id <> k.package_id"""
 
-_REPLACE = """
+_PAIRS = """
 WITH gone AS (
     SELECT known_id, package_id, gone_url AS url,
         row_number() OVER (PARTITION BY package_id, gone_url ORDER BY known_id) AS number
@@ -272,10 +273,19 @@ WITH gone AS (
 new AS (
     SELECT id, package_id, url, row_number() OVER (PARTITION BY package_id, url ORDER BY id) AS number
     FROM freshness_difference WHERE known_id IS NULL
-)
+)"""
+
+_REPLACE = f"""{_PAIRS}
 UPDATE freshness_check c SET resource_id = new.id
 FROM gone JOIN new USING (package_id, url, number)
 WHERE c.resource_id = gone.known_id"""
+
+# Or the last known good bytes would go with the id, even if the source has failed by then.
+_REPLACE_COPIES = f"""{_PAIRS}
+UPDATE freshness_copy c SET resource_id = new.id
+FROM gone JOIN new USING (package_id, url, number)
+WHERE c.resource_id = gone.known_id
+AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = new.id)"""
 
 _REMOVE = """
 DELETE FROM freshness_check c USING freshness_difference d

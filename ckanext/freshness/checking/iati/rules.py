@@ -303,13 +303,18 @@ def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) 
     return Step(Ask.NOTHING, state, Ending.NOT_STORED)
 
 
+EXPIRING_FAILURES = 3
+"""So many failures in a row, at least, before a copy is given up: as for a broken link."""
+
+
 def has_expired(state: State, now: datetime, policy: Policy) -> bool:
     """Whether the copy is to be given up: old, and its URL has failed ever since.
 
-    What the server confirmed later is not older than that: an answer to HEAD is no failure.
+    What the server confirmed later is not older than that: an answer to HEAD is no failure. Where no cycle
+    has run for days, the first failure after it is no proof of days of failing.
     """
     good = state.good
-    if good is None or not state.failures:
+    if good is None or state.failures < EXPIRING_FAILURES:
         return False
     return now - max(good.downloaded, good.verified_on_server) > policy.expire_after
 

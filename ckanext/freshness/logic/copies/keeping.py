@@ -13,6 +13,8 @@ from urllib.parse import unquote, urlsplit
 import ckan.plugins as p
 import sqlalchemy as sa
 
+from ... import settings
+from ...checking import store as checked
 from ...checking.findings import Finding, Visit
 from ...ckan_adapter import harvest_model, model
 from ...copies import names
@@ -75,8 +77,14 @@ def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[s
                 at=now,
             )
         )
+    before = shelf.standing([one.resource_id for one in shelved])
     shelf.remember(shelved)
     model.Session.commit()
+    keys = {one.kept.key for one in shelved}
+    try:
+        shelf.throw_away(store, [one for one in before if one.keys[0] not in keys])
+    except StoreError as error:
+        yield str(error)
     named = shelf.owners([one.kept.key for one in shelved])
     for one in shelved:
         if one.kept.key not in named:
@@ -91,6 +99,8 @@ def prune(now: datetime) -> int:
     :raises StoreError: the store refuses
     """
     chosen = options.copies()
+    # What got another id meanwhile is not gone.
+    checked.sync(now, settings.aging().dataset_types)
     taken = shelf.forget_gone()
     if chosen.expire_after is not None:
         taken += shelf.expire(_failing(now, chosen.expire_after), now)

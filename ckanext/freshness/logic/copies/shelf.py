@@ -82,6 +82,14 @@ def remember(copies: Sequence[Shelved]) -> None:
     model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
 
 
+def standing(resource_ids: Sequence[str]) -> list[Taken]:
+    """What the store has of the copies of some resources."""
+    rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
+        Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
+    )
+    return [Taken(row.resource_id, tuple(filter(None, (row.key, row.zip_key)))) for row in rows]
+
+
 def move(resource_id: str, kept: Kept, filename: str) -> None:
     """Write where a copy is by now, and commit; what it is stays."""
     values = {

@@ -170,3 +170,29 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     assert bytes_of(failing) is None
     row = model.Session.query(Copy).get(failing["id"])
     assert row.expired_at is not None
+
+
+def test_a_copy_follows_its_url_to_another_id(
+    csvs: None, server: IatiFiles, store_folder: Path
+) -> None:
+    """Whoever updates a dataset without the ids of its resources gives them new ones."""
+    resource = link(server)
+    run(resource, 1)
+    server.status = 500
+    user = {"user": factories.Sysadmin()["name"]}
+    plain = {"url": resource["url"], "format": "CSV"}
+    package = helpers.call_action(
+        "package_patch", user, id=resource["package_id"], resources=[plain]
+    )
+    (again,) = package["resources"]
+    assert again["id"] != resource["id"]
+    assert keeping.prune(START + timedelta(days=2)) == 0
+    assert bytes_of(again) == b"a,b\n1,2\n"
+    run(again, 2)
+    assert bytes_of(again) == b"a,b\n1,2\n"
+    # The next good bytes have a place of their own; what stood in the old one is gone.
+    server.status, server.body, server.etag, server.last_modified = 200, b"a,b\n3,4\n", '"v2"', None
+    run(again, 9)
+    assert bytes_of(again) == b"a,b\n3,4\n"
+    names = {path.name for path in store_folder.rglob("*") if path.is_file()}
+    assert not [name for name in names if resource["id"] in name]

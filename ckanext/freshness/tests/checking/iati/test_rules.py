@@ -471,6 +471,9 @@ def test_strictly_nothing_is_postponed() -> None:
         (72 * HOUR - MOMENT, 9, False),
         (72 * HOUR, 9, False),
         (72 * HOUR + MOMENT, 9, True),
+        (72 * HOUR + MOMENT, 3, True),
+        # Nobody looked for days, and the first looks fail.
+        (900 * HOUR, 2, False),
         (72 * HOUR + MOMENT, 0, False),
     ],
 )
@@ -489,7 +492,7 @@ def test_a_copy_that_the_server_confirmed_is_not_older_than_that(
     state = downloaded(95 * HOUR)
     assert state.good is not None
     good = replace(state.good, verified_on_server=NOW - ago)
-    assert has_expired(replace(state, good=good, failures=1), NOW, POLICY) is expired
+    assert has_expired(replace(state, good=good, failures=3), NOW, POLICY) is expired
 
 
 @pytest.mark.parametrize(
