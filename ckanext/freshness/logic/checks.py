@@ -41,6 +41,8 @@ from ..model.moments import utc
 from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing
+from .copies import keeping
+from .copies import options as copy_options
 from .detecting import detectors
 from .indexing import BATCH, Failure, SolrAwayError
 from .lost import DatabaseLostError, telling_of_loss
@@ -88,12 +90,14 @@ class Done:
 
     :ivar left: shards that another run held: their hosts were not visited
     :ivar failures: datasets whose documents Solr refused; each run tries them again
+    :ivar not_kept: why copies could not be kept: what was there before still is
     :ivar solr_away: why documents were not sent, where Solr did not answer: the next run sends them
     """
 
     counting: Counting = field(default_factory=Counting)
     left: int = 0
     failures: list[Failure] = field(default_factory=list)
+    not_kept: list[str] = field(default_factory=list)
     solr_away: str | None = None
 
     def merge(self, other: Done) -> None:
@@ -101,6 +105,7 @@ class Done:
         self.counting.merge(other.counting)
         self.left += other.left
         self.failures += other.failures
+        self.not_kept += other.not_kept
         self.solr_away = self.solr_away or other.solr_away
 
 
@@ -239,7 +244,7 @@ def missing(done: Done) -> list[str]:
         said.append(words.format(count=done.left, all=len(ALL_SHARDS)))
     if done.solr_away:
         said.append(indexing.solr_away_in_words(done.solr_away))
-    return said + [one.in_words() for one in done.failures]
+    return said + [one.in_words() for one in done.failures] + done.not_kept
 
 
 def _give_up(run: Run, now: datetime, error: BaseException) -> None:
@@ -299,7 +304,7 @@ def _visit(
     done: Done,
 ) -> None:
     metadata = {one.resource_id: metadata_of(one) for one in picked}
-    visits = list(store.visits(picked, run.now, settings.aging()))
+    visits = keeping.marked(list(store.visits(picked, run.now, settings.aging())))
     counting = done.counting
     tell((0, 0, len(visits)))
     if not visits:
@@ -321,11 +326,13 @@ def _visiting(
     checks = settings.checks()
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
+    copies = copy_options.store() if any(one.keep_copy for one in visits) else None
     options = engine.Options(
         runners=checks.concurrency,
         confirm_after=checks.confirm_after,
         mine=lambda host: shard_of(host) in held,
         detectors=detectors(),
+        stage=copies.stage if copies is not None else None,
     )
 
     async def make(hand_over: Callable[[Finding], None]) -> None:
@@ -351,6 +358,8 @@ def _write(
     # Of what was not asked for nothing is written: it stays as due as it was.
     asked = [finding for finding in findings if not finding.put_off]
     _index(concluding.write(asked, run.id, run.now, clock()), done)
+    if any(finding.staged for finding in findings):
+        done.not_kept += keeping.keep(copy_options.store(), findings, clock())
 
 
 def _index(marks: Mapping[str, datetime], done: Done) -> None:
