@@ -149,7 +149,9 @@ def stream(
     :param now: start of the run, with its zone.
     :param package_ids: only of these packages.
     :param host: only on this (normalised) host.
-    :param handed: only what was handed on.
+    :param handed: only what was handed on, as resources of the host that it goes on at. Else each is one
+        of its own URL's host, so that a part which begins after another has handed something on does
+        not take it for its own.
     """
     parameters = {
         "now": utc(now),
@@ -169,7 +171,7 @@ def stream(
         for part in _fetched(connection, statement, parameters):
             for found in part:
                 row = Row(*found[:-1])
-                if found[-1] is not None:
+                if handed:
                     row.host = host_of(found[-1])
                 yield row
 
@@ -182,12 +184,15 @@ def handed_on() -> bool:
     return found
 
 
-def visits(picked: Iterable[Picked], now: datetime, aging: Aging) -> Iterator[Visit]:
+def visits(
+    picked: Iterable[Picked], now: datetime, aging: Aging, *, handed: bool = False
+) -> Iterator[Visit]:
     """What the visits to the chosen resources start from, read in parts while they go on.
 
     Left out are resources that are gone since, or have another URL.
 
     :param now: start of the run, with its zone.
+    :param handed: what was handed on goes on where it was handed to; else it begins at its URL.
     """
     fresh_after = _FreshAfter(now, aging)
     rest = iter(picked)
@@ -195,7 +200,7 @@ def visits(picked: Iterable[Picked], now: datetime, aging: Aging) -> Iterator[Vi
         with model.Session.get_bind().connect() as connection:
             rows = connection.execute(sa.text(_VISIT), {"ids": list(part)}).all()
         for row in rows:
-            yield _visit(row, part, fresh_after)
+            yield _visit(row, part, fresh_after, handed)
 
 
 class _FreshAfter:
@@ -215,7 +220,9 @@ class _FreshAfter:
         return self._known[frequency_days]
 
 
-def _visit(row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter) -> Visit:
+def _visit(
+    row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter, handed: bool
+) -> Visit:
     # In one go, since a row's columns are slow to be asked for one by one.
     id_, package_id, url, format_, mimetype, *memory, handed_to, frequency_days, known = row
     etag, last_modified, hash_, earlier, outdated = memory
@@ -229,7 +236,7 @@ def _visit(row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter) 
         hash_anyway=hash_anyway[id_],
         format=format_ or None,
         mimetype=mimetype or None,
-        start_at=handed_to,
+        start_at=handed_to if handed else None,
     )
 
 

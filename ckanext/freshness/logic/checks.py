@@ -190,7 +190,7 @@ def part(
     with telling_of_loss(), runs.shards(shards) as locks:
         done.left = len(set(shards) - locks.held)
         picked = _choose(run, shards, locks.held, done.counting, handed=handed)
-        _visit(run, picked, locks, clock, tell, done)
+        _visit(run, picked, locks, clock, tell, done, handed=handed)
     return done
 
 
@@ -302,9 +302,11 @@ def _visit(
     clock: Clock,
     tell: Tell,
     done: Done,
+    *,
+    handed: bool,
 ) -> None:
     metadata = {one.resource_id: metadata_of(one) for one in picked}
-    visits = keeping.marked(list(store.visits(picked, run.now, settings.aging())))
+    visits = keeping.marked(list(store.visits(picked, run.now, settings.aging(), handed=handed)))
     counting = done.counting
     tell((0, 0, len(visits)))
     if not visits:

@@ -536,9 +536,14 @@ def test_a_visit_that_was_handed_on_has_found_nothing_yet() -> None:
     before = known()
     write(finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=Memory()))
     assert known() == before | {"handed_to": "http://other.example.org/"}
-    assert [row.host for row in rows()] == ["other.example.org"]
-    assert start().start_at == "http://other.example.org/"
     assert store.handed_on()
+    # Whoever reads now does not take it for a resource of the other host, unless that is what it is for.
+    (plain,), (handed,) = rows(), rows(handed=True)
+    assert (plain.host, handed.host) == ("files.example.org", "other.example.org")
+    picked = [Picked("r", Verdict.VISIT_DUE, False)]
+    for one, start_at in ((False, None), (True, "http://other.example.org/")):
+        (visit,) = store.visits(picked, NOW, settings.aging(), handed=one)
+        assert visit.start_at == start_at
     write(finding(Outcome.SAME_HASH, LATER))
     assert known("handed_to") == {"handed_to": None}
     assert not store.handed_on()
