@@ -15,9 +15,9 @@ from ..aging.evidence import Dated
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import declared_fields, model
 from ..model import FreshnessTransition
+from ..model.moments import utc_text
 from . import assessing, frequencies, observing, snapshot, visits
 from .frequencies import Said
-from .projection import utc_text
 
 __all__ = ["freshness_confirm", "freshness_show"]
 

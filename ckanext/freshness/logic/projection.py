@@ -6,8 +6,9 @@ again whenever it changes, and whoever else writes under these keys is not heard
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
+
+from ..model.moments import utc_text
 
 KEYS = (
     "freshness",
@@ -39,8 +40,3 @@ def extras(row: Any) -> dict[str, str]:
         "freshness_undetermined": row.undetermined,
     }
     return {key: value for key, value in values.items() if value is not None}
-
-
-def utc_text(moment: datetime | None) -> str | None:
-    """A moment in UTC without zone, as it is written: ISO 8601 to the second, with ``Z``."""
-    return None if moment is None else f"{moment.replace(microsecond=0).isoformat()}Z"

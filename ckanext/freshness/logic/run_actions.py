@@ -10,11 +10,11 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
+from ..model.moments import utc_text
 from ..reporting import metrics
 from ..web.urls import display_url
 from . import checks_queue, visits
 from .auth import reference
-from .projection import utc_text
 from .report_actions import number
 
 __all__ = [

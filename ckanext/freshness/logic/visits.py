@@ -12,10 +12,9 @@ from ..checking import selection, store
 from ..checking.selection import Rules, Verdict
 from ..checking.store import host_of
 from ..ckan_adapter import model
-from ..model.moments import utc
+from ..model.moments import utc, utc_text
 from ..web.urls import display_url
 from .copies import shown as copies
-from .projection import utc_text
 
 MOST = 100
 """Resources that are told of; some datasets have thousands."""

@@ -15,7 +15,7 @@ from .. import settings
 from ..aging.status import Boundaries, status_at
 from ..ckan_adapter import model
 from ..model import CheckRun
-from ..model.moments import utc
+from ..model.moments import utc, utc_text
 from ..web.urls import display_url
 from . import counts, history, hosts, options, tables
 from .sight import Context, of_organization, of_user, only_visible, search
@@ -66,8 +66,8 @@ def datasets(asked: Asked) -> Iterator[Row]:
 
 def due_soon(asked: Asked) -> Iterator[Row]:
     """Datasets that are fresh and become due within a week, the first ones first."""
-    until = _solr(asked.now + SOON)
-    only = f"+freshness_due_date:[{_solr(asked.now)} TO {until}]"
+    until = utc_text(utc(asked.now + SOON))
+    only = f"+freshness_due_date:[{utc_text(utc(asked.now))} TO {until}]"
     yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"}, "due")
 
 
@@ -263,8 +263,8 @@ def runs(asked: Asked) -> Iterator[Row]:
         yield {
             "id": row.id,
             "kind": row.kind,
-            "started_at": _text(row.started_at),
-            "ended_at": _text(row.ended_at),
+            "started_at": utc_text(row.started_at),
+            "ended_at": utc_text(row.ended_at),
             "visited": row.visited,
             "error": row.error,
         }
@@ -327,15 +327,7 @@ def _sorted(rows: list[Row], asked: Asked, standard: str) -> list[Row]:
 
 
 def _moments(row: Mapping[str, Any], *keys: str) -> Row:
-    return {**row, **{key: _text(row[key]) for key in keys}}
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment.replace(microsecond=0).isoformat()}Z"
-
-
-def _solr(moment: datetime) -> str:
-    return f"{utc(moment).replace(microsecond=0).isoformat()}Z"
+    return {**row, **{key: utc_text(row[key]) for key in keys}}
 
 
 _DATASETS = """

@@ -15,8 +15,9 @@ from requests.utils import parse_header_links
 
 from ...web.client import Answer, Client, Request
 from ...web.errors import FetchError, Reason
-from ...web.urls import display_url, normal_host, parse_url
+from ...web.urls import display_url, parse_url
 from ..memory import DocumentMemory
+from ..reach import Reach
 from ..strategy import Outcome
 from . import parsing
 from .documents import Outline
@@ -145,18 +146,8 @@ class Reader:
         """
         self._client = client
         self._memory = memory
-        self._headers = headers or {}
         self._salt = salt
-        self._origin: tuple[str, str, int] | None = None
-        self._hosts = set()
-        for host in allowed_hosts:
-            with contextlib.suppress(FetchError):
-                self._hosts.add(normal_host(host))
-        # What is wrong with a source's URL is said when it is asked for.
-        with contextlib.suppress(FetchError):
-            source = parse_url(source_url)
-            self._origin = source.origin
-            self._hosts.add(source.host)
+        self._reach = Reach(source_url, allowed_hosts, headers)
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
@@ -178,7 +169,7 @@ class Reader:
     def may_visit(self, url: str) -> bool:
         """Whether a URL is one of this source's hosts, or of those that its configuration allows."""
         try:
-            return parse_url(url).host in self._hosts
+            return parse_url(url).host in self._reach.hosts
         except FetchError:
             return False
 
@@ -255,8 +246,8 @@ class Reader:
         request = Request(
             url,
             accept=parsing.ACCEPT,
-            headers=self._headers if target.origin == self._origin else {},
-            host_allowed=self._hosts.__contains__,
+            headers=self._reach.headers_for(target),
+            host_allowed=self._reach.hosts.__contains__,
         )
         try:
             answer = await self._client.fetch(request)

@@ -6,14 +6,14 @@ configuration gives them; one more is one more class and one more row.
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...web.client import Client, FetchError, Request
-from ...web.urls import display_url, normal_host, parse_url
+from ...web.urls import display_url, parse_url
+from ..reach import Reach
 from ..record import Record
 
 
@@ -95,17 +95,7 @@ class Asker:
         :param headers: sent to the source's own origin only: they may be secret.
         """
         self._client = client
-        self._headers = headers or {}
-        self._origin: tuple[str, str, int] | None = None
-        self._hosts = set()
-        for host in allowed_hosts:
-            with contextlib.suppress(FetchError):
-                self._hosts.add(normal_host(host))
-        # What is wrong with a source's URL is said when it is asked for.
-        with contextlib.suppress(FetchError):
-            source = parse_url(source_url)
-            self._origin = source.origin
-            self._hosts.add(source.host)
+        self._reach = Reach(source_url, allowed_hosts, headers)
 
     async def json(self, url: str) -> Any:
         """What a URL answers, as plain data.
@@ -113,13 +103,13 @@ class Asker:
         :raises Unreadable: it answers anything but 200 and JSON, or not at all.
         """
         try:
-            own = parse_url(url).origin == self._origin
+            target = parse_url(url)
             answer = await self._client.fetch(
                 Request(
                     url,
                     accept="application/json",
-                    headers=self._headers if own else {},
-                    host_allowed=self._hosts.__contains__,
+                    headers=self._reach.headers_for(target),
+                    host_allowed=self._reach.hosts.__contains__,
                 )
             )
         except FetchError as error:

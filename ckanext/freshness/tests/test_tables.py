@@ -1,4 +1,4 @@
-"""The tables of copies and of the cycle: as the migration makes them, so the models have them."""
+"""The tables: as their migrations make them, so the models have them, and all of it is explained."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ import sqlalchemy as sa
 from alembic.config import Config
 
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.model import Copy, IatiDataset
+from ckanext.freshness.model import CheckRun, Copy, IatiDataset, ResourceCheck
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 
-TABLES = (Copy, IatiDataset)
-MIGRATIONS = Path(__file__).parents[2] / "migration" / "freshness"
+BEFORE: dict[str, tuple[Any, ...]] = {
+    "003_unindexed": (ResourceCheck, CheckRun),
+    "004_check": (Copy, IatiDataset),
+}
+"""The tables that a migration makes, by the revision before it."""
+TABLES = [table for made in BEFORE.values() for table in made]
+MIGRATIONS = Path(__file__).parents[1] / "migration" / "freshness"
 
 
 def sql(type_: Any) -> str:
@@ -38,7 +43,8 @@ def test_models_and_migration_agree(table: Any) -> None:
     assert all(comment for _type, _nullable, comment in wanted.values())
 
 
-def test_the_migration_goes_back_and_forth() -> None:
+@pytest.mark.parametrize("revision", BEFORE)
+def test_the_migration_goes_back_and_forth(revision: str) -> None:
     config = Config(str(MIGRATIONS / "alembic.ini"))
     config.set_main_option("script_location", str(MIGRATIONS))
     url = model.Session.get_bind().url.render_as_string(hide_password=False)
@@ -47,9 +53,9 @@ def test_the_migration_goes_back_and_forth() -> None:
     before = [columns(table.__tablename__) for table in TABLES]
     model.Session.remove()
     try:
-        alembic.command.downgrade(config, "004_check")
+        alembic.command.downgrade(config, revision)
         tables = sa.inspect(model.Session.get_bind()).get_table_names()
-        assert not {table.__tablename__ for table in TABLES} & set(tables)
+        assert not {table.__tablename__ for table in BEFORE[revision]} & set(tables)
     finally:
         alembic.command.upgrade(config, "head")
     assert [columns(table.__tablename__) for table in TABLES] == before
