@@ -14,6 +14,8 @@ from ckan import model
 
 from ckanext.activity.model import Activity
 
+HARVESTERS = ("iati_harvester", "fdp_harvester")
+
 
 @dataclass
 class Measured:
@@ -53,11 +55,12 @@ def measured(monkeypatch: Any) -> Iterator[Measured]:
 @contextlib.contextmanager
 def without_freshness() -> Iterator[None]:
     """The site without this extension's plugins."""
-    p.unload("fdp_harvester", "freshness")
+    # The harvesters need the plugin freshness, and would say so.
+    p.unload(*HARVESTERS, "freshness")
     try:
         yield
     finally:
-        p.load("freshness", "fdp_harvester")
+        p.load("freshness", *HARVESTERS)
 
 
 def activities(package_id: str) -> int:
