@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -22,6 +22,27 @@ def _end(number: int, frame: FrameType | None) -> None:
         # Not SIG_IGN, which processes started from now on would inherit.
         signal.signal(each, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+@pytest.fixture(scope="session")
+def usual_site() -> Any:
+    """The one `UsualSite` of a run."""
+    from ckanext.freshness.tests.usual_site import UsualSite
+
+    return UsualSite()
+
+
+@pytest.fixture
+def with_plugins(usual_site: Any, ckan_config: Any) -> Iterator[None]:
+    """The plugins of the configuration."""
+    with usual_site.plugins(ckan_config):
+        yield
+
+
+@pytest.fixture
+def make_app(usual_site: Any, ckan_config: Any) -> Callable[[], Any]:
+    """Makes clients of the web application."""
+    return lambda: usual_site.make_app(ckan_config)
 
 
 @pytest.fixture
