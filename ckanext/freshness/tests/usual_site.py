@@ -18,6 +18,10 @@ from ckan.tests import helpers
 from ckan.tests.pytest_ckan import ckan_setup
 
 
+OWN = "ckanext.freshness."
+"""Options that are read when they are needed: the application need not be made anew for them."""
+
+
 class UsualSite:
     """Plugins and web application by test.ini."""
 
@@ -46,18 +50,30 @@ class UsualSite:
         """A client of the web application that the configuration asks for."""
         # What earlier tests had set would come back otherwise (as in CKAN's fixture).
         app_globals._CONFIG_CACHE.clear()
-        if not (_asks_for_the_usual(config) or self._is_loaded(config)):
+        unusual = self._unusual(config)
+        if unusual is None or not all(key.startswith(OWN) for key in unusual):
             self._plugins = {}
             return helpers._get_test_app()
+        for key in unusual:
+            config[key] = ckan_setup._config[key]
         self._load(config)
         if self._app is None:
             self._app = helpers._get_test_app().app
             self._remember(config)
+        config.update(unusual)
         app_globals.reset()
         return helpers.CKANTestApp(self._app)
 
-    def _is_loaded(self, config: Any) -> bool:
-        return self._are_loaded() and dict(config) == self._config
+    def _unusual(self, config: Any) -> dict[str, Any] | None:
+        """What is set to something else than usual; None if something is not set at all, or new."""
+        usual = dict(ckan_setup._config)
+        if config.keys() != (self._config if self._are_loaded() else usual).keys():
+            return None
+        return {
+            key: value
+            for key, value in config.items()
+            if value not in (usual.get(key, value), self._config.get(key, value))
+        }
 
     def _are_loaded(self) -> bool:
         are_these = self._plugins == core._PLUGINS_SERVICE and self._engine is meta.engine
