@@ -17,7 +17,6 @@ from ckan.plugins import core
 from ckan.tests import helpers
 from ckan.tests.pytest_ckan import ckan_setup
 
-
 OWN = "ckanext.freshness."
 """Options that are read when they are needed: the application need not be made anew for them."""
 
