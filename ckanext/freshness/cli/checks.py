@@ -9,11 +9,13 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
+from ..aging.messages import NN_
 from ..checking import datasets
 from ..checking.runs import LocksLostError
 from ..checking.selection import Selection
 from ..logic import checks, checks_queue
 from ..logic.lost import DatabaseLostError, telling_of_loss
+from ..logic.words import counted
 from ..logic.workers import WorkerError
 from ..reporting import metrics
 from ..settings import OptionError
@@ -132,8 +134,11 @@ def _tell_plan(selection: Selection, as_json: bool) -> None:
         return
     for verdict, count in why.items():
         click.echo(f"{verdict}: {count}")
-    words = tk._("{visits} resources would be visited, {rotation} of them read whole in their turn")
-    click.echo(words.format(visits=len(picked), rotation=rotation))
+    forms = NN_(
+        "{count} resource would be visited; read whole in their turn: {rotation}",
+        "{count} resources would be visited; read whole in their turn: {rotation}",
+    )
+    click.echo(counted(forms, len(picked), rotation=rotation))
 
 
 def _name(one: tuple[Any, int]) -> str:

@@ -9,11 +9,13 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
+from ..aging.messages import NN_
 from ..harvesting.preview import Entry, NotOurs, Preview
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
 from ..harvesting.strategy import Kind
 from ..logic.action import harvest_source
+from ..logic.words import counted
 from .progress import Counter
 from .users import site_user
 
@@ -67,15 +69,19 @@ def release(source: str, yes: bool) -> None:
         )
         return
     if not yes:
-        question = tk._("Let the next job delete these {count} datasets?")
-        click.confirm(question.format(count=hold["count"]), abort=True)
+        forms = NN_(
+            "Let the next job delete this {count} dataset?",
+            "Let the next job delete these {count} datasets?",
+        )
+        click.confirm(counted(forms, hold["count"]), abort=True)
     try:
         tk.get_action("freshness_harvest_release")(
             dict(context), {"id": source_id, "list_id": hold["list_id"]}
         )
     except tk.ValidationError as error:
         raise click.ClickException(" ".join(error.error_dict["list_id"])) from error
-    click.echo(tk._("Released: {count} datasets").format(count=hold["count"]))
+    forms = NN_("Released: {count} dataset", "Released: {count} datasets")
+    click.echo(counted(forms, hold["count"]))
 
 
 def preview_lines(made: Preview) -> list[str]:
@@ -102,8 +108,11 @@ def preview_lines(made: Preview) -> list[str]:
     lines += _entries(tk._("Kept, though not read"), made.kept)
     if made.brake:
         held = len(made.brake.held)
-        words = tk._("The brake would hold {count} deletions: {reason}")
-        lines.append(words.format(count=held, reason=made.brake.reason))
+        forms = NN_(
+            "The brake would hold {count} deletion: {reason}",
+            "The brake would hold {count} deletions: {reason}",
+        )
+        lines.append(counted(forms, held, reason=made.brake.reason))
         lines += [f"  {one.known.url}  {one.reason}" for one in made.brake.held]
     return lines
 

@@ -9,14 +9,27 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 import click
 
+from ..aging.messages import NN_
 from ..ckan_adapter import solr_commit, without_solr_commits
 from ..logic import frequency_table, uninstalling
 from ..logic.indexing import SolrAwayError, solr_away_in_words
 from ..logic.refresh import refresh as bring_up_to_date
+from ..logic.words import counted, looked_at
 from ..logic.workers import WorkerError
 from ..settings import OptionError
 from .progress import Counter, progress_of
 from .users import site_user
+
+_HEALED = NN_(
+    "Indexed {count} dataset of a run that was interrupted",
+    "Indexed {count} datasets of a run that was interrupted",
+)
+_REAPED = NN_("Forgot {count} dataset that is gone", "Forgot {count} datasets that are gone")
+_WRITABLE = NN_("{count} line, which can be written", "{count} lines, all of them can be written")
+_TO_BE_TAKEN_OUT = NN_(
+    "Take the extras out of {count} dataset?", "Take the extras out of {count} datasets?"
+)
+_TAKEN_OUT = NN_("{count} dataset has none any more.", "{count} datasets have none any more.")
 
 
 @click.command()
@@ -48,13 +61,10 @@ def refresh(everything: bool, workers: int) -> None:
         raise click.ClickException(solr_away_in_words(error)) from error
     except (OptionError, WorkerError) as error:
         raise click.ClickException(str(error)) from error
-    words = tk._("Looked at {datasets} datasets: {changed} changed")
-    click.echo(words.format(datasets=done.datasets, changed=done.changed))
-    if done.healed:
-        words = tk._("Indexed {count} datasets of a run that was interrupted")
-        click.echo(words.format(count=done.healed))
-    if done.reaped:
-        click.echo(tk._("Forgot {count} datasets that are gone").format(count=done.reaped))
+    click.echo(looked_at(done.datasets, done.changed))
+    for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
+        if count:
+            click.echo(counted(forms, count))
     for failure in done.failures:
         click.echo(failure.in_words(), err=True)
     if done.failures:
@@ -83,7 +93,7 @@ def set_frequency(file: Iterable[str], dry_run: bool) -> None:
     if wrong:
         raise click.ClickException("\n".join([tk._("Nothing was written:"), *wrong]))
     if dry_run:
-        click.echo(tk._("{count} lines, all of them can be written").format(count=len(lines)))
+        click.echo(counted(_WRITABLE, len(lines)))
         return
     context = {"user": site_user(), "ignore_auth": True}
     counter, changed, refused = Counter(tk._("datasets")), 0, 0
@@ -114,18 +124,18 @@ def uninstall(yes: bool) -> None:
     batches = uninstalling.packages()
     count = sum(len(ids) for _, ids in batches)
     if not yes:
-        click.confirm(
-            tk._("Take the extras out of {count} datasets?").format(count=count), abort=True
-        )
+        click.confirm(counted(_TO_BE_TAKEN_OUT, count), abort=True)
     counter = Counter(tk._("datasets"))
     for done in uninstalling.take_out(batches):
         counter.show(done)
     counter.end()
-    words = tk._(
-        "{count} datasets have none any more. Next: 'ckan db downgrade -p freshness' removes the tables; "
-        "then take the plugins out of ckan.plugins."
+    click.echo(counted(_TAKEN_OUT, count))
+    click.echo(
+        tk._(
+            "Next: 'ckan db downgrade -p freshness' removes the tables; then take the plugins out of "
+            "ckan.plugins."
+        )
     )
-    click.echo(words.format(count=count))
 
 
 def _line(line: frequency_table.Line, words: str) -> str:

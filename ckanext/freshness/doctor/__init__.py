@@ -42,6 +42,11 @@ def note(what: str, advice: str = "") -> Finding:
     return Finding(Severity.NOTE, what, advice)
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A number and what there are so many of."""
+    return f"{count} {one if count == 1 else many}"
+
+
 class Need(enum.Flag):
     """What a check cannot do without."""
 

@@ -13,7 +13,7 @@ from ..checking import runs
 from ..ckan_adapter import model
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..model.moments import utc
-from . import Finding, note, problem
+from . import Finding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
 """A nightly run may be late, but not by half a day."""
@@ -76,8 +76,8 @@ def statuses(now: datetime) -> Iterator[Finding]:
     )
     if late[0]:
         yield problem(
-            f"The stored statuses of {late[0]} datasets are behind, the first since {_at(late[1])}: the "
-            "counts of the facet are wrong",
+            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are behind, the first since "
+            f"{_at(late[1])}: the counts of the facet are wrong",
             "Call ckan freshness refresh by cron, every few minutes.",
         )
     unsent = (
@@ -87,7 +87,8 @@ def statuses(now: datetime) -> Iterator[Finding]:
     )
     if unsent[0]:
         yield problem(
-            f"The documents of {unsent[0]} datasets in Solr are older than what is known of their "
+            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than what is "
+            "known of their "
             f"freshness, the first since {_at(unsent[1])}",
             "ckan freshness refresh sends them, and names those that Solr refuses.",
         )

@@ -13,7 +13,7 @@ from ..harvesting.locks import is_held
 from ..harvesting.source_types import source_type_named
 from ..model import HarvestHold
 from ..model.moments import utc
-from . import Finding, note, problem
+from . import Finding, counted, note, problem
 from .queues import RESENT_AFTER, ago, read
 
 BEGINNING = timedelta(seconds=30)
@@ -148,7 +148,8 @@ def holds(now: datetime) -> Iterator[Finding]:
     )
     for hold, name in rows:
         yield note(
-            f"{len(hold.held)} deletions of the source {name} are held since {_at(hold.held_at)}: "
+            f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name} "
+            f"{'is' if len(hold.held) == 1 else 'are'} held since {_at(hold.held_at)}: "
             f"{hold.reason}",
             f"Look at them on the source's page, and if they are right: ckan freshness release {name}",
         )

@@ -15,7 +15,7 @@ from ..ckan_adapter import (
     harvest_queue_connection,
     harvest_routing_keys,
 )
-from . import Finding, note, problem
+from . import Finding, counted, note, problem
 
 RESENT_AFTER = {
     "harvest_job_id": timedelta(seconds=7200),
@@ -72,7 +72,8 @@ def consumers(now: datetime) -> Iterator[Finding]:
     missing = [queue for queue in queues.values() if queue.waiting and not _in_work(queue)]
     for queue in missing:
         yield problem(
-            f"{len(queue.waiting)} messages wait in the {queue.stage} queue, and no consumer takes them",
+            f"{counted(len(queue.waiting), 'message waits', 'messages wait')} in the {queue.stage} queue, "
+            "and no consumer takes any",
             f"ckan harvester {queue.stage}-consumer (under supervisor or systemd, so that it stays)",
         )
     if missing:
@@ -100,9 +101,9 @@ def unacknowledged(now: datetime) -> Iterator[Finding]:
         if old:
             first = max(old, key=lambda one: old[one])
             yield problem(
-                f"{len(old)} messages of the {queue.stage} queue were taken and never done, the oldest "
-                f"({queue.message_key} {first}) {ago(old[first])} ago: their consumers were killed, "
-                "and nothing has sent them again",
+                f"In the {queue.stage} queue {counted(len(old), 'message was', 'messages were')} taken and "
+                f"never done, the oldest ({queue.message_key} {first}) {ago(old[first])} ago: its consumer "
+                "was killed, and nothing has sent it again",
                 "ckan harvester run (by cron, every few minutes) sends them again.",
             )
 

@@ -19,7 +19,7 @@ from ..ckan_adapter import (
     waiting_background_jobs,
 )
 from ..web.exchange import Limits
-from . import Finding, note, problem
+from . import Finding, counted, note, problem
 
 
 def plugins(now: datetime) -> Iterator[Finding]:
@@ -57,7 +57,8 @@ def source_types(now: datetime) -> Iterator[Finding]:
         source.active.is_(True), source.type.not_in(known)
     ).group_by(source.type):
         yield problem(
-            f"No enabled plugin harvests the type {source_type}, which {count} active sources have, "
+            f"No enabled plugin harvests the type {source_type}, which "
+            f"{counted(count, 'active source has', 'active sources have')}, "
             f"among them {title}",
             "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, "
             "iati_harvester for iati_registry) and restart the "
@@ -92,7 +93,8 @@ def workers(now: datetime) -> Iterator[Finding]:
     for queue, count in sorted(waiting_background_jobs().items()):
         if count and not at_work.get(queue):
             yield problem(
-                f"{count} background jobs wait in the queue {queue}, and no worker serves it",
+                f"{counted(count, 'background job waits', 'background jobs wait')} in the queue {queue}, and "
+                "no worker serves it",
                 f"ckan jobs worker {queue} (under supervisor or systemd, so that it stays)",
             )
     if not any(at_work.values()):

@@ -18,10 +18,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
+from ..aging.messages import NN_
 from ..checking import datasets, engine, runs, store
 from ..checking.background import in_batches
 from ..checking.counting import Counting, Metadata, metadata_of
@@ -46,6 +46,7 @@ from .copies import options as copy_options
 from .detecting import detectors
 from .indexing import BATCH, Failure, SolrAwayError
 from .lost import DatabaseLostError, telling_of_loss
+from .words import counted
 from .workers import share
 
 Clock = Callable[[], datetime]
@@ -224,24 +225,29 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
 
 def visited(done: Done) -> str:
     """How much a run has visited, in words for people."""
-    words = tk._("Visited {visits} resources, {errors} with an error")
-    said = words.format(visits=done.counting.visits, errors=done.counting.errors)
+    forms = NN_(
+        "Visited {count} resource, {errors} with an error",
+        "Visited {count} resources, {errors} with an error",
+    )
+    said = counted(forms, done.counting.visits, errors=done.counting.errors)
     if not done.counting.put_off:
         return said
-    words = tk._(
-        "{count} others were put off until the next run, because their hosts gave no answer"
+    forms = NN_(
+        "{count} other was put off until the next run, because its host gave no answer",
+        "{count} others were put off until the next run, because their hosts gave no answer",
     )
-    return f"{said}; {words.format(count=done.counting.put_off)}"
+    return f"{said}; {counted(forms, done.counting.put_off)}"
 
 
 def missing(done: Done) -> list[str]:
     """What a run has not done, in words for people; nothing if it was complete."""
     said = []
     if done.left:
-        words = tk._(
-            "Another run is visiting hosts: {count} of {all} groups of hosts were left to it"
+        forms = NN_(
+            "Another run is visiting hosts: {count} of {all} groups of hosts was left to it",
+            "Another run is visiting hosts: {count} of {all} groups of hosts were left to it",
         )
-        said.append(words.format(count=done.left, all=len(ALL_SHARDS)))
+        said.append(counted(forms, done.left, all=len(ALL_SHARDS)))
     if done.solr_away:
         said.append(indexing.solr_away_in_words(done.solr_away))
     return said + [one.in_words() for one in done.failures] + done.not_kept

@@ -8,6 +8,7 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 
 from .. import settings
+from ..aging.messages import NN_
 from ..checking import runs
 from ..ckan_adapter import SEARCH_FAULTS
 from ..reporting import history, options
@@ -19,6 +20,7 @@ from .mails import sending
 from .mails import words as mail_words
 from .nightly import Part, Told
 from .refresh import refresh
+from .words import counted, looked_at
 
 
 def visits(now: datetime) -> Told:
@@ -34,17 +36,19 @@ def statuses(now: datetime) -> Told:
         done = refresh(now, run_id=str(uuid4()))
     except SolrAwayError as error:
         return Told(solr_away_in_words(error), complete=False)
-    words = tk._("Looked at {datasets} datasets: {changed} changed")
-    told = words.format(datasets=done.datasets, changed=done.changed)
+    told = looked_at(done.datasets, done.changed)
     if done.failures:
         told = f"{told}; {_unindexed(done.failures)}"
     return Told(told, complete=not done.failures)
 
 
 def _unindexed(failures: list[Failure]) -> str:
-    words = tk._("{count} datasets could not be indexed, the first {dataset}: {error}")
+    forms = NN_(
+        "{count} dataset could not be indexed, {dataset}: {error}",
+        "{count} datasets could not be indexed, the first {dataset}: {error}",
+    )
     first = failures[0]
-    return words.format(count=len(failures), dataset=first.package_id, error=first.words)
+    return counted(forms, len(failures), dataset=first.package_id, error=first.words)
 
 
 def prune(now: datetime) -> Told:
@@ -53,8 +57,14 @@ def prune(now: datetime) -> Told:
     gone = runs.prune(now, keep_runs=checked.keep_runs, keep_transitions=checked.keep_transitions)
     days = history.prune(now, options.keep_history())
     keeping.prune(now)
-    words = tk._("Forgot {runs} runs, {transitions} changes of statuses and {days} days of history")
-    return Told(words.format(runs=gone.runs, transitions=gone.transitions, days=days))
+    told = tk._("Forgot {runs}, {transitions} and {days}").format(
+        runs=counted(NN_("{count} run", "{count} runs"), gone.runs),
+        transitions=counted(
+            NN_("{count} change of a status", "{count} changes of statuses"), gone.transitions
+        ),
+        days=counted(NN_("{count} day of history", "{count} days of history"), days),
+    )
+    return Told(told)
 
 
 def report(now: datetime) -> Told:
@@ -62,10 +72,13 @@ def report(now: datetime) -> Told:
     try:
         kept = reports.record(now)
     except SEARCH_FAULTS as error:
-        words = tk._("Solr does not answer, so that nothing could be counted: {error}")
-        return Told(words.format(error=error), complete=False)
-    words = tk._("{percent} percent of {datasets} public datasets are fresh")
-    return Told(words.format(percent=round(kept.fresh_percent, 1), datasets=kept.datasets))
+        told = tk._("Solr does not answer, so that nothing could be counted: {error}")
+        return Told(told.format(error=error), complete=False)
+    forms = NN_(
+        "{percent} percent of {count} public dataset is fresh",
+        "{percent} percent of {count} public datasets are fresh",
+    )
+    return Told(counted(forms, kept.datasets, percent=round(kept.fresh_percent, 1)))
 
 
 def mails(now: datetime) -> Told:

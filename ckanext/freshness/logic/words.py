@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
 from ..aging.evidence import Evidence
-from ..aging.messages import N_
+from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decide import Outcome
 from ..checking.selection import Verdict
@@ -136,6 +136,27 @@ def given_by_label(whom: str) -> str:
 def cause_label(cause: str) -> str:
     """What a status changed by."""
     return _translated(_CAUSES, cause)
+
+
+def counted(forms: tuple[str, str], count: int, **values: object) -> str:
+    """A text with a number in it, in the form that the language has for this number.
+
+    :param forms: of one and of many, as :func:`~ckanext.freshness.aging.messages.NN_` marks them; what
+        stands in braces in them is ``count`` and the names of the values.
+    """
+    return str(tk.ungettext(*forms, count)).format(count=count, **values)
+
+
+def looked_at(datasets: int, changed: int) -> str:
+    """What a refresh has done.
+
+    :param changed: how many of the datasets have another status now.
+    """
+    forms = NN_(
+        "Looked at {count} dataset: {changed} changed",
+        "Looked at {count} datasets: {changed} changed",
+    )
+    return counted(forms, datasets, changed=changed)
 
 
 def frequency_label(days: int) -> str:

@@ -68,6 +68,21 @@ def test_the_tables_of_words_are_in_the_template() -> None:
     assert not tables - texts(catalogue(TEMPLATE)).keys()
 
 
+NUMBER = re.compile(r"\{count\}|%\(count\)s")
+NO_NOUN = {
+    "Records now: {count}",
+    '%(shown)s of %(count)s are shown; "ckan freshness preview" lists all.',
+    "These are %(count)s of %(total)s resources, those that fail first.",
+    "These are the newest %(count)s of %(total)s dates; the files below have all of them.",
+}
+"""Texts that are the same for one and for many, or are never about one."""
+
+
+def test_what_is_counted_has_its_plural() -> None:
+    single = {one for one in texts(catalogue(TEMPLATE)) if isinstance(one, str)}
+    assert {one for one in single if NUMBER.search(one)} == NO_NOUN
+
+
 def test_there_is_a_translation() -> None:
     assert "de" in LOCALES
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 
-import ckan.plugins.toolkit as tk
+from ...aging.messages import NN_
+from ..words import counted
 
 
 @dataclass(slots=True)
@@ -84,12 +85,16 @@ class Report:
     def lines(self) -> Iterator[str]:
         """For people."""
         got = self.figures
-        yield tk._(
-            "{source}: {total} datasets, {added} new, {unregistered} no longer registered; {visited} "
-            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired"
-        ).format(
+        forms = NN_(
+            "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {visited} "
+            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+            "{source}: {count} datasets, {added} new, {unregistered} no longer registered; {visited} "
+            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+        )
+        yield counted(
+            forms,
+            got.total_number_of_datasets,
             source=self.source,
-            total=got.total_number_of_datasets,
             added=got.datasets_added,
             unregistered=got.datasets_unregistered,
             visited=got.visited,
@@ -105,5 +110,8 @@ class Report:
             yield self.stopped
         yield from self.errors
         if self.figures.not_stored:
-            words = tk._("{count} files were downloaded, and could not be stored")
-            yield words.format(count=self.figures.not_stored)
+            forms = NN_(
+                "{count} file was downloaded, and could not be stored",
+                "{count} files were downloaded, and could not be stored",
+            )
+            yield counted(forms, self.figures.not_stored)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import ckan.plugins.toolkit as tk
 
-from ...aging.messages import N_
+from ...aging.messages import N_, NN_
 from ...reporting.notify import Kind, Outcome
+from ..words import counted
 from .sending import Report, State, Told
 
 _STATES = {
@@ -18,9 +19,17 @@ _STATES = {
 }
 
 _KINDS = {
-    Kind.NOT_FRESH: N_("{address}: {count} to update"),
-    Kind.DELINQUENT: N_("{address}: {count} whose providers are to be contacted"),
-    Kind.RUN: N_("{address}: {count} wrong with the checks"),
+    Kind.NOT_FRESH: NN_(
+        "{address}: {count} dataset to update", "{address}: {count} datasets to update"
+    ),
+    Kind.DELINQUENT: NN_(
+        "{address}: {count} dataset whose provider is to be contacted",
+        "{address}: {count} datasets whose providers are to be contacted",
+    ),
+    Kind.RUN: NN_(
+        "{address}: {count} thing that went wrong at night",
+        "{address}: {count} things that went wrong at night",
+    ),
 }
 
 _FAILED = {
@@ -30,16 +39,23 @@ _FAILED = {
 }
 
 _SETTLED = {
-    Outcome.FRESH_AGAIN: N_("{count} were updated meanwhile"),
-    Outcome.OPTED_OUT: N_("for {count} nobody wants mails"),
-    Outcome.NOBODY: N_("for {count} there is nobody to write to"),
-    Outcome.GONE: N_("{count} are gone"),
+    Outcome.FRESH_AGAIN: NN_(
+        "{count} dataset was updated meanwhile", "{count} datasets were updated meanwhile"
+    ),
+    Outcome.OPTED_OUT: NN_(
+        "for {count} dataset nobody wants mails", "for {count} datasets nobody wants mails"
+    ),
+    Outcome.NOBODY: NN_(
+        "for {count} dataset there is nobody to write to",
+        "for {count} datasets there is nobody to write to",
+    ),
+    Outcome.GONE: NN_("{count} dataset is gone", "{count} datasets are gone"),
 }
 
 
 def of_mail(mail: Told) -> str:
     """A mail in a line."""
-    told = tk._(_KINDS[mail.kind]).format(address=mail.address, count=len(mail.about))
+    told = counted(_KINDS[mail.kind], len(mail.about), address=mail.address)
     if mail.outcome in _FAILED:
         return f"{told}; {tk._(_FAILED[mail.outcome]).format(error=mail.error)}"
     return told
@@ -50,26 +66,29 @@ def of_report(report: Report) -> str:
     if report.state in _STATES:
         return tk._(_STATES[report.state])
     if report.state is State.PLANNED:
-        told = [tk._("{count} mails would be sent").format(count=len(report.mails))]
+        forms = NN_("{count} mail would be sent", "{count} mails would be sent")
+        told = [counted(forms, len(report.mails))]
     else:
         sent = sum(mail.outcome is Outcome.SENT for mail in report.mails)
-        told = [tk._("{count} mails sent").format(count=sent)]
+        told = [counted(NN_("{count} mail sent", "{count} mails sent"), sent)]
     if report.waiting:
-        words = tk._("{count} wait for the end of a cool-down")
-        told.append(words.format(count=report.waiting))
-    told += [
-        tk._(_SETTLED[outcome]).format(count=count) for outcome, count in report.settled.items()
-    ]
+        forms = NN_(
+            "{count} dataset waits for the end of a cool-down",
+            "{count} datasets wait for the end of a cool-down",
+        )
+        told.append(counted(forms, report.waiting))
+    told += [counted(_SETTLED[outcome], count) for outcome, count in report.settled.items()]
     return "; ".join(told)
 
 
 def troubles(report: Report) -> Iterator[str]:
     """What did not go as it should, but for single mails."""
     if report.left:
-        words = tk._(
-            "The mail server is away: {count} more mails are left to the next notify. Look at smtp.server."
+        forms = NN_(
+            "The mail server is away: {count} more mail is left to the next notify. Look at smtp.server.",
+            "The mail server is away: {count} more mails are left to the next notify. Look at smtp.server.",
         )
-        yield words.format(count=report.left)
+        yield counted(forms, report.left)
     if report.orphans:
         words = tk._(
             "An earlier notify died while it was writing to {addresses}: nobody knows whether these mails "

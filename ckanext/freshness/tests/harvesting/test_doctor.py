@@ -112,7 +112,7 @@ def test_a_queue_that_nobody_serves(wait_on: Callable[..., None], stage: str) ->
     wait_on("fetch" if stage == "gather" else "gather")
     put(stage, "some-id")
     (one,) = problems(queues.consumers)
-    assert one.what == f"1 messages wait in the {stage} queue, and no consumer takes them"
+    assert one.what == f"1 message waits in the {stage} queue, and no consumer takes any"
     assert f"ckan harvester {stage}-consumer" in one.advice
     take(stage, "another-id", timedelta(seconds=10))
     assert problems(queues.consumers) == []
@@ -293,7 +293,7 @@ def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
     harvest.run()
     (one,) = told(harvests.holds)
     assert one.severity is Severity.NOTE
-    assert f"1 deletions of the source {harvest.source['name']} are held" in one.what
+    assert f"1 deletion of the source {harvest.source['name']} is held" in one.what
     assert f"ckan freshness release {harvest.source['name']}" in one.advice
     list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
@@ -368,7 +368,7 @@ def test_background_jobs_that_nobody_does() -> None:
     assert [one.severity for one in told(site.workers)] == [Severity.NOTE]
     tk.enqueue_job(print, ["done"], queue="bulk")
     (one,) = problems(site.workers)
-    assert "1 background jobs wait in the queue bulk" in one.what
+    assert "1 background job waits in the queue bulk" in one.what
     assert "ckan jobs worker bulk" in one.advice
 
 

@@ -102,7 +102,7 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     found = told(checks.statuses)
     assert len(found) == late
     if late:
-        assert "statuses of 1 datasets are behind" in found[0].what
+        assert "statuses of 1 dataset are behind" in found[0].what
         assert "ckan freshness refresh" in found[0].advice
 
 
@@ -114,7 +114,7 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
     found = told(checks.statuses)
     assert len(found) == late
     if late:
-        assert "documents of 1 datasets in Solr are older" in found[0].what
+        assert "documents of 1 dataset in Solr are older" in found[0].what
 
 
 def test_an_option_that_cannot_be_used() -> None:

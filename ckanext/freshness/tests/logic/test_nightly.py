@@ -90,7 +90,7 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
         )
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 0, done.output
-    assert "refresh: Looked at 1 datasets: 1 changed" in done.output
+    assert "refresh: Looked at 1 dataset: 1 changed" in done.output
     assert "prune: Forgot 0 runs, 0 changes of statuses and 0 days of history" in done.output
     shown = act("package_show", id=made["id"])["extras"]
     assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
@@ -131,7 +131,7 @@ def test_prune_forgets_what_is_older_than_the_options_say(kept_db: None, cli: An
     ):
         done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
-    assert "Forgot 1 runs, " in done.output
+    assert "Forgot 1 run, " in done.output
     runs = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
     assert [one.id for one in runs] == ["young"]
     kept = model.Session.query(FreshnessTransition.package_id)
