@@ -31,6 +31,7 @@ __all__ = [
     "freshness_harvest_hold",
     "freshness_harvests",
     "freshness_has_frequency_field",
+    "freshness_hosts_label",
     "freshness_is_followed",
     "freshness_link",
     "freshness_moment",
@@ -81,6 +82,11 @@ def freshness_frequency_label(days: int) -> str:
 def freshness_given_by_label(whom: str) -> str:
     """Who is assumed to speak for a frequency that the dataset does not give: source, organization, site."""
     return words.given_by_label(whom)
+
+
+def freshness_hosts_label(name: str) -> str:
+    """The name of a line of the table of hosts."""
+    return words.hosts_label(name)
 
 
 def freshness_undetermined_label(reason: str) -> str:

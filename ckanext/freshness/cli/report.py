@@ -11,6 +11,7 @@ import click
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
+from ..logic.words import hosts_label
 from ..reporting import hosts, lists, options
 from ..reporting import report as tables
 from ..reporting.lists import Asked
@@ -88,10 +89,11 @@ def _lines(told: dict[str, Any]) -> list[str]:
     if not told["changes"]:
         lines.append(tk._("No status has changed."))
     if "hosts" in told:
-        width = max(len(row["name"]) for row in told["hosts"])
+        names = [hosts_label(row["name"]) for row in told["hosts"]]
+        width = max(map(len, names))
         lines.append("")
         lines += [
-            f"{row['name']:<{width}} {row['resources']:>8} {row['percent']:>6} %"
-            for row in told["hosts"]
+            f"{name:<{width}} {row['resources']:>8} {row['percent']:>6} %"
+            for name, row in zip(names, told["hosts"], strict=True)
         ]
     return lines

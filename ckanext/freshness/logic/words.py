@@ -15,6 +15,7 @@ from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decide import Outcome
 from ..checking.selection import Verdict
+from ..reporting.hosts import OTHERS, TOTAL
 
 _STATUS = {
     Status.FRESH: N_("Fresh"),
@@ -88,6 +89,8 @@ _CAUSES = {
     "recompute": N_("All statuses were computed anew"),
 }
 
+_LINES_OF_HOSTS = {one: one for one in (OTHERS, TOTAL)}
+
 _VALUES = {status.value for status in Status}
 
 
@@ -157,6 +160,11 @@ def looked_at(datasets: int, changed: int) -> str:
         "Looked at {count} datasets: {changed} changed",
     )
     return counted(forms, datasets, changed=changed)
+
+
+def hosts_label(name: str) -> str:
+    """The name of a line of the table of hosts: of a group as the site's config has it, or one of ours."""
+    return _translated(_LINES_OF_HOSTS, name)
 
 
 def frequency_label(days: int) -> str:

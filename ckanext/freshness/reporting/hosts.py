@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-OTHERS = "Others"
-TOTAL = "Total"
+from ..aging.messages import N_
+
+OTHERS = N_("Others")
+TOTAL = N_("Total")
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,7 @@ HOSTS = Table(
     N_("Hosts of the resources of public datasets, as the last nightly report counted them."),
     N_("Nothing has been counted yet."),
     (
-        Column("name", N_("Host")),
+        Column("name", N_("Host"), Kind.HOSTS),
         Column("resources", N_("Resources"), Kind.NUMBER),
         _PERCENT,
     ),

@@ -28,6 +28,7 @@ class Kind(Enum):
     """How a value is shown to people."""
 
     TEXT = "text"
+    HOSTS = "hosts"
     NUMBER = "number"
     PERCENT = "percent"
     MOMENT = "moment"

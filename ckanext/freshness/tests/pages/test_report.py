@@ -199,6 +199,19 @@ def test_history_and_hosts_are_of_public_datasets(get: Get, three: dict[str, Any
     assert of_one["datasets"] == "1"
 
 
+def test_the_lines_of_hosts_are_in_the_language_of_the_page(
+    get: Get, three: dict[str, Any]
+) -> None:
+    reports.record(NOW)
+    for path, ours in (("", ["Others", "Total"]), ("/de", ["Andere", "Gesamt"])):
+        page = BeautifulSoup(get(f"{path}/freshness/hosts").body, "html.parser")
+        names = [row[0] for row in table(page, "hosts")]
+        assert (names[0], names[-2:]) == ("File Store", ours), path
+    # Programs look for the same in any language.
+    rows = rows_of(get("/de/freshness/hosts.csv"))
+    assert [row["name"] for row in rows[-2:]] == ["Others", "Total"]
+
+
 @pytest.mark.parametrize(
     ("path", "who", "status"),
     [
