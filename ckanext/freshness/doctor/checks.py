@@ -88,8 +88,7 @@ def statuses(now: datetime) -> Iterator[Finding]:
     if unsent[0]:
         yield problem(
             f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than what is "
-            "known of their "
-            f"freshness, the first since {_at(unsent[1])}",
+            f"known of their freshness, the first since {_at(unsent[1])}",
             "ckan freshness refresh sends them, and names those that Solr refuses.",
         )
 

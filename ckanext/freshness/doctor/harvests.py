@@ -148,11 +148,17 @@ def holds(now: datetime) -> Iterator[Finding]:
     )
     for hold, name in rows:
         yield note(
-            f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name} "
-            f"{'is' if len(hold.held) == 1 else 'are'} held since {_at(hold.held_at)}: "
-            f"{hold.reason}",
+            f"{_held(len(hold.held), name)} since {_at(hold.held_at)}: {hold.reason}",
             f"Look at them on the source's page, and if they are right: ckan freshness release {name}",
         )
+
+
+def _held(count: int, source: str) -> str:
+    one, many = (
+        f"deletion of the source {source} is held",
+        f"deletions of the source {source} are held",
+    )
+    return counted(count, one, many)
 
 
 def sizes(now: datetime) -> Iterator[Finding]:

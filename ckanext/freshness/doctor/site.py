@@ -92,9 +92,13 @@ def workers(now: datetime) -> Iterator[Finding]:
     at_work = background_workers()
     for queue, count in sorted(waiting_background_jobs().items()):
         if count and not at_work.get(queue):
+            waiting = counted(
+                count,
+                f"background job waits in the queue {queue}",
+                f"background jobs wait in the queue {queue}",
+            )
             yield problem(
-                f"{counted(count, 'background job waits', 'background jobs wait')} in the queue {queue}, and "
-                "no worker serves it",
+                f"{waiting}, and no worker serves it",
                 f"ckan jobs worker {queue} (under supervisor or systemd, so that it stays)",
             )
     if not any(at_work.values()):
