@@ -235,6 +235,12 @@ TABLES = (
     model.DatasetFreshness,
     model.FreshnessEvidence,
     model.FreshnessTransition,
+    model.Copy,
+    model.IatiDataset,
+    model.Mail,
+    model.MailPerson,
+    model.MailStart,
+    model.HistoryDay,
 )
 """The tables that queries of one's own are about."""
 

@@ -19,6 +19,7 @@ import click
 import pytest
 import yaml
 
+from ckanext.freshness import model
 from ckanext.freshness.cli import freshness, iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.harvesting.fdp.source_type import NO_KEYS
@@ -78,6 +79,17 @@ def test_the_generated_parts_are_those_of_the_code() -> None:
     for part in docs.PARTS:
         page = text_of(DOCS / part.page)
         assert page == docs.filled(part, page), "run: ./dev run python docs/generate.py"
+
+
+OF_OUR_OWN = {"freshness_harvest_document", "freshness_harvest_hold", "freshness_resource"}
+OF_OUR_OWN |= {"freshness_unindexed"}
+"""Tables that tell nobody anything: what work remembers for itself."""
+
+
+def test_every_table_is_documented() -> None:
+    described = re.findall(r"^``(freshness_\w+)``\n-+$", text_of(DOCS / "checking.rst"), re.M)
+    there = {getattr(model, name).__tablename__ for name in model.__all__}
+    assert set(described) == there - OF_OUR_OWN
 
 
 def test_every_option_is_documented() -> None:

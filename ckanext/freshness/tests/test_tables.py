@@ -11,13 +11,24 @@ import sqlalchemy as sa
 from alembic.config import Config
 
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.model import CheckRun, Copy, IatiDataset, ResourceCheck
+from ckanext.freshness.model import (
+    CheckRun,
+    Copy,
+    HistoryDay,
+    IatiDataset,
+    Mail,
+    MailPerson,
+    MailStart,
+    ResourceCheck,
+)
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db")
 
 BEFORE: dict[str, tuple[Any, ...]] = {
     "003_unindexed": (ResourceCheck, CheckRun),
     "004_check": (Copy, IatiDataset),
+    "005_copies": (Mail, MailPerson, MailStart),
+    "006_mails": (HistoryDay,),
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]
