@@ -14,6 +14,7 @@ from ..ckan_adapter import SEARCH_FAULTS
 from ..reporting import history, options
 from . import checks, reports
 from .copies import keeping
+from .iati.cycle import KIND as CYCLES
 from .iati.night import cycles
 from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .mails import sending
@@ -93,11 +94,12 @@ def mails(now: datetime) -> Told:
 
 
 PARTS = (
-    Part("check", visits),
+    Part("check", visits, writes="check"),
     Part("refresh", statuses),
-    Part("iati update", cycles),
+    Part("iati update", cycles, writes=CYCLES),
     Part("prune", prune),
     Part("report", report),
-    Part("notify", mails),
+    # That mails do not go is not to be told by more of them.
+    Part("notify", mails, is_noted=False),
 )
 """In the order in which they are done: what one finds, the next ones use."""

@@ -7,15 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import sqlalchemy as sa
+
+from ..checking import runs
 from ..checking.runs import LocksLostError
 from ..ckan_adapter import model
 from ..harvesting.locks import locked_if_free
+from ..model import CheckRun
+from ..model.moments import utc
 from ..settings import OptionError
 from .lost import DatabaseLostError, telling_of_loss
 
 log = logging.getLogger(__name__)
 
 LOCK = "nightly"
+KIND = "nightly"
+"""Of the rows among the runs that stand for parts which were not done."""
 
 _IN_SENTENCES = (DatabaseLostError, LocksLostError, OptionError)
 """What says all that there is to say: nobody looks for a fault of ours behind it."""
@@ -42,10 +49,14 @@ class Part:
 
     :ivar name: of the command that does it alone
     :ivar work: does it, at a moment (aware)
+    :ivar writes: the kind of its own rows among the runs; None if it writes none
+    :ivar is_noted: whether it is written down if it was not done
     """
 
     name: str
     work: Callable[[datetime], Told]
+    writes: str | None = None
+    is_noted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +70,8 @@ class Done:
 def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Done]:
     """Do the parts one after the other, each at its own moment; what has failed is told as it fails.
 
-    Nobody else does so meanwhile.
+    Nobody else does so meanwhile. What was not done is also written down among the runs, where those
+    who look after the site are told of it from.
 
     :raises AlreadyRunningError: somebody else does so now.
     :raises DatabaseLostError: there is no database to begin with.
@@ -68,7 +80,11 @@ def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Do
         if not is_ours:
             raise AlreadyRunningError("Another nightly run is under way: nothing was done")
         for part in parts:
-            yield Done(part.name, _told(part, clock()))
+            began = clock()
+            told = _told(part, began)
+            if part.is_noted and not told.complete:
+                _note(part, told, began, clock())
+            yield Done(part.name, told)
 
 
 def _told(part: Part, now: datetime) -> Told:
@@ -84,3 +100,26 @@ def _told(part: Part, now: datetime) -> Told:
         log.exception("The nightly %s failed", part.name)
         model.Session.rollback()
         return Told(f"{type(error).__name__}: {error}", complete=False)
+
+
+def _note(part: Part, told: Told, began: datetime, ended: datetime) -> None:
+    """Write down that a part was not done, unless a run of its own says so."""
+    try:
+        if part.writes is not None and _says_so(part.writes, began):
+            return
+        run_id = runs.begin_run(began, {"part": part.name}, kind=KIND)
+        runs.end_run(run_id, ended, error=f"{part.name}: {told.words}"[:_LONGEST])
+    except sa.exc.SQLAlchemyError:
+        # The log and the exit code have it; the parts to come may meet a database that is back.
+        log.exception("That the nightly %s was not done could not be written down", part.name)
+        model.Session.remove()
+
+
+_LONGEST = 1000
+
+
+def _says_so(kind: str, since: datetime) -> bool:
+    failed = model.Session.query(CheckRun.id).filter(
+        CheckRun.kind == kind, CheckRun.started_at >= utc(since), CheckRun.error.is_not(None)
+    )
+    return failed.first() is not None

@@ -28,7 +28,8 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
         ``organizations``, ``sources``, ``hosts``, ``runs`` (sysadmins alone) or ``datasets``; without it
         the counts of now alone are given
     :param organization: only of this one (name or id)
-    :param since: for ``changes`` and ``history``: a date, the id of a run, or ``last`` for the last run
+    :param since: for ``changes`` and ``history``: a date, the id of a run, or ``last`` for the last
+        check
     :param status: for ``datasets``: only those that have it now
     :param sort: a column to sort by, behind a minus if the greatest come first
     :param limit: at most so many rows, 100 if left out, 1000 at most

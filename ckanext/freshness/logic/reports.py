@@ -114,7 +114,8 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
     text = str(given).replace("\0", " ")
     run = model.Session.query(CheckRun).get(text)
     if text == "last":
-        run = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc()).first()
+        checks = model.Session.query(CheckRun).filter_by(kind="check")
+        run = checks.order_by(CheckRun.started_at.desc()).first()
     if run is not None:
         return run.started_at.replace(tzinfo=timezone.utc), run.id
     moment = parse_date(text)

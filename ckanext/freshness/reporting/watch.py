@@ -20,9 +20,6 @@ STALLED = timedelta(hours=24)
 """A run that has not ended by then was killed."""
 
 
-_CHECK = "check"
-
-
 class What(str, Enum):
     """What is wrong."""
 
@@ -39,6 +36,7 @@ class Run:
 
     :ivar datasets: how many it saw; None if it has not said
     :ivar is_whole: whether it was a check that was to look at all datasets
+    :ivar kind: ``check``, ``iati``, or ``nightly``, which stands for another part of a night
     """
 
     id: str
@@ -47,6 +45,7 @@ class Run:
     datasets: int | None
     is_whole: bool
     error: str | None = None
+    kind: str = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +55,7 @@ class Finding:
     :ivar at: since when
     :ivar datasets: how many datasets the run saw
     :ivar before: how many the one before it saw
+    :ivar kind: of the run
     """
 
     what: What
@@ -64,6 +64,7 @@ class Finding:
     error: str | None = None
     datasets: int | None = None
     before: int | None = None
+    kind: str = "check"
 
     @property
     def key(self) -> str:
@@ -87,8 +88,9 @@ def run(
         started_at,
         ended_at,
         sum(datasets.values()) if datasets is not None and ended_at is not None else None,
-        kind == _CHECK and not asked.get("package_ids") and not asked.get("host"),
+        kind == "check" and not asked.get("package_ids") and not asked.get("host"),
         error,
+        kind,
     )
 
 
@@ -116,7 +118,8 @@ def findings(runs: Sequence[Run], now: datetime) -> Iterator[Finding]:
     ordered = sorted(runs, key=_start)
     for one in ordered:
         if one.error:
-            yield Finding(What.FAILED, one.id, one.ended_at or one.started_at, one.error)
+            at = one.ended_at or one.started_at
+            yield Finding(What.FAILED, one.id, at, one.error, kind=one.kind)
     whole = [one for one in ordered if one.is_whole]
     yield from _killed(whole, now)
     yield from _missing(whole, now)

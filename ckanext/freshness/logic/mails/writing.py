@@ -8,6 +8,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ...aging.messages import N_
 from ...ckan_adapter import Letter
 from ...reporting.addresses import line
 from ...reporting.notify import Digest, Kind
@@ -95,10 +96,10 @@ def titles(digest: Digest, facts: Facts) -> list[str]:
 
 
 def in_words(finding: Finding) -> str:
-    """What is wrong with the checker's runs, in a sentence."""
+    """What is wrong with the runs, in a sentence."""
     at = _moment(finding)
     sentences = {
-        What.FAILED: tk._("The check that ended on {at} failed: {error}"),
+        What.FAILED: tk._(_FAILED.get(finding.kind, _FAILED["check"])),
         What.KILLED: tk._("The check of {at} did not end: it was killed, or its machine was"),
         What.NO_DATASETS: tk._("The check that ended on {at} saw no datasets"),
         What.HALVED: tk._(
@@ -109,6 +110,14 @@ def in_words(finding: Finding) -> str:
     return sentences[finding.what].format(
         at=at, error=line(finding.error, 500), datasets=finding.datasets, before=finding.before
     )
+
+
+_FAILED = {
+    "check": N_("The check that ended on {at} failed: {error}"),
+    "iati": N_("The update cycle of an IATI registry that ended on {at} failed: {error}"),
+    "nightly": N_("A part of the nightly work, which ended on {at}, was not done in full: {error}"),
+}
+"""By the kind of the run."""
 
 
 def _moment(finding: Finding) -> str:

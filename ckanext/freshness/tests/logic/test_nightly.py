@@ -8,11 +8,13 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import changed_config
 from freezegun import freeze_time
 
+from ckanext.freshness.checking import runs
 from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
 from ckanext.freshness.logic import night_parts
 from ckanext.freshness.logic.nightly import LOCK, AlreadyRunningError, Done, Part, Told, nightly
@@ -62,6 +64,59 @@ def test_what_fails_is_told_and_the_others_are_done(
     ]
     assert done[0].told.words == "LookupError: no such thing"
     assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
+
+
+def noted() -> list[tuple[str, str | None]]:
+    """The kinds of the runs that are written down, each with what went wrong."""
+    rows = model.Session.query(CheckRun.kind, CheckRun.error).order_by(CheckRun.started_at)
+    return [tuple(row) for row in rows]
+
+
+def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
+    def breaks(now: datetime) -> Told:
+        # What the part left behind in the session is nobody else's business.
+        model.Session.execute(sa.text("SELECT nothing"))
+        return Told("never")
+
+    parts = [
+        Part("refresh", lambda now: Told("Solr is away", complete=False)),
+        Part("prune", breaks),
+        Part("report", lambda now: Told("all")),
+        Part("notify", lambda now: Told("no luck", complete=False), is_noted=False),
+    ]
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+    list(nightly(parts, lambda: next(hours)))
+    (first, second) = noted()
+    assert first == ("nightly", "refresh: Solr is away")
+    assert second[0] == "nightly" and str(second[1]).startswith("prune: ProgrammingError: ")
+    row = model.Session.query(CheckRun).filter_by(error=first[1]).one()
+    assert (row.started_at, row.ended_at) == (
+        NOW.replace(tzinfo=None),
+        (NOW + timedelta(hours=1)).replace(tzinfo=None),
+    )
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+def test_what_a_run_says_of_itself_is_not_said_twice(
+    hours: Iterator[datetime], says_so: bool
+) -> None:
+    def work(now: datetime) -> Told:
+        run_id = runs.begin_run(now, {})
+        runs.end_run(run_id, now, error="Solr is away" if says_so else None)
+        return Told("Another run is visiting hosts", complete=False)
+
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+    # Of a night before.
+    runs.end_run(runs.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
+    list(nightly([Part("check", work, writes="check")], lambda: next(hours)))
+    expected = (
+        [("check", "Solr is away")]
+        if says_so
+        else [("check", None), ("nightly", "check: Another run is visiting hosts")]
+    )
+    assert sorted(noted()[1:], key=str) == expected
 
 
 def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:
@@ -132,8 +187,8 @@ def test_prune_forgets_what_is_older_than_the_options_say(kept_db: None, cli: An
         done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
     assert "Forgot 1 run, " in done.output
-    runs = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
-    assert [one.id for one in runs] == ["young"]
+    left = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
+    assert [one.id for one in left] == ["young"]
     kept = model.Session.query(FreshnessTransition.package_id)
     assert [one.package_id for one in kept.filter(FreshnessTransition.package_id.in_(ages))] == [
         "young"

@@ -75,6 +75,13 @@ def test_findings(runs: list[Run], expected: list[Finding]) -> None:
     assert list(findings(runs[::-1], NOW)) == expected
 
 
+def test_other_work_fails_too_and_is_no_check() -> None:
+    other = Run("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
+    expected = Finding(What.FAILED, "1", at(0.5), "Solr is away", kind="nightly")
+    assert list(findings([night(26), night(2), other], NOW)) == [expected]
+    assert last_run([night(2), other]) == night(2)
+
+
 def test_each_finding_has_a_key_of_its_own() -> None:
     runs = [night(90, error="x"), night(50, 0), night(2, 10)]
     keys = [one.key for one in findings(runs, NOW)]
@@ -103,6 +110,7 @@ def test_the_last_run_over_everything() -> None:
         ({"options": {"package_ids": ["a"], "host": None}}, 5, False),
         ({"options": {"host": "example.org"}}, 5, False),
         ({"kind": "iati"}, 5, False),
+        ({"kind": "nightly"}, 5, False),
         ({"datasets": {}}, 0, True),
         ({"datasets": None}, None, True),
         ({"ended_at": None}, None, True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -10,6 +11,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.logic.mails import opt_outs
 from ckanext.freshness.logic.mails.sending import Report, State
+from ckanext.freshness.logic.nightly import Part, Told, nightly
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import runs
 from ckanext.freshness.tests.logic.mails.conftest import Notify, later
@@ -55,6 +57,28 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     report = notify(6)
     assert "No check was begun in time" in report.mails[0].about[0]
     assert notify(7) == Report(State.DONE)
+
+
+def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> None:
+    factories.Sysadmin(email=ROOT)
+    night("one", 0)
+    parts = [Part("refresh", lambda now: Told("Solr is away", complete=False))]
+    list(nightly(parts, lambda: later(0.1)))
+    night("cycle", 0.2, kind="iati", error="the registry is away")
+    night("two", 0.3, error="no luck")
+    assert len(notify(0.5).mails) == 1
+    (mail,) = host.mails
+    at = r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    for subtype in ("plain", "html"):
+        words = mail.part(subtype)
+        for sentence in (
+            f"A part of the nightly work, which ended {at}, was not done in full: refresh: Solr is away",
+            f"The update cycle of an IATI registry that ended {at} failed: the registry is away",
+            f"The check that ended {at} failed: no luck",
+        ):
+            assert re.search(sentence, " ".join(words.split())), sentence
+    # It is no check: neither the last one, nor one that saw nothing.
+    assert notify(0.6) == Report(State.DONE)
 
 
 def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: MailHost) -> None:
