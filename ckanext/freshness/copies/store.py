@@ -163,6 +163,15 @@ class Store(ABC):
             self._settle_places([key for one in complete for key in one.files])
             return results
 
+    def try_out(self) -> None:
+        """Put a byte aside, as every copy is before it takes its place, and remove it.
+
+        :raises StoreError: nothing can be kept here; the text says why
+        """
+        with self.stage() as staged:
+            staged.write(b"-")
+            self._discard(self._put_aside(staged))
+
     def write_bytes(self, key: str, data: bytes) -> None:
         """Write a small file, in the place of what is there, at once."""
         with self.stage() as staged:

@@ -8,7 +8,7 @@ from datetime import datetime
 import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
-from . import Check, Finding, Need, checks, harvests, note, queues, site
+from . import Check, Finding, Need, checks, copies, harvests, mails, note, queues, site
 from .services import away
 
 CHECKS = (
@@ -27,6 +27,9 @@ CHECKS = (
     Check("nights", checks.nights, Need.DATABASE | Need.TABLES),
     Check("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
+    Check("mails", mails.mails, Need.DATABASE),
+    Check("store of copies", copies.store, Need.DATABASE),
+    Check("cycles", copies.cycles, Need.DATABASE | Need.HARVEST | Need.TABLES),
     Check("sizes", harvests.sizes, Need.DATABASE),
 )
 """In the order in which they are told: what may cause others comes first."""

@@ -46,6 +46,11 @@ def marked(visits: Sequence[Visit]) -> list[Visit]:
     ]
 
 
+def is_wanted() -> bool:
+    """Whether any copies are to be kept, besides those of IATI's registries."""
+    return options.choice().wanted or bool(p.plugin_loaded("harvest") and _sources())
+
+
 def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[str]:
     """Keep what was put aside, and commit; yields why something could not be kept.
 

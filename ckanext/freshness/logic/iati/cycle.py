@@ -57,6 +57,11 @@ class AlreadyRunningError(Exception):
     """Another cycle of this source is under way, on this machine or another."""
 
 
+def lock(source_id: str) -> str:
+    """The name of the lock that a cycle of a source holds as long as it lives."""
+    return f"iati {source_id}"
+
+
 def update(
     source: Any,
     clock: Clock,
@@ -81,7 +86,7 @@ def update(
     policy = copy_options.iati(strict=strict)
     store = copy_options.store()
     source_id, title = source.id, source.title or source.url
-    with telling_of_loss(), locked_if_free(f"iati {source_id}") as is_ours:
+    with telling_of_loss(), locked_if_free(lock(source_id)) as is_ours:
         if not is_ours:
             words = tk._("Another cycle of {source} is under way: nothing was done")
             raise AlreadyRunningError(words.format(source=title))

@@ -1,0 +1,37 @@
+"""Mails: whether they can be sent, and whether anybody gets those about the site itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from .. import settings
+from ..ckan_adapter import mailer_problem
+from ..logic.mails import people
+from . import Finding, problem
+
+_OFF = "or switch mails off: ckanext.freshness.notify.enabled = false"
+
+
+def mails(now: datetime) -> Iterator[Finding]:
+    """Mails that are on, and that nobody gets."""
+    try:
+        options = settings.mails()
+        operators = people.operators(options)
+    except settings.OptionError as error:
+        yield problem(f"An option cannot be used: {error}", "Correct it in the site's ini file.")
+        return
+    if not options.enabled:
+        return
+    if missing := mailer_problem():
+        yield problem(
+            f"Mails are on, and cannot be sent: {missing}",
+            f"Set it in the site's ini file, {_OFF}",
+        )
+    if not operators:
+        yield problem(
+            "Mails are on, and no sysadmin has an address: nobody would be told that a check failed, or "
+            "that a dataset is delinquent",
+            "Set ckanext.freshness.notify.operators to the addresses of who looks after this site, or "
+            "give a sysadmin an address.",
+        )
