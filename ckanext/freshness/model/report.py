@@ -16,6 +16,6 @@ class HistoryDay(tk.BaseModel):  # type: ignore[name-defined,misc]
     made_at = Column(DateTime, nullable=False, comment="when it was counted")
     statuses = Column(JSONB, nullable=False, comment="datasets by status")
     organizations = Column(
-        JSONB, nullable=False, comment="datasets by status, by name of organization"
+        JSONB, nullable=False, comment="datasets by status, by id of organization"
     )
     hosts = Column(JSONB, nullable=False, comment="resources by host of their URL")

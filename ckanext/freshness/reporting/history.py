@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -32,11 +32,14 @@ def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
     :param report: of what nobody in particular may see.
     :param hosts: resources of these datasets, by host.
     """
+    ids = _ids(report.organizations)
     values = {
         "made_at": utc(now),
         "statuses": dict(report.every.statuses),
         "organizations": {
-            name: dict(counts.statuses) for name, counts in report.organizations.items()
+            ids[name]: dict(counts.statuses)
+            for name, counts in report.organizations.items()
+            if name in ids
         },
         "hosts": dict(hosts),
     }
@@ -49,17 +52,26 @@ def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
 def days(since: date, organization: str | None = None) -> list[Day]:
     """What was counted from a day on, in order.
 
-    :param organization: the name of one; None for all datasets.
+    :param organization: the name that one has now; None for all datasets.
     """
     table = HistoryDay.__table__
     counted: Any = table.c.statuses
     if organization is not None:
         # Not the whole column: it has each organization of the site.
-        counted = table.c.organizations[organization]
+        counted = table.c.organizations[_ids([organization]).get(organization, "")]
     rows = model.Session.execute(
         sa.select(table.c.day, counted).where(table.c.day >= since).order_by(table.c.day)
     ).all()
     return [Day(day, statuses) for day, statuses in rows if statuses]
+
+
+def _ids(names: Iterable[str]) -> dict[str, str]:
+    """The ids of organizations by their names: names change."""
+    group = model.Group.__table__
+    rows = model.Session.execute(
+        sa.select(group.c.name, group.c.id).where(group.c.name.in_(list(names)))
+    )
+    return {row.name: row.id for row in rows}
 
 
 def newest_hosts() -> tuple[datetime, dict[str, int]] | None:

@@ -9,6 +9,7 @@ import alembic.command
 import pytest
 import sqlalchemy as sa
 from alembic.config import Config
+from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import (
@@ -54,12 +55,17 @@ def test_models_and_migration_agree(table: Any) -> None:
     assert all(comment for _type, _nullable, comment in wanted.values())
 
 
-@pytest.mark.parametrize("revision", BEFORE)
-def test_the_migration_goes_back_and_forth(revision: str) -> None:
+def alembic_config() -> Config:
     config = Config(str(MIGRATIONS / "alembic.ini"))
     config.set_main_option("script_location", str(MIGRATIONS))
     url = model.Session.get_bind().url.render_as_string(hide_password=False)
     config.set_main_option("sqlalchemy.url", url)
+    return config
+
+
+@pytest.mark.parametrize("revision", BEFORE)
+def test_the_migration_goes_back_and_forth(revision: str) -> None:
+    config = alembic_config()
     model.Session.remove()
     before = [columns(table.__tablename__) for table in TABLES]
     model.Session.remove()
@@ -70,3 +76,37 @@ def test_the_migration_goes_back_and_forth(revision: str) -> None:
     finally:
         alembic.command.upgrade(config, "head")
     assert [columns(table.__tablename__) for table in TABLES] == before
+
+
+def test_counts_of_before_are_those_of_the_organizations_of_now() -> None:
+    """History was kept by the names of organizations, and is by their ids."""
+    relief = factories.Organization(name="relief")["id"]
+    factories.Organization(name="other")
+    config = alembic_config()
+
+    def counted(*change: str) -> list[Any]:
+        with model.Session.get_bind().begin() as connection:
+            for statement in change:
+                connection.execute(sa.text(statement))
+            rows = connection.execute(
+                sa.text("SELECT organizations FROM freshness_history ORDER BY day")
+            )
+            return list(rows.scalars())
+
+    model.Session.remove()
+    try:
+        alembic.command.downgrade(config, "007_history")
+        old = [{"relief": {"due": 1}, "gone": {"due": 2}}, {}]
+        assert old == counted(
+            "INSERT INTO freshness_history (day, made_at, statuses, organizations, hosts) VALUES"
+            """ ('2026-01-01', now(), '{}', '{"relief": {"due": 1}, "gone": {"due": 2}}', '{}'),"""
+            " ('2026-01-02', now(), '{}', '{}', '{}')"
+        )
+    finally:
+        alembic.command.upgrade(config, "head")
+    assert counted() == [{relief: {"due": 1}, "gone": {"due": 2}}, {}]
+    try:
+        alembic.command.downgrade(config, "007_history")
+        assert counted() == old
+    finally:
+        alembic.command.upgrade(config, "head")

@@ -199,6 +199,28 @@ def test_history_and_hosts_are_of_public_datasets(get: Get, three: dict[str, Any
     assert of_one["datasets"] == "1"
 
 
+def test_the_history_of_an_organization_goes_on_under_another_name(
+    get: Get, three: dict[str, Any]
+) -> None:
+    reports.record(NOW - DAY)
+    call_action(
+        "organization_patch",
+        {"user": three["sysadmin"]["name"]},
+        id="relief",
+        name="relief-works",
+        title="Relief Works",
+    )
+    search.rebuild(force=True)
+    reports.record(NOW)
+    (before, after) = rows_of(get("/freshness/history.csv?organization=relief-works"))
+    assert (before["datasets"], after["datasets"]) == ("1", "1")
+    page = BeautifulSoup(get("/freshness/organization/relief-works").body, "html.parser")
+    assert page.select("svg.freshness-chart polygon")
+    # Whoever takes the name that became free has no history yet.
+    factories.Organization(name="relief")
+    assert rows_of(get("/freshness/history.csv?organization=relief")) == []
+
+
 def test_the_lines_of_hosts_are_in_the_language_of_the_page(
     get: Get, three: dict[str, Any]
 ) -> None:
