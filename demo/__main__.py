@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from demo import checks, iati
+from demo import checks, history, iati
 from demo import datasets as hand_made
 from demo.children import Child, Children, address_of, log_name
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
@@ -95,8 +95,9 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
     cycle = None if options.source else update_registry(site, children, state, options.state)
     with step("ckan freshness refresh"):
         ckan("freshness", "refresh", "--all")
-    with step("ckan freshness report"):
+    with step("ckan freshness report, and the days before"):
         ckan("freshness", "report")
+        history.remember(datetime.datetime.now(datetime.timezone.utc))
     statuses = site.statuses()
     say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
     if checked is not None:
@@ -303,6 +304,7 @@ The site is at   {base}
 Log in as        {ADMIN}, password {password}
 
 What to look at
+    {base}/freshness    how fresh it all is, and was: days before the first start by the datasets' dates
     {base}/dataset    click the values of the facet Freshness
     {base}/organization/{hand_made.ORGANIZATION}    a dataset of each status
     {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data

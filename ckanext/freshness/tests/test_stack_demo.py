@@ -1,10 +1,13 @@
-"""What the demo says of a harvest that stands still."""
+"""What the demo says of a harvest that stands still, and what it counts for the days before."""
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+
+from ckanext.freshness.aging.thresholds import Thresholds
 
 ROOT = Path(__file__).parents[3]
 pytestmark = pytest.mark.skipif(
@@ -13,6 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 if (ROOT / "dev").exists():
     from demo import __main__ as demo
+    from demo import history
     from demo.site import Progress
     from stack.errors import StackError
 
@@ -84,3 +88,38 @@ def test_whatever_moves_begins_anew(tmp_path: Path) -> None:
     clock.now += demo.STALLED + 1
     with pytest.raises(StackError):
         standstill.look(moves[-1], tmp_path)
+
+
+NOW = datetime(2026, 3, 31, 12, tzinfo=timezone.utc)
+
+
+def test_the_days_before_are_counted_by_the_dates_of_the_datasets() -> None:
+    def ago(days: float) -> datetime:
+        return NOW - timedelta(days=days)
+
+    datasets = [
+        # A weekly one, confirmed after it was long forgotten.
+        history.Dated("relief", 7, (ago(900), ago(3))),
+        history.Dated("relief", 7, (ago(16),)),
+        history.Dated(None, None, (ago(900),)),
+        # Not there until yesterday.
+        history.Dated("new", 7, (ago(1),)),
+    ]
+    expected: dict[int, tuple[dict[str, int], dict[str, dict[str, int]]]] = {
+        20: ({"delinquent": 1, "unavailable": 1}, {"relief": {"delinquent": 1}}),
+        10: (
+            {"fresh": 1, "delinquent": 1, "unavailable": 1},
+            {"relief": {"fresh": 1, "delinquent": 1}},
+        ),
+        1: (
+            {"fresh": 2, "overdue": 1, "unavailable": 1},
+            {"relief": {"fresh": 1, "overdue": 1}, "new": {"fresh": 1}},
+        ),
+    }
+    for days, (every, organizations) in expected.items():
+        found = history.counted(datasets, ago(days), Thresholds())
+        assert {key: count for key, count in found.every.statuses.items() if count} == every, days
+        assert {
+            name: {key: count for key, count in one.statuses.items() if count}
+            for name, one in found.organizations.items()
+        } == organizations, days
