@@ -15,7 +15,7 @@ from ..doctor.examination import examine
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
 def doctor(as_json: bool) -> None:
-    """Say what is wrong with this site's harvests, and which command helps.
+    """Say what is wrong with this site's harvests, checks, copies and mails, and which command helps.
 
     Ends with 1 if something is wrong.
     """
