@@ -130,16 +130,6 @@ def test_without_scripts(chromium: Any, site: str, sysadmin: dict[str, Any]) -> 
         context.close()
 
 
-def test_a_picture(page: Any, sysadmin: dict[str, Any]) -> None:
-    if not SCREENSHOTS:
-        pytest.skip("FRESHNESS_SCREENSHOTS names no folder for pictures")
-    page.goto("/freshness")
-    _picture(page, "dashboard.png")
-    for name, path in {"organization": "organization/relief", "run": "run/first"}.items():
-        page.goto(f"/freshness/{path}")
-        _picture(page, f"{name}.png")
-
-
 def _picture(page: Any, name: str) -> None:
     if SCREENSHOTS:
         page.screenshot(path=Path(SCREENSHOTS) / name, full_page=True)
