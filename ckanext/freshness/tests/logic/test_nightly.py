@@ -26,6 +26,12 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
 
 
+@pytest.fixture(autouse=True)
+def no_runs(kept_db: None) -> None:
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+
+
 @pytest.fixture
 def hours() -> Iterator[datetime]:
     return (NOW + timedelta(hours=number) for number in range(100))
@@ -84,8 +90,6 @@ def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
         Part("report", lambda now: Told("all")),
         Part("notify", lambda now: Told("no luck", complete=False), is_noted=False),
     ]
-    model.Session.query(CheckRun).delete()
-    model.Session.commit()
     list(nightly(parts, lambda: next(hours)))
     (first, second) = noted()
     assert first == ("nightly", "refresh: Solr is away")
@@ -106,8 +110,6 @@ def test_what_a_run_says_of_itself_is_not_said_twice(
         runs.end_run(run_id, now, error="Solr is away" if says_so else None)
         return Told("Another run is visiting hosts", complete=False)
 
-    model.Session.query(CheckRun).delete()
-    model.Session.commit()
     # Of a night before.
     runs.end_run(runs.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
     list(nightly([Part("check", work, writes="check")], lambda: next(hours)))
