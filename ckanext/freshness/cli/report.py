@@ -12,7 +12,7 @@ import click
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
 from ..logic.words import hosts_label
-from ..reporting import hosts, lists, options
+from ..reporting import lists
 from ..reporting import report as tables
 from ..reporting.lists import Asked
 
@@ -63,11 +63,7 @@ def _told(
     if with_hosts:
         name = asked.organization
         ids = None if name is None else [row["id"] for row in _datasets(name, now)]
-        shares = hosts.shares(lists.count_hosts(ids), options.host_groups())
-        found["hosts"] = [
-            {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
-            for one in shares
-        ]
+        found["hosts"] = lists.host_rows(lists.count_hosts(ids))
     return found
 
 

@@ -111,18 +111,23 @@ def _status(row: Mapping[str, Any], now: datetime) -> str | None:
     return status_at(Boundaries(*(one.replace(tzinfo=timezone.utc) for one in dates)), now).value
 
 
-def statuses(asked: Asked) -> Iterator[Row]:
+def statuses(asked: Asked) -> Iterator[tables.Row]:
     """How many datasets have which status."""
-    every = counts.count(asked.context, _of_organization(asked)).every
-    for status, number in every.statuses.items():
-        percent = 100 * number / every.total if every.total else 0.0
-        yield {"status": status, "datasets": number, "percent": round(percent, 1)}
+    yield from status_rows(counts.count(asked.context, _of_organization(asked)).every)
 
 
-def organizations(asked: Asked) -> Iterator[Row]:
+def status_rows(every: counts.Counts) -> list[tables.Row]:
+    """The same of what is counted already."""
+    total = every.total or 1
+    return [
+        {"status": status, "datasets": number, "percent": round(100 * number / total, 1)}
+        for status, number in every.statuses.items()
+    ]
+
+
+def organizations(asked: Asked) -> Iterator[tables.Row]:
     """How fresh the datasets of each organization are."""
-    for row in organization_rows(counts.count(asked.context), asked):
-        yield dict(row)
+    yield from organization_rows(counts.count(asked.context), asked)
 
 
 def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
@@ -283,11 +288,18 @@ def days(asked: Asked) -> Iterator[Row]:
         }
 
 
-def hosted(asked: Asked) -> Iterator[Row]:
+def hosted(asked: Asked) -> Iterator[tables.Row]:
     """Where the files of public datasets are hosted, as counted by the last report."""
     newest = history.newest_hosts()
-    for one in hosts.shares(newest[1] if newest else {}, options.host_groups()):
-        yield {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
+    yield from host_rows(newest[1] if newest else {})
+
+
+def host_rows(counted: Mapping[str, int]) -> list[tables.Row]:
+    """The same of what is counted already: resources by host."""
+    return [
+        {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
+        for one in hosts.shares(counted, options.host_groups())
+    ]
 
 
 def count_hosts(ids: list[str] | None = None) -> dict[str, int]:

@@ -13,6 +13,12 @@ from .tables import Column, Kind, Row, Table
 _DATASET = Column("title", N_("Dataset"), Kind.DATASET)
 _SORTED_DATASET = Column("title", N_("Dataset"), Kind.DATASET, sortable=True)
 _ORGANIZATION = Column("organization", N_("Organization"), Kind.ORGANIZATION)
+_RESOURCE = (
+    _DATASET,
+    Column("resource", N_("Resource")),
+    Column("url", N_("URL"), Kind.URL),
+    _ORGANIZATION,
+)
 _PERCENT = Column("percent", N_("Percent"), Kind.PERCENT)
 _STATUSES = (
     Column("fresh", N_("Fresh"), Kind.NUMBER, sortable=True),
@@ -23,6 +29,7 @@ _STATUSES = (
 )
 _STATUS_FIELDS = tuple(column.key for column in _STATUSES)
 _OF_PACKAGE = ("name", "title", "organization")
+_OF_RESOURCE = (*_OF_PACKAGE, "resource_id", "resource", "url", "host")
 _DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "delinquent")
 
 STATUSES = Table(
@@ -92,17 +99,14 @@ BROKEN = Table(
     N_("Resources whose URL has failed several times, spread over time."),
     N_("No link is broken."),
     (
-        _DATASET,
-        Column("resource", N_("Resource")),
-        Column("url", N_("URL"), Kind.URL),
-        _ORGANIZATION,
+        *_RESOURCE,
         Column("failing_since", N_("Fails since"), Kind.MOMENT, sortable=True),
         Column("failures", N_("Visits that failed"), Kind.NUMBER, sortable=True),
         Column("words", N_("What it answered")),
     ),
     (
-        *(*_OF_PACKAGE, "resource_id", "resource", "url", "host", "failing_since", "failures"),
-        *("succeeded_at", "tried_at", "status", "words"),
+        *(*_OF_RESOURCE, "failing_since", "failures", "succeeded_at", "tried_at"),
+        *("status", "words"),
     ),
     lists.broken,
 )
@@ -112,17 +116,11 @@ UNCLEAR = Table(
     N_("Resources of which nobody can tell whether they changed, or whether they are there."),
     N_("There are no such resources."),
     (
-        _DATASET,
-        Column("resource", N_("Resource")),
-        Column("url", N_("URL"), Kind.URL),
-        _ORGANIZATION,
+        *_RESOURCE,
         Column("undetermined", N_("Why"), Kind.UNDETERMINED),
         Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
     ),
-    (
-        *(*_OF_PACKAGE, "resource_id", "resource", "url", "host", "undetermined", "tried_at"),
-        *("status", "words"),
-    ),
+    (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
     lists.unclear,
 )
 ORGANIZATIONS = Table(

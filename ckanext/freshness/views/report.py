@@ -79,7 +79,7 @@ def dashboard() -> ResponseReturnValue:
     what = Asked(context, _now())
     found = counts.count(context)
     made: dict[str, list[Row]] = {
-        report.STATUSES.name: _status_rows(found.every),
+        report.STATUSES.name: lists.status_rows(found.every),
         report.ORGANIZATIONS.name: lists.organization_rows(
             found, replace(what, sort=_least_fresh(found))
         ),
@@ -108,7 +108,7 @@ def organization(name: str) -> ResponseReturnValue:
         return tk.redirect_to("freshness.organization", name=found["name"])
     what = Asked(context, _now(), organization=name)
     every = counts.count(context, sight.of_organization(name)).every
-    made: dict[str, list[Row]] = {report.STATUSES.name: _status_rows(every)}
+    made: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
     return tk.render(
         "freshness/organization.html",
@@ -249,17 +249,6 @@ def _part(table: Table[Asked], what: Asked, made: list[Row] | None) -> Part:
     if made is None:
         return Part(table, reports.page(table, what, 1, size), url, url)
     return Part(table, tables.page(made, 1, size), url, url)
-
-
-def _status_rows(every: counts.Counts) -> list[Row]:
-    return [
-        {
-            "status": status,
-            "datasets": number,
-            "percent": round(100 * number / every.total, 1) if every.total else 0.0,
-        }
-        for status, number in every.statuses.items()
-    ]
 
 
 def _least_fresh(found: counts.Report) -> str | None:
