@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from time import monotonic
 
 import pytest
 
@@ -36,7 +35,6 @@ def server() -> Iterator[FileServer]:
 def test_silent_names_do_not_hold_up_the_living(
     server: FileServer, name_server: NameServer
 ) -> None:
-    begin = monotonic()
     threads: list[int] = []
     arrived: Counter[str] = Counter()
     before: list[int] = []
@@ -66,7 +64,6 @@ def test_silent_names_do_not_hold_up_the_living(
         attempts=2,
         backoff=(3,),
     )
-    seconds = monotonic() - begin
 
     outcomes = Counter((finding.host[:6], finding.outcome) for finding in found)
     assert outcomes == {("silent", Outcome.ERROR): SILENT, ("living", Outcome.FIRST_HASH): LIVING}
@@ -74,8 +71,8 @@ def test_silent_names_do_not_hold_up_the_living(
     assert {attempt.reason for attempt in errors} == {Reason.NAME_LOOKUP_FAILED.value}
     # The living stood behind all of them, and were done while the dead still waited.
     assert max(before) < SILENT / 2
-    # A thread for each, twice, 256 at a time and a second each, would be more than a minute.
-    assert seconds < 45
+    # A thread for each, 256 at a time and a second each, would hold the others up: most get packets only.
+    assert len(threads) < SILENT / 2
     assert max(threads) < 300
 
 
