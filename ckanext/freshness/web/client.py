@@ -26,6 +26,7 @@ from urllib.robotparser import RobotFileParser
 import aiohttp
 from yarl import URL
 
+from .connections import ENCODINGS, Connections, Exchange
 from .errors import FetchError, Reason
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
@@ -98,8 +99,8 @@ class Client:
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._tasks: set[asyncio.Task[RobotFileParser]] = set()
-        self._timeout = _timeout(settings.limits, settings.limits.total)
-        self._session: aiohttp.ClientSession | None = None
+        self._headers = f"User-Agent: {settings.user_agent}\r\nAccept-Encoding: {ENCODINGS}\r\n"
+        self._connections: Connections | None = None
 
     async def __aenter__(self) -> Client:
         settings = self.settings
@@ -116,11 +117,7 @@ class Client:
             limit=0,
             enable_cleanup_closed=_NEEDS_CLEANUP,
         )
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": settings.user_agent},
-        )
+        self._connections = Connections(connector, self._proxy)
         return self
 
     async def __aexit__(
@@ -133,9 +130,9 @@ class Client:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._names.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._connections is not None:
+            await self._connections.close()
+            self._connections = None
 
     async def fetch(self, request: Request, choose: Choose | None = None) -> Answer:
         """Ask for ``request.url`` until there is an answer or no attempt is left.
@@ -166,11 +163,27 @@ class Client:
             asked at this moment is not asked.
         :raises FetchError: there is no answer, and no attempt is left
         """
+        before = monotonic()
+        target = visit.target
+        host = visit.host = self.hosts.of(target.host)
         try:
-            return await self._step(visit, patient)
+            # In the usual case nothing has to be waited for before the answer.
+            if not self._is_admitted(visit, target):
+                await self._admit(visit, target)
+            _refuse(host)
+            if host.policy.robots and visit.obeys_robots:
+                await self._obey_robots(visit, target, host)
+            if not host.enter_now(monotonic()):
+                if not patient:
+                    visit.pause = 0.0
+                    return None
+                await host.enter()
+            try:
+                found = await self._ask_in_turn(visit, target, host, before)
+            finally:
+                host.leave()
         except Fault as fault:
-            assert visit.host is not None
-            visit.host.statistics.errors[fault.reason] += 1
+            host.statistics.errors[fault.reason] += 1
             pause = pause_after(visit) if fault.reason.retriable else None
             if pause is None:
                 # Without the cause: aiohttp's exceptions carry headers and the proxy's URL, with
@@ -178,6 +191,14 @@ class Client:
                 raise visit.error(fault) from None
             visit.again(pause)
             return None
+        if isinstance(found, Answer):
+            found.seconds = visit.seconds
+            return found
+        if isinstance(found, Target):
+            visit.pause = 0.0
+        else:
+            visit.again(found)
+        return None
 
     def knows(self, target: Target) -> bool:
         """Whether a step to ``target`` would not have to wait for its name to be looked up."""
@@ -196,43 +217,35 @@ class Client:
             if visit.pause:
                 await asyncio.sleep(visit.pause)
 
-    async def _step(self, visit: Visit, patient: bool) -> Answer | None:
-        before = monotonic()
-        target = visit.target
-        host = visit.host = self.hosts.of(target.host)
-        await self._admit(visit, target)
+    async def _ask_in_turn(
+        self, visit: Visit, target: Target, host: Host, before: float
+    ) -> Answer | Target | float:
+        """As :meth:`_ask`, and the host is told how it went."""
+        began = monotonic()
+        visit.waited += began - before
         _refuse(host)
-        if host.policy.robots and visit.obeys_robots:
-            await self._obey_robots(visit, target, host)
-        if not patient and not host.open:
-            visit.pause = 0.0
-            return None
-        async with host:
-            began = monotonic()
-            visit.waited += began - before
-            _refuse(host)
-            decides = host.breaker.begin(began) and host.breaker.circuit is Circuit.HALF_OPEN
-            reason: Reason | None = Reason.INVALID_REQUEST
-            try:
-                found = await self._ask(visit, target, host)
-                reason = None
-            except Fault as fault:
-                reason = fault.reason
-                raise
-            finally:
-                ended = monotonic()
-                visit.seconds += ended - began
-                host.statistics.seconds += ended - began
-                is_last = visit.attempts >= visit.limits.attempts
-                host.breaker.ended(reason, ended, is_last=is_last, decides=decides)
-        if isinstance(found, Answer):
-            found.seconds = visit.seconds
+        breaker = host.breaker
+        decides = breaker.begin(began) and breaker.circuit is Circuit.HALF_OPEN
+        reason: Reason | None = Reason.INVALID_REQUEST
+        try:
+            found = await self._ask(visit, target, host)
+            reason = None
             return found
-        if isinstance(found, Target):
-            visit.pause = 0.0
-        else:
-            visit.again(found)
-        return None
+        except Fault as fault:
+            reason = fault.reason
+            raise
+        finally:
+            ended = monotonic()
+            visit.seconds += ended - began
+            host.statistics.seconds += ended - began
+            is_last = visit.attempts >= visit.limits.attempts
+            breaker.ended(reason, ended, is_last=is_last, decides=decides)
+
+    def _is_admitted(self, visit: Visit, target: Target) -> bool:
+        """Whether there is nothing to be asked or judged by :meth:`_admit`."""
+        if self._proxy is not None or visit.request.host_allowed is not None:
+            return False
+        return target.is_address or self._names.has_addresses(target.host)
 
     async def _admit(self, visit: Visit, target: Target) -> None:
         """Whether ``target`` may be visited, as far as that can be known before a connection."""
@@ -284,22 +297,26 @@ class Client:
     async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | float:
         """One request; a Target is where it redirects to, a number in how many seconds another
         attempt is due."""
-        assert self._session is not None, "the client is used outside of its async with"
+        assert self._connections is not None, "the client is used outside of its async with"
         statistics = host.statistics
         statistics.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         visit.insecure = visit.insecure or insecure
+        limits = visit.limits
+        left = limits.total - visit.seconds
         try:
-            response = await self._session.request(
+            if left <= 0:
+                raise asyncio.TimeoutError
+            response = await self._connections.ask(
                 visit.request.method,
-                URL(target.url, encoded=True),
-                headers=visit.headers(target),
-                allow_redirects=False,
-                proxy=self._proxy,
-                ssl=not insecure,
-                timeout=self._remaining(visit),
-                max_line_size=visit.limits.max_header_bytes,
-                max_field_size=visit.limits.max_header_bytes,
+                target,
+                visit.headers(target, self._headers),
+                keep=not visit.last,
+                verify=not insecure,
+                connect=limits.connect,
+                read=limits.read,
+                total=left,
+                max_header_bytes=limits.max_header_bytes,
             )
         except NETWORK_FAULTS as error:
             raise fault_of(error, visit.circumstances(answered=False)) from error
@@ -322,18 +339,9 @@ class Client:
                 statistics.received += answer.on_wire
             return answer
         finally:
-            if not response.closed:
-                response.close()
+            response.end()
 
-    def _remaining(self, visit: Visit) -> aiohttp.ClientTimeout:
-        if not visit.seconds and visit.limits is self.settings.limits:
-            return self._timeout
-        left = visit.limits.total - visit.seconds
-        if left <= 0:
-            raise fault_of(asyncio.TimeoutError(), visit.circumstances(answered=False))
-        return _timeout(visit.limits, left)
-
-    def _again(self, visit: Visit, host: Host, response: aiohttp.ClientResponse) -> float | None:
+    def _again(self, visit: Visit, host: Host, response: Exchange) -> float | None:
         """Seconds until another attempt, if this status deserves one; the host gets the pause it
         asks for."""
         status = response.status
@@ -365,11 +373,6 @@ def _refuse(host: Host) -> None:
 # Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and
 # aiohttp warns when it is asked to do so there.
 _NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
-
-
-def _timeout(limits: Limits, total: float) -> aiohttp.ClientTimeout:
-    # "connect" and not "sock_connect", which would begin anew for each address of a name.
-    return aiohttp.ClientTimeout(total=total, connect=limits.connect, sock_read=limits.read)
 
 
 def _trusting(bundle: Path) -> ssl.SSLContext:

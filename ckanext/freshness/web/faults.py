@@ -39,7 +39,12 @@ class Circumstances:
     """Whether status and headers had come."""
 
 
-NETWORK_FAULTS = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+NETWORK_FAULTS = (
+    aiohttp.ClientError,
+    http_exceptions.HttpProcessingError,
+    asyncio.TimeoutError,
+    OSError,
+)
 """What :func:`fault_of` can explain. Everything else is a mistake of ours and is not caught."""
 
 _ERRNO: dict[int, tuple[Reason, str]] = {
@@ -164,7 +169,7 @@ _EXPLANATIONS: tuple[
     (ssl.SSLError, _tls),
     (aiohttp.ClientPayloadError, _payload),
     (aiohttp.ServerDisconnectedError, _disconnected),
-    (aiohttp.ClientResponseError, _malformed),
+    (http_exceptions.HttpProcessingError, _malformed),
     (asyncio.TimeoutError, _total_timeout),
     (OSError, _os_error),
 )

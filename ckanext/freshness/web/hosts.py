@@ -213,6 +213,29 @@ class Host:
         free = self._active < self.policy.connections and not self._waiting
         return free and not self.opens_in
 
+    def enter_now(self, now: float) -> bool:
+        """Begin a request if it may start now; whoever began it calls :meth:`leave`.
+
+        :param now: of ``time.monotonic``
+        """
+        if (
+            self._active >= self.policy.connections
+            or self._waiting
+            or now < self._next_at
+            or now < self._paused_until
+        ):
+            return False
+        breaker = self.breaker
+        if breaker.circuit is not Circuit.CLOSED and breaker.opens_in(now):
+            return False
+        self._active += 1
+        self._next_at = now + self._interval
+        return True
+
+    async def enter(self) -> None:
+        """Begin a request as soon as it may start, after those that came before."""
+        await self.__aenter__()
+
     async def __aenter__(self) -> Host:
         if self._active < self.policy.connections and not self._waiting:
             self._active += 1
@@ -221,12 +244,12 @@ class Host:
         try:
             await self._pace()
         except BaseException:
-            self._leave()
+            self.leave()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._leave()
+        self.leave()
 
     async def _turn(self) -> None:
         turn = asyncio.get_running_loop().create_future()
@@ -236,10 +259,11 @@ class Host:
         except asyncio.CancelledError:
             if not turn.cancelled():
                 # It was given in the moment of the cancellation: it goes to the next.
-                self._leave()
+                self.leave()
             raise
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """A request has ended."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():

@@ -126,6 +126,11 @@ class Names:
         known = self._known.get(host)
         return known is not None and known.until > monotonic()
 
+    def has_addresses(self, host: str) -> bool:
+        """Whether :meth:`addresses` answers at once, and with addresses."""
+        known = self._known.get(host)
+        return known is not None and known.reason is None and known.until > monotonic()
+
     async def addresses(self, host: str) -> Sequence[str]:
         """The addresses of ``host``, at least one.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import aiohttp
 
+from .connections import Exchange
 from .errors import FetchError, Reason
 from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
 from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
@@ -82,14 +83,12 @@ class Visit:
         if request.method not in _METHODS:
             words = f"was not asked for: no method {request.method!r}"
             raise self.error(Fault(Reason.INVALID_REQUEST, words))
-        common = {}
-        if request.accept is not None:
-            common["Accept"] = request.accept
+        common = f"Accept: {'*/*' if request.accept is None else request.accept}\r\n"
         # Validators are the server's own words, in bytes that perhaps nobody may send.
         if request.etag and can_be_sent(request.etag):
-            common["If-None-Match"] = request.etag
+            common += f"If-None-Match: {request.etag}\r\n"
         if request.last_modified and can_be_sent(request.last_modified):
-            common["If-Modified-Since"] = request.last_modified
+            common += f"If-Modified-Since: {request.last_modified}\r\n"
         given = {**request.headers, "Accept": request.accept} if request.accept else request.headers
         if given and (name := illegal_header(given)) is not None:
             words = f"was not asked for: the header {name} has characters that no header may have"
@@ -106,16 +105,19 @@ class Visit:
         self.seconds = 0.0
         self.insecure = False
 
-    def headers(self, target: Target) -> dict[str, str]:
-        """What is sent to ``target``; secrets only to where they belong."""
-        headers = dict(self._common)
+    def headers(self, target: Target, ours: str) -> str:
+        """The lines that are sent to ``target``; secrets only to where they belong.
+
+        :param ours: those of the client
+        """
+        lines = ours + self._common
         if self.last:
-            headers["Connection"] = "close"
+            lines += "Connection: close\r\n"
         if target.authorization is not None:
-            headers["Authorization"] = target.authorization
+            lines += f"Authorization: {target.authorization}\r\n"
         if self.request.headers and target.origin == self.start.origin:
-            headers.update(self.request.headers)
-        return headers
+            lines = _with(lines, self.request.headers)
+        return lines
 
     def redirected(self, target: Target, status: int, location: str) -> Target:
         """Where an answer of ``target`` leads to.
@@ -135,7 +137,7 @@ class Visit:
         self.target = found
         return found
 
-    def answer(self, target: Target, response: aiohttp.ClientResponse) -> Answer:
+    def answer(self, target: Target, response: Exchange) -> Answer:
         """The answer, still without its body."""
         return Answer(
             status=response.status,
@@ -171,6 +173,17 @@ class Visit:
 _ABOUT_REDIRECTS = frozenset({Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS})
 
 
+def _with(lines: str, headers: Mapping[str, str]) -> str:
+    """``headers`` beside those lines, or instead of them."""
+    given = {name.lower() for name in headers}
+    kept = [line for line in lines.split("\r\n") if line.partition(":")[0].lower() not in given]
+    return (
+        "\r\n".join(f"{name}: {value}" for name, value in headers.items())
+        + "\r\n"
+        + "\r\n".join(kept)
+    )
+
+
 def backoff(visit: Visit) -> float:
     """Seconds due after the present attempt if nobody says otherwise."""
     steps = visit.limits.backoff
@@ -191,7 +204,7 @@ def pause_after(visit: Visit, asked_for: float | None = None) -> float | None:
     return backoff(visit) * random.uniform(1 - jitter, 1 + jitter)
 
 
-async def take_body(visit: Visit, answer: Answer, response: aiohttp.ClientResponse) -> None:
+async def take_body(visit: Visit, answer: Answer, response: Exchange) -> None:
     """Read the body of ``response`` into where it belongs.
 
     :raises Fault: it breaks off, or is larger than it may be
@@ -215,9 +228,7 @@ async def take_body(visit: Visit, answer: Answer, response: aiohttp.ClientRespon
             raise
 
 
-async def _collect(
-    visit: Visit, answer: Answer, response: aiohttp.ClientResponse, write: Write
-) -> None:
+async def _collect(visit: Visit, answer: Answer, response: Exchange, write: Write) -> None:
     if answer.status < 300:
         await _read(visit, answer, response, write, visit.limits.max_bytes)
         return
@@ -228,9 +239,7 @@ async def _collect(
         answer.complete = False
 
 
-async def _read(
-    visit: Visit, answer: Answer, response: aiohttp.ClientResponse, write: Write, most: int
-) -> None:
+async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, most: int) -> None:
     content = response.content
     received = 0
     try:
@@ -256,11 +265,13 @@ def _on_wire(content: aiohttp.StreamReader) -> int:
     return content.total_raw_bytes if content.total_bytes else 0
 
 
-async def drain(response: aiohttp.ClientResponse) -> None:
+async def drain(response: Exchange) -> None:
     """Wait for the end of a body of no interest, if it is near; else the connection is lost."""
     content = response.content
-    length = response.content_length
-    if content.is_eof() or length is None or length > _DRAINED:
+    if content.is_eof():
+        return
+    length = response.headers.get("Content-Length", "")
+    if not (length.isascii() and length.isdigit() and int(length[:9]) <= _DRAINED):
         return
     with contextlib.suppress(*NETWORK_FAULTS):
         await asyncio.wait_for(content.wait_eof(), _DRAIN_SECONDS)

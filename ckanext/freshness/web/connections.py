@@ -1,0 +1,271 @@
+"""Connections, and one exchange of request and answer over one of them.
+
+aiohttp makes the connections (names, addresses, TLS, tunnels through a proxy) and parses what comes.
+Its ClientSession is left out: what that does for each request beside (cookies, redirects, logins,
+tracing, contexts of its timers) is more than half of the CPU time of a request, and nothing of it is
+wanted here. So the request is written here, its time is limited here, and a connection that can be
+used again is kept here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from time import monotonic
+
+import aiohttp
+from aiohttp import hdrs
+from aiohttp.connector import Connection
+from aiohttp.streams import EMPTY_PAYLOAD
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from .urls import Target
+
+KEPT = 15.0
+"""Seconds for which a connection is kept for another request."""
+
+ENCODINGS = aiohttp.ClientRequest.DEFAULT_HEADERS[hdrs.ACCEPT_ENCODING]
+"""What aiohttp can decompress, as a header says it."""
+
+_HEAD = "HEAD"
+_NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
+
+
+_Key = tuple[str, str, int, bool]
+"""Scheme, host, port, and whether its certificate is verified: whom a connection leads to."""
+
+
+class _Line:
+    """A connection that stands.
+
+    :ivar through: the headers that the proxy in front of it wants of each request
+    :ivar since: when its last exchange ended
+    """
+
+    __slots__ = ("connection", "protocol", "since", "through", "transport")
+
+    def __init__(self, connection: Connection, through: str) -> None:
+        protocol = connection.protocol
+        assert protocol is not None and protocol.transport is not None
+        self.connection = connection
+        self.protocol = protocol
+        self.transport = protocol.transport
+        self.through = through
+        self.since = 0.0
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may go over it."""
+        # A server that speaks without having been asked would answer the next request with that.
+        return self.protocol.is_connected() and not self.protocol.should_close
+
+
+class Exchange:
+    """One request and its answer: status and headers are there, the body is to be read.
+
+    :meth:`end` it, whatever happens.
+
+    :ivar content: the body, decompressed
+    """
+
+    __slots__ = ("_keep", "_key", "_line", "_of", "_timer", "content", "headers", "status")
+
+    def __init__(self, of: Connections, key: _Key, keep: bool, line: _Line) -> None:
+        self._of = of
+        self._key = key
+        self._keep = keep
+        self._line: _Line | None = line
+        self._timer: asyncio.TimerHandle | None = None
+        self.status = 0
+        self.headers = _NO_HEADERS
+        self.content: aiohttp.StreamReader = EMPTY_PAYLOAD
+
+    async def begin(self, head: bytes, parsing: dict[str, object]) -> None:
+        """Ask, and wait until the answer's headers are there.
+
+        :param parsing: how the answer is to be parsed
+        :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
+        """
+        assert self._line is not None
+        protocol = self._line.protocol
+        protocol.set_response_params(**parsing)  # type: ignore[arg-type]
+        self._line.transport.write(head)
+        protocol.start_timeout()
+        while True:
+            message, self.content = await protocol.read()
+            # 103 and its like come before the answer; after 101 nothing in HTTP does.
+            if not 100 <= message.code <= 199 or message.code == 101:
+                break
+        self.status = message.code
+        self.headers = message.headers
+
+    def limit(self, timer: asyncio.TimerHandle) -> None:
+        """Have a timer that calls :meth:`expire`."""
+        self._timer = timer
+
+    def end(self) -> None:
+        """Keep the connection if all of the answer has come, and it can be used again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        line, self._line = self._line, None
+        if line is None:
+            return
+        if self._keep and line.usable and self.content.is_eof():
+            self._of.keep(self._key, line)
+        else:
+            line.connection.close()
+
+    def expire(self) -> None:
+        """The time for all of it is over."""
+        if self._line is not None:
+            error = asyncio.TimeoutError()
+            self._line.protocol.set_exception(error)
+            self.content.set_exception(error)
+
+
+class Connections:
+    """Connections of one client.
+
+    :param connector: makes them
+    :param proxy: through which all lead
+    """
+
+    def __init__(self, connector: aiohttp.TCPConnector, proxy: URL | None) -> None:
+        self._connector = connector
+        self._proxy = proxy
+        self._loop = asyncio.get_running_loop()
+        self._idle: dict[_Key, deque[_Line]] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def ask(
+        self,
+        method: str,
+        target: Target,
+        headers: str,
+        *,
+        keep: bool,
+        verify: bool,
+        connect: float,
+        read: float,
+        total: float,
+        max_header_bytes: int,
+    ) -> Exchange:
+        """One request, and the answer's headers.
+
+        A connection that breaks before anything was answered is replaced once (RFC 9112, section
+        9.3.1: kept ones end like that).
+
+        :param headers: lines beside ``Host``, which can all be sent
+        :param keep: whether the connection may be kept afterwards
+        :param connect: seconds until a connection stands
+        :param read: seconds without a byte
+        :param total: seconds until the last byte is read
+        :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
+        """
+        began = self._loop.time()
+        key = (target.scheme, target.host, target.port, verify)
+        parsing: dict[str, object] = {
+            "skip_payload": method == _HEAD,
+            "read_until_eof": True,
+            "read_timeout": read,
+            "max_line_size": max_header_bytes,
+            "max_field_size": max_header_bytes,
+        }
+        head = self._head(method, target, headers)
+        is_second = False
+        while True:
+            line = self._kept(key)
+            if line is None:
+                left = total - (self._loop.time() - began)
+                line = await self._open(method, target, verify, connect, left)
+            exchange = Exchange(self, key, keep, line)
+            exchange.limit(self._loop.call_at(began + total, exchange.expire))
+            try:
+                await exchange.begin(f"{head}{line.through}\r\n".encode(), parsing)
+            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+                exchange.end()
+                if is_second:
+                    raise
+                is_second = True
+            except BaseException:
+                exchange.end()
+                raise
+            else:
+                return exchange
+
+    async def close(self) -> None:
+        """Close all that are kept, and those that are not."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for lines in self._idle.values():
+            for line in lines:
+                line.connection.close()
+        self._idle.clear()
+        await self._connector.close()
+
+    def _head(self, method: str, target: Target, headers: str) -> str:
+        """What is sent, but for what the proxy wants."""
+        url = target.url
+        start = len(target.scheme) + 3
+        end = url.index("/", start)
+        host = url[start:end]
+        if target.host.endswith("."):
+            # Of a name and its full form servers know the first.
+            host = host.replace(target.host, target.host.rstrip("."), 1)
+        is_for_proxy = self._proxy is not None and target.scheme == "http"
+        path = url if is_for_proxy else url[end:]
+        return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}"
+
+    async def _open(
+        self, method: str, target: Target, verify: bool, connect: float, left: float
+    ) -> _Line:
+        request = aiohttp.ClientRequest(
+            method,
+            URL(target.url, encoded=True),
+            loop=self._loop,
+            proxy=self._proxy,
+            ssl=verify,
+        )
+        if left <= 0:
+            raise asyncio.TimeoutError
+        # "connect" and not "sock_connect", which would begin anew for each address of a name.
+        timeout = aiohttp.ClientTimeout(connect=min(connect, left))
+        try:
+            connection = await self._connector.connect(request, traces=[], timeout=timeout)
+        except asyncio.TimeoutError as error:
+            if left <= connect:
+                raise
+            raise aiohttp.ConnectionTimeoutError from error
+        login = request.headers.get(hdrs.PROXY_AUTHORIZATION)
+        return _Line(connection, f"{hdrs.PROXY_AUTHORIZATION}: {login}\r\n" if login else "")
+
+    def _kept(self, key: _Key) -> _Line | None:
+        """A connection to be used again."""
+        lines = self._idle.get(key)
+        while lines:
+            line = lines.pop()
+            if line.usable and monotonic() - line.since <= KEPT:
+                return line
+            line.connection.close()
+        return None
+
+    def keep(self, key: _Key, line: _Line) -> None:
+        """Take a connection back."""
+        line.since = monotonic()
+        lines = self._idle.get(key)
+        if lines is None:
+            lines = self._idle[key] = deque()
+        lines.append(line)
+        if self._sweep is None:
+            self._sweep = self._loop.call_later(KEPT, self._let_go)
+
+    def _let_go(self) -> None:
+        """Close what nobody has wanted for long."""
+        oldest = monotonic() - KEPT
+        for key, lines in list(self._idle.items()):
+            while lines and (lines[0].since <= oldest or not lines[0].usable):
+                lines.popleft().connection.close()
+            if not lines:
+                del self._idle[key]
+        self._sweep = self._loop.call_later(KEPT, self._let_go) if self._idle else None
