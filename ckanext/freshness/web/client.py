@@ -193,6 +193,9 @@ class Client:
             return None
         if isinstance(found, Answer):
             found.seconds = visit.seconds
+            # Who asks holds the visit, and the visit him: without this the collector of cycles would
+            # have each of them to find.
+            visit.choose = None
             return found
         if isinstance(found, Target):
             visit.pause = 0.0
