@@ -193,10 +193,12 @@ def believed(headers: Headers, now: datetime) -> datetime | None:
 
 def after_hash(memory: Memory, headers: Headers, digest: str, modified: datetime | None) -> Step:
     """What the hash of a body means, compared with what is remembered."""
-    if memory.hash is None or memory.outdated or _detector(memory.hash) != _detector(digest):
+    if memory.hash is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
     elif digest == memory.hash:
         outcome = Outcome.SAME_HASH
+    elif _detector(memory.hash) != _detector(digest):
+        outcome = Outcome.FIRST_HASH
     elif digest in memory.earlier:
         outcome = Outcome.REPEAT_HASH
     else:
@@ -228,9 +230,11 @@ def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None
 
     :param memory: as it was before the visit
     """
-    if memory.hash is None or memory.outdated or _detector(memory.hash) != _detector(digest):
+    if memory.hash is None or memory.outdated:
         return None
     if memory.last_modified is None or headers.last_modified_text is None:
+        return None
+    if _detector(memory.hash) != _detector(digest):
         return None
     changed = digest != memory.hash
     moved = headers.last_modified_text != memory.last_modified
@@ -241,8 +245,10 @@ def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None
 
 def _seen(memory: Memory, headers: Headers, digest: str) -> Memory:
     """What is remembered once a body is known."""
-    before = (memory.hash, *memory.earlier) if memory.hash else memory.earlier
-    earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
+    earlier = memory.earlier
+    if memory.hash or earlier:
+        before = (memory.hash, *earlier) if memory.hash else earlier
+        earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
     return Memory(headers.etag, headers.last_modified_text, digest, earlier)
 
 

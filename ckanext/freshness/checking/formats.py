@@ -115,6 +115,7 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"\xff\xd8\xff", Kind.IMAGE),
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
+_BLANK = b" \t\r\n"
 _GZIP = b"\x1f\x8b\x08"
 _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -162,7 +163,11 @@ def kind(first: bytes) -> Kind:
     if first.startswith(_GZIP):
         inside = _kind_of_text(_text(_gunzip(first)))
         return Kind.GZIPPED_HTML if inside in (Kind.HTML, Kind.XHTML) else Kind.UNKNOWN
-    return _kind_of_text(_text(first))
+    start = first.lstrip(_BLANK)
+    # As a table begins: neither a tag, a brace nor a mark of an encoding.
+    if start[:1].isalnum():
+        return Kind.UNKNOWN
+    return _kind_of_text(_text(start))
 
 
 def _kind_of_text(text: str) -> Kind:
@@ -187,7 +192,7 @@ def _kind_of_text(text: str) -> Kind:
 
 
 def _text(first: bytes) -> str:
-    start = first.lstrip(b" \t\r\n")
+    start = first.lstrip(_BLANK)
     for beginning, encoding in _ENCODINGS:
         if start.startswith(beginning):
             return start.decode(encoding, "replace")

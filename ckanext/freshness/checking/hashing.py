@@ -75,7 +75,7 @@ class Hasher:
         self.close()
         self._sha256 = hashlib.sha256()
         self._size = 0
-        self._first = bytearray()
+        self._first = b""
         self._candidates: list[type[Detector]] | None = None
         self._note: str | None = None
 
@@ -90,17 +90,19 @@ class Hasher:
     def write(self, data: bytes) -> None:
         """The next piece."""
         self._sha256.update(data)
+        before = self._first
         self._size += len(data)
-        before = len(self._first)
-        if before < FIRST_BYTES:
-            self._first += data[: FIRST_BYTES - before]
+        if len(before) < FIRST_BYTES:
+            self._first = before + data[: FIRST_BYTES - len(before)]
         if self._candidates is not None:
-            self._spool(data)
+            if self._file is not None:
+                self._spool(data)
         elif self._size >= MAGIC_BYTES:
             self._decide()
-            # What came before this piece was less than what is kept of the beginning.
-            self._spool(bytes(self._first[:before]))
-            self._spool(data)
+            if self._file is not None:
+                # What came before this piece was less than what is kept of the beginning.
+                self._spool(before)
+                self._spool(data)
 
     async def result(self) -> Hashed:
         """What the body was, once it is complete. The file is closed.
@@ -109,26 +111,26 @@ class Hasher:
         """
         if self._candidates is None:
             self._decide()
-            self._spool(bytes(self._first))
-        try:
-            found = await self._open()
-        finally:
-            self.close()
+            self._spool(self._first)
+        found = None
+        if self._file is not None:
+            try:
+                found = await self._open()
+            finally:
+                self.close()
         sha256 = self._sha256.hexdigest()
-        first = bytes(self._first)
-        hashed = found or f"{RawBytes.name}:{sha256}"
         return Hashed(
-            hash=hashed,
+            hash=found or f"{RawBytes.name}:{sha256}",
             sha256=sha256,
             size=self._size,
-            detector=hashed.partition(":")[0],
-            mismatch=verdict(*self._declared, first),
+            detector=found.partition(":")[0] if found else RawBytes.name,
+            mismatch=verdict(*self._declared, self._first),
             note=self._note,
-            first=first,
+            first=self._first,
         )
 
     def _decide(self) -> None:
-        first = bytes(self._first[:MAGIC_BYTES])
+        first = self._first[:MAGIC_BYTES]
         self._candidates = [it for it in self._detectors if it.takes(first)]
         if self._candidates:
             try:
