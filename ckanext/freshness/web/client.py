@@ -6,8 +6,8 @@ its address is judged and its host's limits hold. Times are counted per attempt 
 waiting in our own queues. Bodies are read in pieces, and both what comes over the wire and what it
 decompresses to are bounded, whatever the headers claim.
 
-A connection that breaks before anything was answered is tried again once at once by aiohttp
-(RFC 9112, section 9.3.1: kept-alive connections end like that); it counts as the same attempt.
+A connection that breaks before anything was answered is replaced once at once (RFC 9112, section
+9.3.1: kept-alive connections end like that); it counts as the same attempt.
 """
 
 from __future__ import annotations

@@ -28,7 +28,6 @@ KEPT = 15.0
 ENCODINGS = aiohttp.ClientRequest.DEFAULT_HEADERS[hdrs.ACCEPT_ENCODING]
 """What aiohttp can decompress, as a header says it."""
 
-_HEAD = "HEAD"
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
@@ -71,52 +70,47 @@ class Exchange:
 
     __slots__ = ("_keep", "_key", "_line", "_of", "_timer", "content", "headers", "status")
 
-    def __init__(self, of: Connections, key: _Key, keep: bool, line: _Line) -> None:
+    def __init__(self, of: Connections, key: _Key, line: _Line, *, keep: bool, ends: float) -> None:
         self._of = of
         self._key = key
         self._keep = keep
         self._line: _Line | None = line
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer = of.loop.call_at(ends, self._expire)
         self.status = 0
         self.headers = _NO_HEADERS
         self.content: aiohttp.StreamReader = EMPTY_PAYLOAD
 
-    async def begin(self, head: bytes, parsing: dict[str, object]) -> None:
+    async def begin(self, head: bytes) -> None:
         """Ask, and wait until the answer's headers are there.
 
-        :param parsing: how the answer is to be parsed
         :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
         """
         assert self._line is not None
         protocol = self._line.protocol
-        protocol.set_response_params(**parsing)  # type: ignore[arg-type]
         self._line.transport.write(head)
         protocol.start_timeout()
         while True:
-            message, self.content = await protocol.read()
+            message, content = await protocol.read()
             # 103 and its like come before the answer; after 101 nothing in HTTP does.
             if not 100 <= message.code <= 199 or message.code == 101:
                 break
         self.status = message.code
         self.headers = message.headers
-
-    def limit(self, timer: asyncio.TimerHandle) -> None:
-        """Have a timer that calls :meth:`expire`."""
-        self._timer = timer
+        self.content = content
 
     def end(self) -> None:
         """Keep the connection if all of the answer has come, and it can be used again."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         line, self._line = self._line, None
         if line is None:
             return
-        if self._keep and line.usable and self.content.is_eof():
+        # Over a connection on which an answer is still to come nobody else may ask.
+        if self._keep and self.status and self.content.is_eof() and line.usable:
             self._of.keep(self._key, line)
         else:
             line.connection.close()
 
-    def expire(self) -> None:
+    def _expire(self) -> None:
         """The time for all of it is over."""
         if self._line is not None:
             error = asyncio.TimeoutError()
@@ -134,7 +128,7 @@ class Connections:
     def __init__(self, connector: aiohttp.TCPConnector, proxy: URL | None) -> None:
         self._connector = connector
         self._proxy = proxy
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._idle: dict[_Key, deque[_Line]] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -163,26 +157,24 @@ class Connections:
         :param total: seconds until the last byte is read
         :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
         """
-        began = self._loop.time()
+        ends = self.loop.time() + total
         key = (target.scheme, target.host, target.port, verify)
-        parsing: dict[str, object] = {
-            "skip_payload": method == _HEAD,
-            "read_until_eof": True,
-            "read_timeout": read,
-            "max_line_size": max_header_bytes,
-            "max_field_size": max_header_bytes,
-        }
         head = self._head(method, target, headers)
         is_second = False
         while True:
             line = self._kept(key)
             if line is None:
-                left = total - (self._loop.time() - began)
-                line = await self._open(method, target, verify, connect, left)
-            exchange = Exchange(self, key, keep, line)
-            exchange.limit(self._loop.call_at(began + total, exchange.expire))
+                line = await self._open(method, target, verify, connect, ends)
+            line.protocol.set_response_params(
+                skip_payload=method == "HEAD",
+                read_until_eof=True,
+                read_timeout=read,
+                max_line_size=max_header_bytes,
+                max_field_size=max_header_bytes,
+            )
+            exchange = Exchange(self, key, line, keep=keep, ends=ends)
             try:
-                await exchange.begin(f"{head}{line.through}\r\n".encode(), parsing)
+                await exchange.begin(f"{head}{line.through}\r\n".encode())
             except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
                 exchange.end()
                 if is_second:
@@ -218,15 +210,16 @@ class Connections:
         return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}"
 
     async def _open(
-        self, method: str, target: Target, verify: bool, connect: float, left: float
+        self, method: str, target: Target, verify: bool, connect: float, ends: float
     ) -> _Line:
         request = aiohttp.ClientRequest(
             method,
             URL(target.url, encoded=True),
-            loop=self._loop,
+            loop=self.loop,
             proxy=self._proxy,
             ssl=verify,
         )
+        left = ends - self.loop.time()
         if left <= 0:
             raise asyncio.TimeoutError
         # "connect" and not "sock_connect", which would begin anew for each address of a name.
@@ -258,7 +251,7 @@ class Connections:
             lines = self._idle[key] = deque()
         lines.append(line)
         if self._sweep is None:
-            self._sweep = self._loop.call_later(KEPT, self._let_go)
+            self._sweep = self.loop.call_later(KEPT, self._let_go)
 
     def _let_go(self) -> None:
         """Close what nobody has wanted for long."""
@@ -268,4 +261,4 @@ class Connections:
                 lines.popleft().connection.close()
             if not lines:
                 del self._idle[key]
-        self._sweep = self._loop.call_later(KEPT, self._let_go) if self._idle else None
+        self._sweep = self.loop.call_later(KEPT, self._let_go) if self._idle else None

@@ -180,6 +180,25 @@ def test_connections_are_kept(server: FileServer) -> None:
     assert server.connections == 1
 
 
+def test_a_connection_on_which_an_answer_is_still_to_come_is_not_used_again(
+    server: FileServer,
+) -> None:
+    server.files["/slow"] = Served(200, b"of somebody else")
+
+    async def main() -> Answer:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            await client.fetch(Request(f"{server.url}/first"))
+            server.latency = 0.1
+            slow = asyncio.create_task(client.fetch(Request(f"{server.url}/slow")))
+            await asyncio.to_thread(server.wait_for, "/slow")
+            slow.cancel()
+            await asyncio.gather(slow, return_exceptions=True)
+            return await client.fetch(Request(f"{server.url}/x"))
+
+    assert run(main()).body == BODY
+    assert server.connections == 2
+
+
 def test_the_last_connection_is_not_kept(server: FileServer) -> None:
     async def main() -> None:
         async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
