@@ -36,15 +36,20 @@ _Key = tuple[str, str, int, bool]
 
 
 class _Line:
-    """A connection that stands.
+    """A connection that stands, and the time of what is on its way over it.
 
     :ivar through: the headers that the proxy in front of it wants of each request
     :ivar since: when its last exchange ended
     """
 
-    __slots__ = ("connection", "protocol", "since", "through", "transport")
+    __slots__ = (
+        *("_due", "_exchange", "_loop", "_timer"),
+        *("connection", "protocol", "since", "through", "transport"),
+    )
 
-    def __init__(self, connection: Connection, through: str) -> None:
+    def __init__(
+        self, connection: Connection, through: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
         protocol = connection.protocol
         assert protocol is not None and protocol.transport is not None
         self.connection = connection
@@ -52,6 +57,10 @@ class _Line:
         self.transport = protocol.transport
         self.through = through
         self.since = 0.0
+        self._loop = loop
+        self._exchange: Exchange | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
 
     @property
     def usable(self) -> bool:
@@ -59,26 +68,64 @@ class _Line:
         # A server that speaks without having been asked would answer the next request with that.
         return self.protocol.is_connected() and not self.protocol.should_close
 
+    def carry(self, exchange: Exchange) -> None:
+        """From now on it is that exchange whose time is limited."""
+        self._exchange = exchange
+        # A timer outlives the exchange that it was made for: setting and cancelling one for each costs
+        # more than looking at it when it is due.
+        if self._timer is None or exchange.ends < self._due:
+            self._set_timer(exchange.ends)
+
+    def rest(self) -> None:
+        """Nothing is on its way."""
+        self._exchange = None
+
+    def close(self) -> None:
+        """Nothing will be any more."""
+        self._exchange = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.connection.close()
+
+    def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        self._timer = self._loop.call_at(due, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        exchange = self._exchange
+        if exchange is None:
+            return
+        if exchange.ends > self._due:
+            self._set_timer(exchange.ends)
+        else:
+            exchange.expire()
+
 
 class Exchange:
     """One request and its answer: status and headers are there, the body is to be read.
 
     :meth:`end` it, whatever happens.
 
+    :ivar ends: when the time for all of it is over, by the loop's clock
     :ivar content: the body, decompressed
     """
 
-    __slots__ = ("_keep", "_key", "_line", "_of", "_timer", "content", "headers", "status")
+    __slots__ = ("_keep", "_key", "_line", "_of", "content", "ends", "headers", "status")
 
     def __init__(self, of: Connections, key: _Key, line: _Line, *, keep: bool, ends: float) -> None:
         self._of = of
         self._key = key
         self._keep = keep
         self._line: _Line | None = line
-        self._timer = of.loop.call_at(ends, self._expire)
+        self.ends = ends
         self.status = 0
         self.headers = _NO_HEADERS
         self.content: aiohttp.StreamReader = EMPTY_PAYLOAD
+        line.carry(self)
 
     async def begin(self, head: bytes) -> None:
         """Ask, and wait until the answer's headers are there.
@@ -100,17 +147,17 @@ class Exchange:
 
     def end(self) -> None:
         """Keep the connection if all of the answer has come, and it can be used again."""
-        self._timer.cancel()
         line, self._line = self._line, None
         if line is None:
             return
         # Over a connection on which an answer is still to come nobody else may ask.
         if self._keep and self.status and self.content.is_eof() and line.usable:
+            line.rest()
             self._of.keep(self._key, line)
         else:
-            line.connection.close()
+            line.close()
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
         """The time for all of it is over."""
         if self._line is not None:
             error = asyncio.TimeoutError()
@@ -128,7 +175,7 @@ class Connections:
     def __init__(self, connector: aiohttp.TCPConnector, proxy: URL | None) -> None:
         self._connector = connector
         self._proxy = proxy
-        self.loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         self._idle: dict[_Key, deque[_Line]] = {}
         self._sweep: asyncio.TimerHandle | None = None
 
@@ -157,7 +204,7 @@ class Connections:
         :param total: seconds until the last byte is read
         :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
         """
-        ends = self.loop.time() + total
+        ends = self._loop.time() + total
         key = (target.scheme, target.host, target.port, verify)
         head = self._head(method, target, headers)
         is_second = False
@@ -192,7 +239,7 @@ class Connections:
             self._sweep.cancel()
         for lines in self._idle.values():
             for line in lines:
-                line.connection.close()
+                line.close()
         self._idle.clear()
         await self._connector.close()
 
@@ -215,11 +262,11 @@ class Connections:
         request = aiohttp.ClientRequest(
             method,
             URL(target.url, encoded=True),
-            loop=self.loop,
+            loop=self._loop,
             proxy=self._proxy,
             ssl=verify,
         )
-        left = ends - self.loop.time()
+        left = ends - self._loop.time()
         if left <= 0:
             raise asyncio.TimeoutError
         # "connect" and not "sock_connect", which would begin anew for each address of a name.
@@ -231,7 +278,8 @@ class Connections:
                 raise
             raise aiohttp.ConnectionTimeoutError from error
         login = request.headers.get(hdrs.PROXY_AUTHORIZATION)
-        return _Line(connection, f"{hdrs.PROXY_AUTHORIZATION}: {login}\r\n" if login else "")
+        through = f"{hdrs.PROXY_AUTHORIZATION}: {login}\r\n" if login else ""
+        return _Line(connection, through, self._loop)
 
     def _kept(self, key: _Key) -> _Line | None:
         """A connection to be used again."""
@@ -240,7 +288,7 @@ class Connections:
             line = lines.pop()
             if line.usable and monotonic() - line.since <= KEPT:
                 return line
-            line.connection.close()
+            line.close()
         return None
 
     def keep(self, key: _Key, line: _Line) -> None:
@@ -251,14 +299,14 @@ class Connections:
             lines = self._idle[key] = deque()
         lines.append(line)
         if self._sweep is None:
-            self._sweep = self.loop.call_later(KEPT, self._let_go)
+            self._sweep = self._loop.call_later(KEPT, self._let_go)
 
     def _let_go(self) -> None:
         """Close what nobody has wanted for long."""
         oldest = monotonic() - KEPT
         for key, lines in list(self._idle.items()):
             while lines and (lines[0].since <= oldest or not lines[0].usable):
-                lines.popleft().connection.close()
+                lines.popleft().close()
             if not lines:
                 del self._idle[key]
-        self._sweep = self.loop.call_later(KEPT, self._let_go) if self._idle else None
+        self._sweep = self._loop.call_later(KEPT, self._let_go) if self._idle else None

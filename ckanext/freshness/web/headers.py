@@ -8,15 +8,11 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]*)?")
-_FIXDATE = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), ([0-9]{2}) ([A-Z][a-z]{2}) ([0-9]{4})"
-    r" ([0-9]{2}):([0-9]{2}):([0-9]{2}) GMT"
-)
-"""How nearly all servers write dates (RFC 9110, section 5.6.7)."""
-
+_DAYS = frozenset({"Mon, ", "Tue, ", "Wed, ", "Thu, ", "Fri, ", "Sat, ", "Sun, "})
 _MONTHS = {
-    **{"Jan": 1, "Feb": 2, "Mar": 3, "Apr": 4, "May": 5, "Jun": 6},
-    **{"Jul": 7, "Aug": 8, "Sep": 9, "Oct": 10, "Nov": 11, "Dec": 12},
+    **{" Jan ": "-01-", " Feb ": "-02-", " Mar ": "-03-", " Apr ": "-04-", " May ": "-05-"},
+    **{" Jun ": "-06-", " Jul ": "-07-", " Aug ": "-08-", " Sep ": "-09-", " Oct ": "-10-"},
+    **{" Nov ": "-11-", " Dec ": "-12-"},
 }
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
@@ -24,13 +20,20 @@ _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
 def parse_http_date(value: str) -> datetime | None:
     """The moment that an HTTP date names (RFC 9110, section 5.6.7), or None if it names none."""
-    plain = _FIXDATE.fullmatch(value)
     try:
-        if plain is not None and (month := _MONTHS.get(plain[2])):
-            day, _, year, hour, minute, second = plain.groups()
-            return datetime(
-                int(year), month, int(day), int(hour), int(minute), int(second), tzinfo=timezone.utc
-            )
+        # How nearly all servers write it: "Sun, 06 Nov 1994 08:49:37 GMT". Each digit is judged by
+        # what reads it.
+        if (
+            len(value) == 29
+            and value[:5] in _DAYS
+            and (month := _MONTHS.get(value[7:12]))
+            and value[16] == " "
+            and value[19] == value[22] == ":"
+            and value[25:] == " GMT"
+            and value.isascii()
+        ):
+            iso = f"{value[12:16]}{month}{value[5:7]}T{value[17:25]}+00:00"
+            return datetime.fromisoformat(iso).replace(tzinfo=timezone.utc)
         moment = parsedate_to_datetime(value)
         if moment.tzinfo is None:
             return moment.replace(tzinfo=timezone.utc)
