@@ -12,6 +12,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from time import monotonic
 
 import aiohttp
 import pytest
@@ -434,6 +435,29 @@ def test_endless_headers(begin: bytes, piece: bytes, reason: Reason) -> None:
     with RawServer(repeating(begin, piece)) as server:
         error = failure(f"{server.url}/x", total=0.3, attempts=1)
     assert error.reason is reason
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.4, 0.4), (0.2, 0.4), (60.0, 0.3)])
+def test_each_request_over_a_connection_has_its_own_time(
+    server: FileServer, first: float, second: float
+) -> None:
+    server.faults["/slow"] = faults.Drip(interval=0.02)
+
+    async def main() -> tuple[FetchError, float]:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            limits = replace(FAST, total=first)
+            await client.fetch(Request(f"{server.url}/x", limits=limits))
+            await asyncio.sleep(0.15)
+            limits = replace(FAST, total=second)
+            before = monotonic()
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(Request(f"{server.url}/slow", limits=limits))
+            return caught.value, monotonic() - before
+
+    error, seconds = asyncio.run(main())
+    assert error.reason is Reason.TOTAL_TIMEOUT
+    assert second <= seconds < second + 0.5
+    assert server.connections == 1
 
 
 def test_out_of_sockets(server: FileServer) -> None:
