@@ -33,7 +33,7 @@ _AT_LEAST = 0.01
 """Seconds that a request is taken to last before the host has answered one."""
 
 _KEPT = 10.0
-"""Seconds that a connection is kept for a request which is certain to come; aiohttp keeps it for 15."""
+"""Seconds that a connection is kept for a request which is certain to come; the client keeps it for 15."""
 
 _LOOKUPS = 2000
 """Names that are looked up at the same time: most wait for a packet only, see :mod:`..web.names`."""

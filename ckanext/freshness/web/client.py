@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-import sys
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -26,7 +25,7 @@ from urllib.robotparser import RobotFileParser
 import aiohttp
 from yarl import URL
 
-from .connections import ENCODINGS, Connections, Exchange
+from .connections import ENCODINGS, NEEDS_CLEANUP, Connections, Exchange
 from .errors import FetchError, Reason
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
@@ -115,7 +114,7 @@ class Client:
             socket_factory=None if self._proxy else settings.guard.socket,
             # Hosts bound the connections: waiting for one must not count as the URL's time.
             limit=0,
-            enable_cleanup_closed=_NEEDS_CLEANUP,
+            enable_cleanup_closed=NEEDS_CLEANUP,
         )
         self._connections = Connections(connector, self._proxy)
         return self
@@ -371,11 +370,6 @@ def _refuse(host: Host) -> None:
             f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
         )
         raise Fault(Reason.HOST_SILENT, words)
-
-
-# Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and
-# aiohttp warns when it is asked to do so there.
-_NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
 
 
 def _trusting(bundle: Path) -> ssl.SSLContext:

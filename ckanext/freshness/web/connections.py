@@ -10,6 +10,7 @@ used again is kept here.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
 from time import monotonic
 
@@ -21,6 +22,10 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from .urls import Target
+
+NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
+"""Sockets that TLS leaves half closed are cleaned up by Python itself since 3.12.8 and 3.13.1, and
+aiohttp warns when it is asked to do so there."""
 
 KEPT = 15.0
 """Seconds for which a connection is kept for another request."""
@@ -197,7 +202,7 @@ class Connections:
         A connection that breaks before anything was answered is replaced once (RFC 9112, section
         9.3.1: kept ones end like that).
 
-        :param headers: lines beside ``Host``, which can all be sent
+        :param headers: all lines, each of which can be sent
         :param keep: whether the connection may be kept afterwards
         :param connect: seconds until a connection stands
         :param read: seconds without a byte
@@ -206,7 +211,9 @@ class Connections:
         """
         ends = self._loop.time() + total
         key = (target.scheme, target.host, target.port, verify)
-        head = self._head(method, target, headers)
+        through_proxy = self._proxy is not None and target.scheme == "http"
+        path = target.url if through_proxy else target.path
+        head = f"{method} {path} HTTP/1.1\r\n{headers}"
         is_second = False
         while True:
             line = self._kept(key)
@@ -242,19 +249,6 @@ class Connections:
                 line.close()
         self._idle.clear()
         await self._connector.close()
-
-    def _head(self, method: str, target: Target, headers: str) -> str:
-        """What is sent, but for what the proxy wants."""
-        url = target.url
-        start = len(target.scheme) + 3
-        end = url.index("/", start)
-        host = url[start:end]
-        if target.host.endswith("."):
-            # Of a name and its full form servers know the first.
-            host = host.replace(target.host, target.host.rstrip("."), 1)
-        is_for_proxy = self._proxy is not None and target.scheme == "http"
-        path = url if is_for_proxy else url[end:]
-        return f"{method} {path} HTTP/1.1\r\nHost: {host}\r\n{headers}"
 
     async def _open(
         self, method: str, target: Target, verify: bool, connect: float, ends: float

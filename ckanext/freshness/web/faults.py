@@ -170,6 +170,7 @@ _EXPLANATIONS: tuple[
     (aiohttp.ClientPayloadError, _payload),
     (aiohttp.ServerDisconnectedError, _disconnected),
     (http_exceptions.HttpProcessingError, _malformed),
+    (aiohttp.ClientResponseError, _malformed),
     (asyncio.TimeoutError, _total_timeout),
     (OSError, _os_error),
 )

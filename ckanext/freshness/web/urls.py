@@ -69,6 +69,18 @@ class Target:
         return (self.scheme, self.host, self.port)
 
     @property
+    def authority(self) -> str:
+        """Host and port, as a ``Host`` header names them: without the dot that ends a full name."""
+        start = len(self.scheme) + 3
+        text = self.url[start : self.url.index("/", start)]
+        return text.replace(self.host, self.host.rstrip("."), 1) if self.host[-1] == "." else text
+
+    @property
+    def path(self) -> str:
+        """What follows the authority, from the first slash on."""
+        return self.url[self.url.index("/", len(self.scheme) + 3) :]
+
+    @property
     def is_address(self) -> bool:
         """Whether the host is an address and not a name."""
         return ":" in self.host or self.host.rpartition(".")[2].isdigit()

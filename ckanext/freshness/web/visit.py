@@ -110,7 +110,7 @@ class Visit:
 
         :param ours: those of the client
         """
-        lines = ours + self._common
+        lines = f"Host: {target.authority}\r\n{ours}{self._common}"
         if self.last:
             lines += "Connection: close\r\n"
         if target.authorization is not None:

@@ -144,6 +144,19 @@ def test_the_accepted_types_and_other_headers_are_sent(server: FileServer) -> No
     assert server.requests[0].headers["X-Key"] == "geheim"
 
 
+def test_a_given_header_takes_the_place_of_our_own(server: FileServer) -> None:
+    given = {"user-agent": "another", "Host": "data.example", "Accept-Encoding": "identity"}
+    visit(Request(f"{server.url}/x", headers=given))
+    [asked] = server.requests
+    sent = [(name.lower(), value) for name, value in asked.headers.items()]
+    assert sorted(sent) == [
+        ("accept", "*/*"),
+        ("accept-encoding", "identity"),
+        ("host", "data.example"),
+        ("user-agent", "another"),
+    ]
+
+
 BYTES = [
     "/%7Euser/%e4%C3",
     "/a/../b/./c//d",

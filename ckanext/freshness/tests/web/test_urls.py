@@ -316,3 +316,18 @@ def test_hostile_texts_cost_no_time(text: str) -> None:
     else:
         display_url(text)
     assert time.process_time() - begin < 0.2
+
+
+@pytest.mark.parametrize(
+    ("url", "authority", "path"),
+    [
+        ("http://data.example/a/b?c=/d", "data.example", "/a/b?c=/d"),
+        ("https://Data.example.:8443?x", "data.example:8443", "/?x"),
+        ("http://data.example.", "data.example", "/"),
+        ("http://[::1]:8080/", "[::1]:8080", "/"),
+        ("http://user:word@127.1:80/", "127.0.0.1", "/"),
+    ],
+)
+def test_what_a_request_says_of_its_target(url: str, authority: str, path: str) -> None:
+    target = parse_url(url)
+    assert (target.authority, target.path) == (authority, path)
