@@ -234,9 +234,6 @@ class Host:
 
     async def enter(self) -> None:
         """Begin a request as soon as it may start, after those that came before."""
-        await self.__aenter__()
-
-    async def __aenter__(self) -> Host:
         if self._active < self.policy.connections and not self._waiting:
             self._active += 1
         else:
@@ -246,6 +243,9 @@ class Host:
         except BaseException:
             self.leave()
             raise
+
+    async def __aenter__(self) -> Host:
+        await self.enter()
         return self
 
     async def __aexit__(self, *_: object) -> None:
