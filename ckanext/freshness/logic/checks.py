@@ -44,6 +44,7 @@ from . import concluding, indexing
 from .copies import keeping
 from .copies import options as copy_options
 from .detecting import detectors
+from .documents import Documents
 from .indexing import BATCH, Failure, SolrAwayError
 from .lost import DatabaseLostError, telling_of_loss
 from .words import counted
@@ -55,7 +56,7 @@ Tell = Callable[[tuple[int, ...]], None]
 
 ALL_SHARDS = tuple(range(SHARDS))
 
-BATCH_OF_FINDINGS = 500
+BATCH_OF_FINDINGS = 1000
 """Findings of one transaction, at most."""
 
 
@@ -317,14 +318,17 @@ def _visit(
     tell((0, 0, len(visits)))
     if not visits:
         return
+    documents = Documents(one.package_id for one in visits)
     made = in_batches(_visiting(visits, locks.held, clock), most=BATCH_OF_FINDINGS)
     with closing(made) as batches:
         for findings in batches:
             locks.check()
             if findings:
-                _write(run, findings, metadata, clock, done)
+                _write(run, findings, metadata, documents, clock, done)
+            _index(documents.take(), done)
             # Also where nothing came: a worker learns by it that it is alone.
             tell((counting.visits + counting.put_off, counting.errors, len(visits)))
+    _index(documents.rest(), done)
 
 
 def _visiting(
@@ -358,6 +362,7 @@ def _write(
     run: Run,
     findings: Sequence[Finding],
     metadata: Mapping[str, Metadata],
+    documents: Documents,
     clock: Clock,
     done: Done,
 ) -> None:
@@ -365,16 +370,18 @@ def _write(
         done.counting.visited(finding, metadata[finding.visit.resource_id])
     # Of what was not asked for nothing is written: it stays as due as it was.
     asked = [finding for finding in findings if not finding.put_off]
-    _index(concluding.write(asked, run.id, run.now, clock()), done)
+    documents.add(concluding.write(asked, run.id, run.now, clock()))
+    documents.ended(finding.visit.package_id for finding in findings)
     if any(finding.staged for finding in findings):
         done.not_kept += keeping.keep(copy_options.store(), findings, clock())
 
 
 def _index(marks: Mapping[str, datetime], done: Done) -> None:
     """Send documents, unless Solr is away: then the next refresh does, and visits go on."""
-    if done.solr_away is None:
+    rest = iter(marks.items())
+    while done.solr_away is None and (batch := dict(islice(rest, BATCH))):
         try:
-            done.failures += indexing.index(marks)
+            done.failures += indexing.index(batch)
         except SolrAwayError as error:
             done.solr_away = str(error)
 
