@@ -68,10 +68,15 @@ def aging() -> Aging:
         thresholds=thresholds,
         frequency_keys=keys,
         default_frequency=default,
-        # The types that harvest sources and catalogs have are never data.
-        dataset_types=frozenset(option("ckanext.freshness.dataset_types")) - {"harvest"},
+        dataset_types=dataset_types(),
         count_metadata_edits=bool(option("ckanext.freshness.count_metadata_edits")),
     )
+
+
+def dataset_types() -> frozenset[str]:
+    """The types of packages that are judged, for those who ask of each document."""
+    # The types that harvest sources and catalogs have are never data.
+    return frozenset(tk.config.get("ckanext.freshness.dataset_types")) - {"harvest"}
 
 
 def harvest_limits(source: SourceConfig) -> Limits:

@@ -84,6 +84,8 @@ class Written(NamedTuple):
     hash: str | None
     wrote: Mapping[str, Any] | None
     """What the checker wrote into them, if anything; see :mod:`.fields`."""
+    doubt_changed: bool
+    """Whether it can be determined that the resource changes, or why not, is another answer now."""
 
 
 def write(findings: Sequence[Finding], run_start: datetime) -> list[Written]:
@@ -227,6 +229,7 @@ UPDATE freshness_check c SET
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
 FROM freshness_found f
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
+JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
-    nullif(c.wrote, '{{}}')"""
+    nullif(c.wrote, '{{}}'), c.undetermined IS DISTINCT FROM before.undetermined"""

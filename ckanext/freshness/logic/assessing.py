@@ -22,7 +22,7 @@ from ..checking import fields
 from ..ckan_adapter import declared_fields, lock_packages, model
 from . import doubt, frequencies, observing, projection, snapshot
 from .frequencies import Said, Speaker
-from .snapshot import Dataset
+from .snapshot import Dataset, Resource
 
 _MAX_STATED = 200
 
@@ -77,8 +77,20 @@ class Outcome:
     """What this extension's should be."""
     keys: Sequence[str]
     """The extras that are this extension's: all of its names but those that a schema declares."""
-    fields: Mapping[str, Mapping[str, Any]]
-    """What the checker had written into the fields of its resources and is missing now, by their ids."""
+    resources: Sequence[Resource]
+    """Its resources, as the database has them."""
+
+    def missing_fields(self) -> dict[str, dict[str, Any]]:
+        """What the checker had written into resources' fields, by their ids, and is to be written again.
+
+        :raises settings.OptionError: the option that says which fields may be written.
+        """
+        links = [one for one in self.resources if one.wrote and one.url_type != "upload"]
+        if not links:
+            return {}
+        allowed = settings.resource_fields()
+        missing = {one.id: fields.again(one.fields, one.wrote, allowed) for one in links}
+        return {resource_id: values for resource_id, values in missing.items() if values}
 
     @property
     def changes_extras(self) -> bool:
@@ -143,19 +155,9 @@ def outcomes(
             reserved[dataset.type] = own_keys(dataset.type)
         keys = reserved[dataset.type]
         wanted = {key: value for key, value in projection.extras(row).items() if key in keys}
-        done.append(Outcome(dataset.id, dataset.extras, wanted, keys, _missing_fields(dataset)))
+        done.append(Outcome(dataset.id, dataset.extras, wanted, keys, dataset.resources))
     written.write()
     return done
-
-
-def _missing_fields(dataset: Dataset) -> dict[str, dict[str, Any]]:
-    """What of the checker's is to be written into resources' fields again."""
-    links = [one for one in dataset.resources if one.wrote and one.url_type != "upload"]
-    if not links:
-        return {}
-    allowed = settings.resource_fields()
-    missing = {one.id: fields.again(one.fields, one.wrote, allowed) for one in links}
-    return {resource_id: values for resource_id, values in missing.items() if values}
 
 
 def standing(

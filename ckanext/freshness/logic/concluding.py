@@ -28,14 +28,22 @@ def write(
     :returns: marks of the datasets whose documents are to be sent, for :func:`.indexing.index`.
     """
     written = recording.write(findings, run_start)
-    told = [one.finding for one in written]
     found: dict[str, list[Dated]] = {}
-    for finding in told:
-        if pieces := _evidence(finding):
-            found.setdefault(finding.visit.package_id, []).extend(pieces)
-    doubted = {one.visit.package_id for one in told if one.outcome in _DOUBTS}
-    others = {one.visit.package_id for one in told} - doubted - set(found)
-    ids = sorted({*found, *doubted, *datasets.in_doubt(sorted(others))})
+    doubted = set()
+    anew = set()
+    for one in written:
+        package_id = one.finding.visit.package_id
+        if pieces := _evidence(one.finding):
+            found.setdefault(package_id, []).extend(pieces)
+        if one.doubt_changed:
+            anew.add(package_id)
+        elif one.finding.outcome in _DOUBTS:
+            doubted.add(package_id)
+    anew.update(found)
+    # What is fresh is not in doubt; the same doubt as before may be news once it is fresh no more.
+    if doubted := doubted - anew:
+        anew.update(datasets.passed(sorted(doubted), now))
+    ids = sorted(anew)
     touched = resource_fields.write_found(written, settings.resource_fields())
     return judge(ids, now, run_id, found, touched)
 

@@ -32,8 +32,8 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None
         if outcome.changes_extras:
             package = model.Session.get(model.Package, package_id)
             write_extras_in_session(package, outcome.stored, outcome.wanted, outcome.keys)
-        if outcome.fields:
-            resource_fields.write_in_session(outcome.fields)
+        if missing := outcome.missing_fields():
+            resource_fields.write_in_session(missing)
 
 
 def write_by_sql(package_ids: Sequence[str]) -> None:

@@ -26,7 +26,7 @@ def write_found(written: Iterable[Written], allowed: Collection[str]) -> list[st
     """
     changes: dict[str, dict[str, Any]] = {}
     packages = set()
-    for finding, url_type, last_modified, size, mimetype, hash_, wrote in written:
+    for finding, url_type, last_modified, size, mimetype, hash_, wrote, _ in written:
         if finding.handed_to is not None or url_type == "upload":
             continue
         has = fields.stored(last_modified, size, mimetype, hash_)

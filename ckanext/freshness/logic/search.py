@@ -82,7 +82,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     :param titles: by field, in the order of the page; changed in place.
     :param package_type: None on the pages of organizations and groups, which list all types.
     """
-    if package_type is None or package_type in settings.aging().dataset_types:
+    if package_type is None or package_type in settings.dataset_types():
         titles[FIELD] = tk._("Freshness")
     return titles
 
@@ -144,7 +144,7 @@ def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any]
 def _own_keys(package_type: str | None) -> Sequence[str]:
     """The extras of packages of a type that are ours; none where freshness is not judged."""
     kind = package_type or "dataset"
-    return own_keys(kind) if kind in settings.aging().dataset_types else ()
+    return own_keys(kind) if kind in settings.dataset_types() else ()
 
 
 def _exact(now: datetime) -> datetime:

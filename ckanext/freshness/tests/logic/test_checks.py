@@ -18,6 +18,7 @@ from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.logic import checks
 from ckanext.freshness.logic.checks import Done, Scope
 from ckanext.freshness.logic.refresh import refresh
+from ckanext.freshness.tests.logic.measuring import measured
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
@@ -238,3 +239,40 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     assert runs.held_shards() == frozenset()
     monkeypatch.setattr(checks, "_write", write)
     assert run(10 * DAY).counting.visits == 1
+
+
+def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = make(WHAT["/stocks.csv"], WHAT["/boundaries.csv"], WHAT["/bulletin.csv"])
+    other = make(WHAT["/stocks.csv"])
+    monkeypatch.setattr(checks, "BATCH_OF_FINDINGS", 1)
+    with measured(monkeypatch) as found:
+        checks.check(Scope(), lambda: START + 10 * DAY)
+    assert sorted(found.documents) == sorted([several["id"], other["id"]])
+    with measured(monkeypatch) as found:
+        refresh(START + 10 * DAY)
+    assert found.documents == [], "nothing is left to be indexed"
+
+
+def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what is fresh nothing is in doubt, however often its bytes differ."""
+    dataset = make(WHAT["/api/prices.json"])
+    scope = Scope(everything=True)
+
+    def judged(after: timedelta) -> bool:
+        with measured(monkeypatch) as found:
+            _, done = checks.check(scope, lambda: START + after)
+        assert done.counting.visits == 1
+        return any("FROM freshness_evidence WHERE package_id" in one for one in found.statements)
+
+    def told() -> str | None:
+        return stored(dataset).get("freshness_undetermined")
+
+    judged(1 * DAY)
+    assert (judged(2 * DAY), told()) == (True, None), "now it is known that its bytes differ"
+    assert (judged(3 * DAY), told()) == (False, None)
+    assert (judged(10 * DAY), told()) == (True, "api"), "it is fresh no more"
+    assert (judged(11 * DAY), told()) == (False, "api")
