@@ -60,9 +60,7 @@ def clean_db(
 
 
 @pytest.fixture
-def impatient_checks(
-    with_plugins: None, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def impatient_checks(with_plugins: None, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks may visit loopback, and wait for nothing."""
     for key, value in {
         "ckanext.freshness.allowed_networks": ["127.0.0.0/8"],
