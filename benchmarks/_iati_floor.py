@@ -58,7 +58,8 @@ if __name__ == "__main__":
     parser.add_argument("base")
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--connections", type=int, required=True)
+    parser.add_argument("--folder", required=True, help="where the files stay")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made:
-        found = asyncio.run(_measure(options.base, options.count, options.connections, Path(made)))
+    made = Path(tempfile.mkdtemp(dir=options.folder))
+    found = asyncio.run(_measure(options.base, options.count, options.connections, made))
     print(json.dumps(found))

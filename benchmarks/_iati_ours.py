@@ -1,10 +1,10 @@
-"""Cycles of a source whose datasets are written by SQL, each measured from inside."""
+"""Cycles of a source whose datasets are written by SQL, measured from inside, each round after a floor."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
+import subprocess
 import sys
 import time
 import urllib.request
@@ -79,7 +79,9 @@ class Bench:
         for table in ("copy", "iati"):
             model.Session.execute(sa.text(f"TRUNCATE freshness_{table}"))
         model.Session.commit()
-        shutil.rmtree(tk.config["ckanext.freshness.copies.location"], ignore_errors=True)
+        copies = Path(tk.config["ckanext.freshness.copies.location"])
+        if copies.exists():
+            copies.rename(f"{copies}-{time.time_ns()}")
         settle()
 
     def cycle(self) -> dict[str, float]:
@@ -179,21 +181,37 @@ def _status(field: str) -> float:
     return 0.0
 
 
+def _floor(options: argparse.Namespace) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks._iati_floor", options.base]
+    command += ["--folder", options.folder, "--count", str(options.count)]
+    command += ["--connections", str(options.connections)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("base")
+    parser.add_argument("folder", help="for the floor's files")
     parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--connections", type=int, required=True)
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--big", action="store_true")
     options = parser.parse_args()
     bench = Bench(options.base, options.count, big=options.big)
-    result: dict[str, Any] = {"first": [], "unchanged": [], "changed": [], "zips_cpu_s": []}
+    names = ("floor", "first", "unchanged", "changed", "zips_cpu_s")
+    result: dict[str, Any] = {name: [] for name in names}
     for _ in range(options.rounds):
         bench.forget()
-        result["first"].append(bench.cycle())
-        settle()
-        result["unchanged"].append(bench.cycle())
-        if not options.big:
+        floor = None if options.big else _floor(options)
+        for name in ("first", "unchanged"):
+            found = bench.cycle()
+            if floor is not None:
+                found["floor_ratio"] = found["cpu_s"] / floor[f"{name}_cpu_s"]
+            result[name].append(found)
+            settle()
+        if floor is not None:
+            result["floor"].append(floor)
             urllib.request.urlopen(f"{options.base}/change/10").read()
             result["changed"].append(bench.cycle())
             result["zips_cpu_s"].append(bench.zips())
