@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .iati.kinds import KINDS
 from .legal import TAG_CHARACTERS, is_tag
 
 FOREIGN_KEYS = frozenset(
@@ -44,10 +45,6 @@ _SET_BY_THE_CLIENT = frozenset(
 )
 _FIELD = re.compile(r"^(resources\.)?[^.\x00-\x1f\x7f]+$")
 _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
-
-
-REGISTRIES = ("ckan", "bulk-data-service")
-"""Kinds of registries of IATI's, as the key ``registry`` names them."""
 
 
 class ConfigError(ValueError):
@@ -184,9 +181,9 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
 
 
 def _registry(value: Any) -> str:
-    if value not in REGISTRIES:
-        raise ValueError(" or ".join(_quoted(one) for one in REGISTRIES))
-    return str(value)
+    if not isinstance(value, str) or value not in KINDS:
+        raise ValueError(" or ".join(_quoted(one) for one in KINDS))
+    return value
 
 
 KEYS: Mapping[str, Callable[[Any], Any]] = {
