@@ -82,6 +82,15 @@ def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:
     assert wrong.exit_code == 2
 
 
+def test_check_says_that_there_is_no_registry(own: Site, cli: Any) -> None:
+    source = harvest_model.HarvestSource.get(own.source_id)
+    source.active = False
+    model.Session.commit()
+    done = cli.invoke(ckan, ["freshness", "check", "--policy", "iati"])
+    assert not done.exit_code
+    assert "There is no source of an IATI registry" in done.output
+
+
 def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     own.update()
     own.server.reset()
