@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import secrets
 import stat
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -31,6 +30,9 @@ class DirectoryStore(Store):
         super().__init__(str(root), quota)
         self._root = root.absolute()
         self._staging = self._root / STAGING
+        # Of names that are made of these: Path takes longer than most of what is done with the files.
+        self._below_root = f"{self._root}{os.sep}"
+        self._below_staging = f"{self._staging}{os.sep}"
         try:
             self._root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -89,10 +91,9 @@ class DirectoryStore(Store):
 
     def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
         folder, _, _ = prefix.rpartition("/")
-        root = f"{self._root}{os.sep}"
         below = os.path.join(self._root, folder) if folder else str(self._root)
         for path, size in self._files(below):
-            key = path[len(root) :].replace(os.sep, "/")
+            key = path[len(self._below_root) :].replace(os.sep, "/")
             if key.startswith(prefix):
                 yield key, size
 
@@ -177,12 +178,11 @@ class DirectoryStore(Store):
         return Path(self._address(key))
 
     def _address(self, key: str) -> str:
-        # Not a Path, which takes longer to make than most of what is done with it.
-        return f"{self._root}{os.sep}{names.check(key)}"
+        return self._below_root + names.check(key)
 
     def _new_file(self) -> tuple[int, str]:
         """A new file in the staging folder, which is made if it is not there; never the root."""
-        name = os.path.join(self._staging, secrets.token_hex(12))
+        name = self._below_staging + os.urandom(12).hex()
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
             return os.open(name, flags, 0o666), name
@@ -225,9 +225,12 @@ class DirectoryStore(Store):
                         continue
                     if entry.is_dir(follow_symlinks=False):
                         yield from self._files(entry.path)
-                    else:
-                        with contextlib.suppress(FileNotFoundError):
-                            yield entry.path, entry.stat(follow_symlinks=False).st_size
+                        continue
+                    try:
+                        size = entry.stat(follow_symlinks=False).st_size
+                    except FileNotFoundError:
+                        continue
+                    yield entry.path, size
         except (FileNotFoundError, NotADirectoryError):
             self._look()
         except OSError as error:

@@ -44,10 +44,14 @@ _BEGINNINGS: tuple[tuple[bytes, Family], ...] = (
     (b"<\0", Family("utf-16-le", 2, 0)),
     (b"\0<", Family("utf-16-be", 2, 0)),
 )
+_LETTERS = (b"?", b"i", b"!")
+"""What comes second in nearly all files, and in none of these."""
 
 
 def family_of(first: bytes) -> Family:
     """What the first :data:`MARK` bytes of a file, or all that it has, say of the rest."""
+    if first[1:2] in _LETTERS:
+        return _UTF_8
     for beginning, family in _BEGINNINGS:
         if first.startswith(beginning):
             return family

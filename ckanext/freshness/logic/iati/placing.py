@@ -23,13 +23,15 @@ from .rows import Known
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the copy of a dataset belongs.
-
-    :ivar filename: under which it is given out, and stands in its ZIP
-    """
+    """Where the copy of a dataset belongs."""
 
     key: str
-    filename: str
+    dataset_name: str
+
+    @property
+    def filename(self) -> str:
+        """Under which it is given out, and stands in its ZIP."""
+        return names.member(f"{self.dataset_name}.xml")
 
 
 def places(known: Iterable[Known], source_id: str) -> dict[str, Place]:
@@ -60,7 +62,7 @@ def _taken(source_id: str, prefix: str) -> dict[str, str]:
 
 def _place(one: Known, prefix: str, dataset: str) -> Place:
     key = prefix + names.iati_key(one.organisation_name, dataset)
-    return Place(key, names.member(f"{one.dataset_name}.xml"))
+    return Place(key, one.dataset_name)
 
 
 def there(store: Store, prefix: str, known: Iterable[Known]) -> dict[str, int]:
