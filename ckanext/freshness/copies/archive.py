@@ -129,7 +129,8 @@ class _Writer:
     def __init__(self, archive: Archive, staged: Staged) -> None:
         self.archive = archive
         self.staged = staged
-        self._entries: list[zipping.Entry] = []
+        self._directory = bytearray()
+        self._count = 0
         self._names: set[str] = set()
         self._held: list[bytes] = []
         self._held_bytes = 0
@@ -141,7 +142,8 @@ class _Writer:
             raise ValueError(f"{name} would be twice in {self.archive.key}")
         self._names.add(name)
         entry = zipping.Entry(name, crc, packed, size, self._position)
-        self._entries.append(entry)
+        self._directory += zipping.central_header(entry)
+        self._count += 1
         self.write(zipping.local_header(entry))
 
     def write(self, data: bytes) -> None:
@@ -155,14 +157,14 @@ class _Writer:
         """Write what is given, and the directory."""
         for given in self.archive.given:
             packed: list[bytes] = []
-            crc = zipping.deflate([given.data], packed.append)
-            deflated = b"".join(packed)
-            self.begin(given.name, crc, len(deflated), len(given.data))
-            self.write(deflated)
+            crc, size = zipping.deflate(given.pieces, packed.append)
+            self.begin(given.name, crc, sum(map(len, packed)), size)
+            for data in packed:
+                self.write(data)
+        self._names.clear()
         start = self._position
-        for entry in self._entries:
-            self.write(zipping.central_header(entry))
-        self.write(zipping.end(len(self._entries), start, self._position - start))
+        self.write(bytes(self._directory))
+        self.write(zipping.end(self._count, start, len(self._directory)))
         self._flush()
 
     def verify(self, changed: Iterable[Member]) -> list[Member]:
@@ -175,14 +177,17 @@ class _Writer:
         """
         damaged = []
         with self._opened() as archive:
-            found = [
-                zipping.Entry(
+            at = 0
+            for each in archive.infolist():
+                entry = zipping.Entry(
                     *(each.filename, each.CRC, each.compress_size, each.file_size),
                     offset=each.header_offset,
                 )
-                for each in archive.infolist()
-            ]
-            if found != self._entries:
+                header = zipping.central_header(entry)
+                if not self._directory.startswith(header, at):
+                    break
+                at += len(header)
+            if at != len(self._directory):
                 raise StoreError(f"{self.archive.key} has another directory than was written.")
             for member in changed:
                 name = f"{self.archive.folder}/{member.name}"

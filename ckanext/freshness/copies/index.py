@@ -3,18 +3,23 @@
 Their fields are those of IATI's Bulk Data Service, so that its users find everything where it was:
 ``datasets-minimal``, ``datasets-full`` and ``reporting-orgs``, and what the ZIP in the layout of Code for
 IATI holds besides the data. Beyond the original, ``datasets-full`` says when the contents last changed,
-and keeps the last attempts. The same entries give the same bytes, in whatever order they come.
+and keeps the last attempts. Entries come in one order, so that the same ones give the same bytes, and one
+after the other, so that memory does not grow with their number.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any
 
 from . import names
+from .staged import PIECE
+
+Write = Callable[[bytes], object]
+"""Takes the next piece of a file."""
 
 MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "reporting-orgs.json"
 """The names of the index files."""
@@ -92,6 +97,24 @@ class DatasetEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Outline:
+    """What the layout of Code for IATI says of a dataset: fields of :class:`DatasetEntry`.
+
+    :ivar has_copy: whether its file is in the bulk ZIPs
+    """
+
+    id: str
+    short_name: str
+    reporting_org_id: str
+    reporting_org_short_name: str
+    source_url: str
+    licence_id: str | None
+    licence_title: str | None
+    path: str
+    has_copy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OrganisationEntry:
     """A reporting organisation; the fields' names are those of the index file."""
 
@@ -117,57 +140,89 @@ class Given:
     """A small file that is made for a bulk ZIP.
 
     :ivar name: its whole path in there
+    :ivar pieces: of its bytes, to be taken once
     """
 
     name: str
-    data: bytes
+    pieces: Iterable[bytes]
 
 
-def path(dataset: DatasetEntry) -> str:
-    """Where a dataset's file is in the bulk ZIPs, below the folder of the data."""
-    return dataset.path or names.iati_key(dataset.reporting_org_short_name, dataset.short_name)
+def outline(dataset: DatasetEntry) -> Outline:
+    """What :func:`legacy_files` needs of a dataset."""
+    return Outline(
+        id=dataset.id,
+        short_name=dataset.short_name,
+        reporting_org_id=dataset.reporting_org_id,
+        reporting_org_short_name=dataset.reporting_org_short_name,
+        source_url=dataset.source_url,
+        licence_id=dataset.licence_id,
+        licence_title=dataset.licence_title,
+        path=dataset.path or names.iati_key(dataset.reporting_org_short_name, dataset.short_name),
+        has_copy=dataset.good is not None,
+    )
 
 
-def datasets_minimal(datasets: Iterable[DatasetEntry], created: datetime) -> bytes:
-    """The file ``datasets-minimal``.
+def order(dataset: DatasetEntry) -> tuple[str, str, str]:
+    """By what datasets are sorted in all files: code point by code point."""
+    return dataset.reporting_org_short_name, dataset.short_name, dataset.id
 
+
+def write_datasets(
+    datasets: Iterable[DatasetEntry], created: datetime, minimal: Write, full: Write
+) -> None:
+    """Write the files ``datasets-minimal`` and ``datasets-full`` in one pass.
+
+    :param datasets: in the order of :func:`order`
     :param created: aware, as are all moments of the entries
+    :raises ValueError: the datasets come in another order
     """
-    return _index("datasets", map(_minimal, sorted(datasets, key=_order)), created)
-
-
-def datasets_full(datasets: Iterable[DatasetEntry], created: datetime) -> bytes:
-    """The file ``datasets-full``."""
-    return _index("datasets", map(_full, sorted(datasets, key=_order)), created)
+    files = _Index("datasets", created, minimal), _Index("datasets", created, full)
+    before = ("", "", "")
+    for dataset in datasets:
+        at = order(dataset)
+        if at < before:
+            raise ValueError(f"{at} comes after {before}")
+        before = at
+        for file, entry in zip(files, (_minimal, _full), strict=True):
+            file.add(entry(dataset))
+    for file in files:
+        file.finish()
 
 
 def reporting_orgs(organisations: Iterable[OrganisationEntry], created: datetime) -> bytes:
-    """The file ``reporting-orgs``."""
-    ordered = sorted(organisations, key=lambda one: (one.short_name, one.id))
-    return _index("reporting_orgs", map(_organisation, ordered), created)
+    """The file ``reporting-orgs``, in whatever order the organisations come."""
+    pieces: list[bytes] = []
+    file = _Index("reporting_orgs", created, pieces.append)
+    for one in sorted(organisations, key=lambda one: (one.short_name, one.id)):
+        file.add(_organisation(one))
+    file.finish()
+    return b"".join(pieces)
 
 
-def bulk_files(minimal: bytes, full: bytes, organisations: bytes) -> list[Given]:
-    """What the service's own bulk ZIP holds besides the data: the index files."""
+def bulk_files(
+    minimal: Iterable[bytes], full: Iterable[bytes], organisations: Iterable[bytes]
+) -> list[Given]:
+    """What the service's own bulk ZIP holds besides the data: the index files, each in pieces."""
     contents = {MINIMAL: minimal, FULL: full, ORGANISATIONS: organisations}
-    return [Given(f"{BULK_FOLDER}/{name}", data) for name, data in contents.items()]
+    return [Given(f"{BULK_FOLDER}/{name}", pieces) for name, pieces in contents.items()]
 
 
 def legacy_files(
-    datasets: Iterable[DatasetEntry], organisations: Iterable[OrganisationEntry], created: datetime
+    datasets: Sequence[Outline], organisations: Iterable[OrganisationEntry], created: datetime
 ) -> Iterator[Given]:
     """What the bulk ZIP in the layout of Code for IATI holds besides the data.
 
     An empty file for each dataset without a copy, metadata of datasets and organisations as CKAN would
     write them, and when the whole was made.
+
+    :param datasets: in the order of :func:`order`
     """
-    ordered = sorted(datasets, key=_order)
-    for dataset in ordered:
-        if dataset.good is None:
-            yield Given(f"{LEGACY_FOLDER}/data/{path(dataset)}", b"")
-    for dataset in ordered:
-        name = path(dataset).removesuffix(".xml")
-        yield Given(f"{LEGACY_FOLDER}/metadata/{name}.json", _json(_as_in_ckan(dataset)))
+    for dataset in datasets:
+        if not dataset.has_copy:
+            yield Given(f"{LEGACY_FOLDER}/data/{dataset.path}", ())
+    for dataset in datasets:
+        name = dataset.path.removesuffix(".xml")
+        yield Given(f"{LEGACY_FOLDER}/metadata/{name}.json", (_json(_as_in_ckan(dataset)),))
     # One file for each folder, whatever two registries call it.
     by_folder = {
         names.segment(one.short_name): one
@@ -175,14 +230,10 @@ def legacy_files(
     }
     for folder, one in by_folder.items():
         data = _json({"id": one.id, "name": one.short_name})
-        yield Given(f"{LEGACY_FOLDER}/metadata/{folder}.json", data)
+        yield Given(f"{LEGACY_FOLDER}/metadata/{folder}.json", (data,))
     moment = _text(created)
     data = _json({"created_at": moment, "updated_at": moment})
-    yield Given(f"{LEGACY_FOLDER}/metadata.json", data)
-
-
-def _order(dataset: DatasetEntry) -> tuple[str, str, str]:
-    return dataset.reporting_org_short_name, dataset.short_name, dataset.id
+    yield Given(f"{LEGACY_FOLDER}/metadata.json", (data,))
 
 
 def _registered(dataset: DatasetEntry) -> dict[str, Any]:
@@ -235,7 +286,7 @@ def _organisation(one: OrganisationEntry) -> dict[str, Any]:
     return {**found, "iati_identifier": one.organisation_identifier}
 
 
-def _as_in_ckan(dataset: DatasetEntry) -> dict[str, Any]:
+def _as_in_ckan(dataset: Outline) -> dict[str, Any]:
     return {
         "id": dataset.id,
         "name": dataset.short_name,
@@ -250,19 +301,35 @@ def _as_in_ckan(dataset: DatasetEntry) -> dict[str, Any]:
     }
 
 
-def _index(name: str, entries: Iterable[dict[str, Any]], created: datetime) -> bytes:
-    """One entry a line, so that versions can be compared, and memory holds the text alone."""
-    head = _json(
-        {"index_created": created, "index_created_unix_timestamp": int(created.timestamp())}
-    )
-    return b"".join(
-        [
-            head.removesuffix(b"}"),
-            f', "{name}": [\n'.encode(),
-            b",\n".join(_json(entry) for entry in entries),
-            b"\n]}\n",
-        ]
-    )
+class _Index:
+    """An index file on its way: one entry a line, so that versions can be compared."""
+
+    def __init__(self, name: str, created: datetime, write: Write) -> None:
+        head = _json(
+            {"index_created": created, "index_created_unix_timestamp": int(created.timestamp())}
+        )
+        self._write = write
+        self._held = [head.removesuffix(b"}"), f', "{name}": ['.encode()]
+        self._held_bytes = 0
+        self._between = b"\n"
+
+    def add(self, entry: dict[str, Any]) -> None:
+        text = _json(entry)
+        self._held += (self._between, text)
+        self._held_bytes += len(text)
+        self._between = b",\n"
+        if self._held_bytes >= PIECE:
+            self._flush()
+
+    def finish(self) -> None:
+        if self._between == b"\n":
+            self._held.append(b"\n")
+        self._held.append(b"\n]}\n")
+        self._flush()
+
+    def _flush(self) -> None:
+        self._write(b"".join(self._held))
+        self._held, self._held_bytes = [], 0
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
@@ -272,7 +339,9 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+        if value.tzinfo is not timezone.utc:
+            value = value.astimezone(timezone.utc)
+        return f"{value.isoformat().removesuffix('+00:00')}Z"
     raise TypeError(f"{type(value).__name__} has no place in an index")
 
 

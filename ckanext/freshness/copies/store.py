@@ -12,7 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -221,17 +221,15 @@ class Store(ABC):
     def _prepare(self, wanted: Keeping) -> _Prepared:
         """Bring a body and its ZIP to the location, without showing them."""
         staged, key = wanted.staged, wanted.key
-        kept = Kept(key, staged.size, staged.sha256)
-        packed = None
+        bodies, zip_key, packed = {key: staged}, None, None
         if wanted.zip_member is not None:
-            packed = self._packed(staged, wanted.zip_member)
-            kept = replace(kept, zip_key=names.zip_key(key), zip_size=packed.size)
+            zip_key, packed = names.zip_key(key), self._packed(staged, wanted.zip_member)
+            bodies[zip_key] = packed
         else:
             staged.verify()
         with packed or contextlib.nullcontext():
-            bodies = {key: staged}
-            if packed is not None and kept.zip_key is not None:
-                bodies[kept.zip_key] = packed
+            zip_size = None if packed is None else packed.size
+            kept = Kept(key, staged.size, staged.sha256, zip_key, zip_size)
             prepared = _Prepared(kept, {}, self._make_room(bodies))
             try:
                 for place, body in bodies.items():
@@ -265,13 +263,13 @@ class Store(ABC):
             content = staged.complete()
             if isinstance(content, bytes):
                 pieces: list[bytes] = []
-                crc = zipping.deflate((content,), pieces.append)
+                crc, _ = zipping.deflate((content,), pieces.append)
                 entry = zipping.Entry(member, crc, sum(map(len, pieces)), staged.size)
                 head, tail = zipping.around(entry)
                 packed.write(b"".join((head, *pieces, tail)))
                 return packed
             with self.stage() as deflated:
-                crc = zipping.deflate(staged.pieces(), deflated.write)
+                crc, _ = zipping.deflate(staged.pieces(), deflated.write)
                 entry = zipping.Entry(member, crc, deflated.size, staged.size)
                 head, tail = zipping.around(entry)
                 packed.write(head)

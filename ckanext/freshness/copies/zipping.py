@@ -146,16 +146,17 @@ def around(entry: Entry) -> tuple[bytes, bytes]:
     return head, central + end(1, len(head) + entry.packed, len(central))
 
 
-def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> int:
-    """Write what pieces become deflated, without any frame; returns the CRC-32 of the pieces."""
-    crc = 0
+def deflate(pieces: Iterable[bytes], write: Callable[[bytes], object]) -> tuple[int, int]:
+    """Write what pieces become deflated, without any frame; returns their CRC-32, and their bytes."""
+    crc = size = 0
     compressor = zlib.compressobj(DEFLATE_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     for piece in pieces:
         crc = zlib.crc32(piece, crc)
+        size += len(piece)
         if packed := compressor.compress(piece):
             write(packed)
     write(compressor.flush())
-    return crc
+    return crc, size
 
 
 def _name(name: str) -> tuple[bytes, int]:

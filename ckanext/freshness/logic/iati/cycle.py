@@ -155,6 +155,8 @@ def _cycle(
     if package_ids is not None:
         known = [one for one in known if one.package_id in package_ids]
     is_quiet = _visit(store, known, places, there, policy, clock, tell, report)
+    # Both the visits and the files that follow need room for each dataset, though not at once.
+    del known, there, places
     _sweep(store, prefix, strays, clock(), report)
     figures = report.figures
     moved = figures.moved or synced.added or synced.removed

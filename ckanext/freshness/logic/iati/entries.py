@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from ...ckan_adapter import ORGANIZATION_EXTRAS, model
 from ...copies import names
 from ...copies.archive import Member
-from ...copies.index import AttemptEntry, DatasetEntry, GoodEntry, OrganisationEntry
+from ...copies.index import (
+    AttemptEntry,
+    DatasetEntry,
+    GoodEntry,
+    OrganisationEntry,
+    Outline,
+    outline,
+)
 from ...harvesting.iati.entries import REGISTRY_ID, REGISTRY_NAME
 from ...web.urls import display_url
 from ..copies import shown
 from .published import copies_prefix
+from .rows import PAGE
 
 _OF_ORGANISATIONS: Mapping[str, tuple[str, ...]] = {
     "organisation_identifier": ("organisation_identifier", "publisher_iati_id", "iati_identifier"),
@@ -33,20 +42,50 @@ _OF_ORGANISATIONS: Mapping[str, tuple[str, ...]] = {
 """Fields of the index, and the extras that they are in: by the first that has something."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entries:
-    """What is published.
+    """What is published. While :meth:`datasets` gives the datasets, the rest comes to be.
 
-    :ivar members: the copies of ``datasets`` that are in the store
+    :ivar said: another one than before when there is reason to publish anew
+    :ivar outlines: of all datasets, public ones alone
+    :ivar resource_ids: theirs
+    :ivar members: the keys of the ZIPs of those with a copy in the store, by their path
     :ivar sha256: of these copies, by their path
-    :ivar resource_ids: of ``datasets``
     """
 
-    datasets: Sequence[DatasetEntry]
+    said: str
     organisations: Sequence[OrganisationEntry]
-    members: Mapping[str, str]
-    sha256: Mapping[str, str]
-    resource_ids: Sequence[str]
+    _source_id: str
+    _there: Collection[str]
+    outlines: list[Outline] = field(default_factory=list)
+    resource_ids: list[str] = field(default_factory=list)
+    members: dict[str, str] = field(default_factory=dict)
+    sha256: dict[str, str] = field(default_factory=dict)
+    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+
+    def datasets(self) -> Iterator[DatasetEntry]:
+        """Read the datasets, once, in the order of :func:`..copies.index.order`."""
+        prefix, site = copies_prefix(self._source_id), shown.site_url()
+        values = {"source": self._source_id}
+        copied = model.Session.execute(sa.text(_COPIED), values).scalars()
+        taken = {key[len(prefix) :] for key in copied if key in self._there}
+        # Organisations and licences are few.
+        same: dict[str, str] = {}
+        options = {"yield_per": PAGE}
+        for row in model.Session.execute(sa.text(_DATASETS), values, execution_options=options):
+            # Of bytes that came from elsewhere, and that no cycle has downloaded yet, nothing is known.
+            has_copy = (
+                row.hash is not None and row.key in self._there and row.zip_key in self._there
+            )
+            path = row.key[len(prefix) :] if has_copy else _free(row, taken)
+            entry = _dataset(row, path, has_copy, site, same)
+            yield entry
+            if has_copy:
+                self.members[path] = row.zip_key
+                self.sha256[path] = row.sha256
+            self.outlines.append(outline(entry))
+            self.resource_ids.append(row.resource_id)
+            self._note(entry, path)
 
     def archived(self, before: Mapping[str, str]) -> list[Member]:
         """The members of the bulk ZIPs.
@@ -60,52 +99,59 @@ class Entries:
 
     @property
     def fingerprint(self) -> str:
-        """Another one when the bulk ZIPs have to be made anew.
+        """Another one when the bulk ZIPs have to be made anew: when a file in them is another one or has
+        another name, or their metadata say something else of what is registered.
 
-        When a server last confirmed what it has is no reason: that is so in each cycle.
+        That a server was asked is no reason, nor is that the same bytes were downloaded again: the times
+        in their index files are those of when they were made.
         """
-        digest = hashlib.sha256()
-        for one in self.datasets:
-            good = one.good and (one.good.hash, one.good.downloaded, one.good.source_url)
-            known = (one.id, one.short_name, one.reporting_org_id, one.reporting_org_short_name)
-            said = (one.licence_id, one.source_url, one.path, self.sha256.get(one.path), good)
-            digest.update(repr((known, said)).encode("utf-8", "surrogatepass"))
+        digest = self._digest.copy()
         for each in self.organisations:
-            digest.update(
-                repr([getattr(each, one.name) for one in fields(each)]).encode(
-                    "utf-8", "surrogatepass"
-                )
-            )
+            said = [getattr(each, one.name) for one in fields(each)]
+            digest.update(repr(said).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
+    def _note(self, one: DatasetEntry, path: str) -> None:
+        good = one.good and (one.good.hash, one.good.source_url)
+        known = (one.id, one.short_name, one.reporting_org_id, one.reporting_org_short_name)
+        said = (one.licence_id, one.source_url, one.path, self.sha256.get(path), good)
+        self._digest.update(repr((known, said)).encode("utf-8", "surrogatepass"))
 
-def of_source(source_id: str, there: Collection[str]) -> Entries:
-    """What is to be published of a source now.
+
+class Said(NamedTuple):
+    """What there is to say of a source's datasets, in short.
+
+    :ivar digest: another one when people have said something else of them, or visits have; that a server
+        has what it had moves nothing
+    :ivar differs: whether others are public than were published
+    """
+
+    digest: str
+    differs: bool
+
+
+def said_of(source_id: str) -> Said:
+    """What there is to say of a source's datasets now."""
+    return Said(*model.Session.execute(sa.text(_SAID), {"source": source_id}).one())
+
+
+@contextmanager
+def of_source(source_id: str, there: Collection[str]) -> Iterator[Entries]:
+    """What is to be published of a source now: what was public at one moment.
 
     :param there: the keys that the store has below :func:`.published.copies_prefix`: what is named
         exists.
     """
-    prefix = copies_prefix(source_id)
-    rows = model.Session.execute(sa.text(_DATASETS), {"source": source_id}).all()
-    # Of bytes that came from elsewhere, and that no cycle has downloaded yet, nothing is known.
-    copied = [
-        one for one in rows if one.hash is not None and one.key in there and one.zip_key in there
-    ]
-    paths = {one.resource_id: one.key[len(prefix) :] for one in copied}
-    members = {paths[one.resource_id]: one.zip_key for one in copied}
-    sha256 = {paths[one.resource_id]: one.sha256 for one in copied}
-    datasets = []
-    taken, site = set(members), shown.site_url()
-    for row in rows:
-        path = paths.get(row.resource_id)
-        datasets.append(_dataset(row, path or _free(row, taken), path is not None, site))
-    resource_ids = [one.resource_id for one in rows]
-    organisations = [
-        _organisation(row)
-        for row in model.Session.execute(sa.text(_ORGANISATIONS), {"source": source_id})
-    ]
     model.Session.commit()
-    return Entries(datasets, organisations, members, sha256, resource_ids)
+    model.Session.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+    try:
+        rows = model.Session.execute(sa.text(_ORGANISATIONS), {"source": source_id})
+        organisations = [_organisation(row) for row in rows]
+        yield Entries(said_of(source_id).digest, organisations, source_id, there)
+    except BaseException:
+        model.Session.rollback()
+        raise
+    model.Session.commit()
 
 
 def _free(row: Any, taken: set[str]) -> str:
@@ -117,7 +163,7 @@ def _free(row: Any, taken: set[str]) -> str:
     return path
 
 
-def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
+def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str]) -> DatasetEntry:
     good = None
     if has_copy:
         good = GoodEntry(
@@ -140,10 +186,10 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
     return DatasetEntry(
         id=row.dataset_id,
         short_name=row.dataset_name,
-        reporting_org_id=row.organisation_id,
-        reporting_org_short_name=row.organisation_name,
+        reporting_org_id=same.setdefault(row.organisation_id, row.organisation_id),
+        reporting_org_short_name=same.setdefault(row.organisation_name, row.organisation_name),
         source_url=display_url(row.url or ""),
-        licence_id=row.license_id or None,
+        licence_id=same.setdefault(row.license_id, row.license_id) if row.license_id else None,
         last_update_check=_maybe(row.last_update_check),
         good=good,
         head_attempt=_attempt(row.head_attempt),
@@ -189,14 +235,18 @@ def _maybe(moment: datetime | None) -> datetime | None:
     return None if moment is None else _aware(moment)
 
 
-_DATASETS = """
-SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256
+_PUBLIC = """
 FROM freshness_iati i
 JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
-WHERE i.source_id = :source
-ORDER BY i.resource_id"""
+WHERE i.source_id = :source"""
+_COPIED = f"SELECT c.key {_PUBLIC} AND i.hash IS NOT NULL AND c.key IS NOT NULL"
+# The order of bytes in UTF-8 is that of code points, whatever the database's language has for its own.
+_DATASETS = f"""
+SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256 {_PUBLIC}
+ORDER BY i.organisation_name COLLATE "C", i.dataset_name COLLATE "C", i.dataset_id COLLATE "C",
+    i.resource_id"""
 
 # Those that the registry lists, and those that own what it lists.
 _ORGANISATIONS = f"""
@@ -211,3 +261,12 @@ WHERE g.state = 'active' AND g.id IN (
     WHERE i.source_id = :source AND p.state = 'active'
 )
 ORDER BY g.id"""
+
+_SAID = """
+SELECT md5(concat_ws('|', max(p.metadata_modified), max(g.title), count(*), max(i.downloaded),
+        sum(i.failures), count(c.key))),
+    coalesce(bool_or(i.published <> (p.state = 'active' AND NOT p.private)), false)
+FROM freshness_iati i JOIN package p ON p.id = i.package_id
+LEFT JOIN "group" g ON g.id = p.owner_org
+LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
+WHERE i.source_id = :source"""

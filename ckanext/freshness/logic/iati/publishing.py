@@ -6,9 +6,9 @@ unmarked after the last one was: at each moment it is known whether all in them 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from ...ckan_adapter import model
 from ...copies import index
 from ...copies.archive import Archive, MembersLost, build
-from ...copies.store import Kept, Missing, Store
+from ...copies.store import Kept, Missing, Staged, Store
 from . import entries, rows
 from .entries import Entries
 from .published import MANIFEST, copies_prefix, manifest, published_key
@@ -28,7 +28,7 @@ LEGACY_ZIP = "code-for-iati-data-download.zip"
 """In Code for IATI's; the Bulk Data Service's name for it."""
 _MEMBERS = "members.json"
 """The members of the bulk ZIPs and their hashes."""
-
+_INDICES = (index.MINIMAL, index.FULL, index.ORGANISATIONS)
 
 STALE_AFTER = timedelta(hours=24)
 """So old are index files at most: whoever reads them sees by it that cycles go on."""
@@ -46,10 +46,15 @@ def publish(source_id: str, store: Store, now: datetime, *, anyway: bool = True)
         return False
     while True:
         there = frozenset(store.keys(copies_prefix(source_id)))
-        found = entries.of_source(source_id, there)
-        _mark(source_id, found.resource_ids, exactly=False)
         try:
-            made_anew = _write(source_id, store, found, now)
+            with ExitStack() as stack:
+                files = {name: stack.enter_context(store.stage()) for name in _INDICES}
+                with entries.of_source(source_id, there) as found:
+                    minimal, full = files[index.MINIMAL], files[index.FULL]
+                    index.write_datasets(found.datasets(), now, minimal.write, full.write)
+                files[index.ORGANISATIONS].write(index.reporting_orgs(found.organisations, now))
+                _mark(source_id, found.resource_ids, exactly=False)
+                made_anew = _write(source_id, store, found, files, now)
         except MembersLost as error:
             # Without its ZIP a copy counts as lost, and the next cycle makes it anew.
             for member in error.members:
@@ -62,24 +67,24 @@ def publish(source_id: str, store: Store, now: datetime, *, anyway: bool = True)
 
 def _is_up_to_date(source_id: str, store: Store, now: datetime) -> bool:
     before = manifest(store, source_id)
-    said = model.Session.execute(sa.text(_SAID), {"source": source_id}).one()
+    said = entries.said_of(source_id)
     model.Session.commit()
-    if before.get("said") != said.said or said.differs or not _has(store, source_id, before):
+    if before.get("said") != said.digest or said.differs or not _has(store, source_id, before):
         return False
     written = datetime.fromisoformat(before["files"][index.FULL]["modified"])
     return timedelta(0) <= now - written < STALE_AFTER
 
 
-def _write(source_id: str, store: Store, found: Entries, now: datetime) -> bool:
-    minimal = index.datasets_minimal(found.datasets, now)
-    full = index.datasets_full(found.datasets, now)
-    organisations = index.reporting_orgs(found.organisations, now)
+def _write(
+    source_id: str, store: Store, found: Entries, indices: Mapping[str, Staged], now: datetime
+) -> bool:
+    """Write the files of what was found, and what they are; whether the bulk ZIPs are among them."""
     before = manifest(store, source_id)
     fingerprint = found.fingerprint
     files: dict[str, Any] = {}
     made_anew = before.get("fingerprint") != fingerprint or not _has(store, source_id, before)
     if made_anew:
-        given = index.bulk_files(minimal, full, organisations)
+        given = index.bulk_files(*(one.pieces() for one in indices.values()))
         zips = _archive(source_id, store, found, given, now)
         files |= {
             name: _entry(kept.size, kept.sha256, now)
@@ -87,17 +92,12 @@ def _write(source_id: str, store: Store, found: Entries, now: datetime) -> bool:
         }
     else:
         files |= {name: before["files"][name] for name in (BULK_ZIP, LEGACY_ZIP)}
-    for name, data in (
-        (index.MINIMAL, minimal),
-        (index.FULL, full),
-        (index.ORGANISATIONS, organisations),
-    ):
-        store.write_bytes(published_key(source_id, name), data)
-        files[name] = _entry(len(data), hashlib.sha256(data).hexdigest(), now)
-    said = model.Session.execute(sa.text(_SAID), {"source": source_id}).one().said
-    model.Session.commit()
-    plain = json.dumps({"fingerprint": fingerprint, "files": files, "said": said}, sort_keys=True)
-    store.write_bytes(published_key(source_id, MANIFEST), plain.encode())
+    for name, staged in indices.items():
+        kept = store.keep(published_key(source_id, name), staged, zip_member=None)
+        files[name] = _entry(kept.size, kept.sha256, now)
+    plain = {"fingerprint": fingerprint, "files": files, "said": found.said}
+    text = json.dumps(plain, sort_keys=True)
+    store.write_bytes(published_key(source_id, MANIFEST), text.encode())
     return made_anew
 
 
@@ -113,7 +113,7 @@ def _archive(
     legacy = Archive(
         published_key(source_id, LEGACY_ZIP),
         f"{index.LEGACY_FOLDER}/data",
-        index.legacy_files(found.datasets, found.organisations, now),
+        index.legacy_files(found.outlines, found.organisations, now),
     )
     made = build(store, [bulk, legacy], found.archived(_read(store, key)))
     store.write_bytes(key, json.dumps(dict(found.sha256), sort_keys=True).encode())
@@ -140,7 +140,7 @@ def _has(store: Store, source_id: str, before: Mapping[str, Any]) -> bool:
     files = before.get("files", {})
     return all(
         name in files and store.size(published_key(source_id, name)) == files[name]["size"]
-        for name in (BULK_ZIP, LEGACY_ZIP, index.MINIMAL, index.FULL, index.ORGANISATIONS)
+        for name in (BULK_ZIP, LEGACY_ZIP, *_INDICES)
     )
 
 
@@ -164,11 +164,3 @@ WHERE source_id = :source AND resource_id = ANY(:ids) AND NOT published"""
 _MARK_EXACTLY = """
 UPDATE freshness_iati SET published = resource_id = ANY(:ids)
 WHERE source_id = :source AND published <> (resource_id = ANY(:ids))"""
-
-# What people say of datasets and organisations moves these dates; what visits find does not.
-_SAID = """
-SELECT md5(concat(max(p.metadata_modified), '|', max(g.title), '|', count(*))) AS said,
-    coalesce(bool_or(i.published <> (p.state = 'active' AND NOT p.private)), false) AS differs
-FROM freshness_iati i JOIN package p ON p.id = i.package_id
-LEFT JOIN "group" g ON g.id = p.owner_org
-WHERE i.source_id = :source"""

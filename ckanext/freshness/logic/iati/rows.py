@@ -15,6 +15,9 @@ from ...checking.iati.state import KEPT_ATTEMPTS, Good, State
 from ...ckan_adapter import model
 from ...model.moments import utc
 
+PAGE = 500
+"""Rows of a long answer that are fetched at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Registered:
@@ -36,7 +39,8 @@ class Known:
     """A registered dataset as a cycle finds it.
 
     :ivar url: of its file, as the registry has it now
-    :ivar state: with the attempts of a file that fails alone: nobody asks for the others
+    :ivar state: with the attempts of a file that fails alone, and without the first characters of what is
+        good: nobody asks for the others
     :ivar key: of its copy in the store; None if there is none
     :ivar size: of that copy
     :ivar sha256: likewise
@@ -100,7 +104,9 @@ def forget_gone(source_id: str) -> None:
 
 def known(source_id: str) -> list[Known]:
     """The registered datasets of a source whose resource is there, in the order of their names."""
-    rows = model.Session.execute(sa.text(_KNOWN), {"source": source_id})
+    rows = model.Session.execute(
+        sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
+    )
     found = [_known(*row) for row in rows]
     model.Session.commit()
     return found
@@ -193,14 +199,19 @@ def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
         "head_attempt": new.get(id(state.head_attempt)),
         "get_attempt": new.get(id(state.get_attempt)),
         "attempts": list(new.values()),
-        "content_modified": _moment(state.content_modified),
-        "content_modified_excluding_generated_timestamp": _moment(
-            state.content_modified_excluding_generated_timestamp
-        ),
+        **{
+            name: _moment(getattr(state, name))
+            for name in _CHANGES
+            if _differs(name, state, before)
+        },
         "failures": state.failures,
         "postponed_until": _moment(state.postponed_until),
         **({} if good is None else _good(good, before.good)),
     }
+
+
+def _differs(name: str, state: State, before: State) -> bool:
+    return getattr(state, name) is not getattr(before, name)
 
 
 def _good(good: Good, before: Good | None) -> dict[str, Any]:
@@ -288,7 +299,7 @@ SELECT i.resource_id, i.package_id, r.url, i.organisation_name, i.dataset_name,
     i.last_update_check, i.content_modified, i.content_modified_excluding_generated_timestamp,
     i.failures, i.postponed_until, CASE WHEN i.failures > 0 THEN i.attempts END,
     i.hash, i.hash_excluding_generated_timestamp, i.downloaded, i.verified_on_server,
-    i.content_length, i.initial_contents, i.etag, i.last_modified, i.source_url
+    i.content_length, '', i.etag, i.last_modified, i.source_url
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'
@@ -301,14 +312,14 @@ _GOOD = (
     *("hash", "hash_excluding_generated_timestamp", "downloaded"),
     *("content_length", "initial_contents", "etag", "last_modified", "source_url"),
 )
+_CHANGES = ("content_modified", "content_modified_excluding_generated_timestamp")
 _WRITE = f"""
 UPDATE freshness_iati i SET
     last_update_check = f.last_update_check,
     head_attempt = coalesce(f.head_attempt, i.head_attempt),
     get_attempt = coalesce(f.get_attempt, i.get_attempt),
     attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]'),
-    content_modified = f.content_modified,
-    content_modified_excluding_generated_timestamp = f.content_modified_excluding_generated_timestamp,
+    {", ".join(f"{one} = coalesce(f.{one}, i.{one})" for one in _CHANGES)},
     verified_on_server = coalesce(f.verified_on_server, i.verified_on_server),
     failures = f.failures, postponed_until = f.postponed_until,
     {", ".join(f"{one} = CASE WHEN f.hash IS NULL THEN i.{one} ELSE f.{one} END" for one in _GOOD)}

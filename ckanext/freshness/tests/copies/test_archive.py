@@ -34,8 +34,8 @@ def fill(store: Store, files: dict[str, bytes] = FILES) -> list[Member]:
 
 def archives() -> list[Archive]:
     return [
-        Archive(BULK, "iati-data/datasets", [Given("iati-data/datasets-full.json", b"{}")]),
-        Archive(LEGACY, "iati-data-main/data", [Given("iati-data-main/metadata.json", LARGE)]),
+        Archive(BULK, "iati-data/datasets", [Given("iati-data/datasets-full.json", [b"{}"])]),
+        Archive(LEGACY, "iati-data-main/data", [Given("iati-data-main/metadata.json", [LARGE])]),
     ]
 
 
@@ -146,7 +146,7 @@ def test_an_archive_that_finds_no_room_leaves_the_one_before(folder: Store) -> N
     folder.quota = folder.used() + 100
     noise = random.Random(1).randbytes(100_000)
     with pytest.raises(StoreError, match="quota"):
-        build(folder, [Archive(BULK, "x", [Given("noise", noise)])], members)
+        build(folder, [Archive(BULK, "x", [Given("noise", [noise])])], members)
     assert sums(folder) == before
 
 
@@ -164,7 +164,7 @@ def test_an_archive_of_nothing_is_one(folder: Store) -> None:
 
 def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
     def many() -> Iterable[Given]:
-        return (Given(f"x/{number}.json", b"{}") for number in range(65_536))
+        return (Given(f"x/{number}.json", [b"{}"]) for number in range(65_536))
 
     build(folder, [Archive(BULK, "x", many())], [])
     # zipfile reads to the directory's end; others count, and find the number in 64 bits.
@@ -177,10 +177,11 @@ def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
 def test_places_and_sizes_beyond_four_gigabytes(tmp_path: Path) -> None:
     """The zeros before it are a hole in the file: neither written nor read."""
     packed: list[bytes] = []
-    crc = zipping.deflate([LARGE], packed.append)
+    crc, size = zipping.deflate([LARGE], packed.append)
     body = b"".join(packed)
     offset = 5 << 30
-    entry = zipping.Entry("a/ä.xml", crc, len(body), len(LARGE), offset)
+    assert size == len(LARGE)
+    entry = zipping.Entry("a/ä.xml", crc, len(body), size, offset)
     path = tmp_path / "wide.zip"
     with path.open("wb") as file:
         file.seek(offset)

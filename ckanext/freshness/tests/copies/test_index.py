@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+
+import pytest
 
 from ckanext.freshness.copies import index
 from ckanext.freshness.copies.index import (
@@ -49,8 +52,16 @@ REGISTERED = {
 }
 
 
+def written(datasets: Iterable[DatasetEntry]) -> dict[str, bytes]:
+    """The two index files of datasets."""
+    files: dict[str, list[bytes]] = {index.MINIMAL: [], index.FULL: []}
+    writes = [pieces.append for pieces in files.values()]
+    index.write_datasets(sorted(datasets, key=index.order), CREATED, *writes)
+    return {name: b"".join(pieces) for name, pieces in files.items()}
+
+
 def test_the_full_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(index.datasets_full([WITHOUT, WITH], CREATED))
+    found = json.loads(written([WITHOUT, WITH])[index.FULL])
     assert set(found) == {"index_created", "index_created_unix_timestamp", "datasets"}
     assert found["index_created"] == "2026-11-21T19:00:00Z"
     assert found["index_created_unix_timestamp"] == 1795287600
@@ -89,7 +100,7 @@ def test_the_full_index_has_the_fields_of_the_service() -> None:
 
 
 def test_the_minimal_index_has_the_fields_of_the_service() -> None:
-    found = json.loads(index.datasets_minimal([WITH], CREATED))["datasets"]
+    found = json.loads(written([WITH])[index.MINIMAL])["datasets"]
     assert set(found[0]) == REGISTERED
     assert set(found[0]["last_known_good_dataset"]) == {
         *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
@@ -118,24 +129,40 @@ def test_the_index_of_organisations_has_the_fields_of_the_service() -> None:
     }
 
 
-def test_the_order_of_the_entries_does_not_matter() -> None:
-    both = [WITH, WITHOUT]
-    assert index.datasets_full(both, CREATED) == index.datasets_full(both[::-1], CREATED)
-    assert index.datasets_minimal(both, CREATED) == index.datasets_minimal(both[::-1], CREATED)
+def test_there_is_one_order_of_datasets() -> None:
+    both = sorted([WITH, WITHOUT], key=index.order)
+    with pytest.raises(ValueError, match="comes after"):
+        index.write_datasets(both[::-1], CREATED, lambda _: None, lambda _: None)
+
+
+def test_the_order_of_organisations_does_not_matter() -> None:
     assert index.reporting_orgs(ORGANISATIONS, CREATED) == index.reporting_orgs(
         ORGANISATIONS[::-1], CREATED
     )
 
 
 def test_nothing_is_a_valid_index() -> None:
-    assert json.loads(index.datasets_full([], CREATED))["datasets"] == []
+    for file in written([]).values():
+        assert json.loads(file)["datasets"] == []
+
+
+def test_large_files_come_in_pieces() -> None:
+    many = [replace(WITH, id=f"{number:05}") for number in range(2000)]
+    pieces: list[bytes] = []
+    index.write_datasets(many, CREATED, lambda _: None, pieces.append)
+    assert len(pieces) > 5
+    assert max(map(len, pieces)) < 300_000
+    found = json.loads(b"".join(pieces))["datasets"]
+    assert [one["id"] for one in found] == [one.id for one in many]
 
 
 def test_the_legacy_files_are_as_ckan_writes_them() -> None:
+    outlines = [index.outline(one) for one in (WITHOUT, WITH)]
     files = {
-        one.name: one.data for one in index.legacy_files([WITH, WITHOUT], ORGANISATIONS, CREATED)
+        one.name: b"".join(one.pieces)
+        for one in index.legacy_files(outlines, ORGANISATIONS, CREATED)
     }
-    other = index.path(WITHOUT)
+    other = index.outline(WITHOUT).path
     assert other.startswith("a/z-z~")
     assert list(files) == [
         f"iati-data-main/data/{other}",
@@ -160,7 +187,7 @@ def test_the_legacy_files_are_as_ckan_writes_them() -> None:
 
 
 def test_a_path_of_its_own_is_where_a_dataset_is() -> None:
-    one = replace(WITHOUT, path="a/z-2.xml")
+    one = index.outline(replace(WITHOUT, path="a/z-2.xml"))
     assert [file.name for file in index.legacy_files([one], [], CREATED)][:2] == [
         "iati-data-main/data/a/z-2.xml",
         "iati-data-main/metadata/a/z-2.json",
@@ -168,8 +195,8 @@ def test_a_path_of_its_own_is_where_a_dataset_is() -> None:
 
 
 def test_the_services_own_zip_holds_the_index_files() -> None:
-    assert [(one.name, one.data) for one in index.bulk_files(b"1", b"2", b"3")] == [
-        ("iati-data/datasets-minimal.json", b"1"),
-        ("iati-data/datasets-full.json", b"2"),
-        ("iati-data/reporting-orgs.json", b"3"),
+    assert [(one.name, one.pieces) for one in index.bulk_files([b"1"], [b"2"], [b"3"])] == [
+        ("iati-data/datasets-minimal.json", [b"1"]),
+        ("iati-data/datasets-full.json", [b"2"]),
+        ("iati-data/reporting-orgs.json", [b"3"]),
     ]
