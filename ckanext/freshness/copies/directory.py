@@ -39,9 +39,9 @@ class DirectoryStore(Store):
             raise self._error("be opened", error) from error
 
     def open(self, key: str, start: int = 0, end: int | None = None) -> FileReader:
-        path = self._path(key)
+        address = self._address(key)
         try:
-            return FileReader(key, path, start, end)
+            return FileReader(key, address, start, end)
         except (FileNotFoundError, NotADirectoryError):
             self._look()
             raise Missing(f"There is no copy {key} in {self.location}.") from None
@@ -251,9 +251,9 @@ class DirectoryStore(Store):
 class FileReader:
     """A part of a file, piece by piece. The file is open from the beginning, so nobody can replace it."""
 
-    def __init__(self, key: str, path: Path, start: int, end: int | None) -> None:
+    def __init__(self, key: str, address: str, start: int, end: int | None) -> None:
         self._key = key
-        self._file = path.open("rb", buffering=0)
+        self._file = open(address, "rb", buffering=0)  # noqa: SIM115, it is closed by close
         try:
             self.size = os.fstat(self._file.fileno()).st_size
             self._left = max(0, min(self.size if end is None else end, self.size) - start)
