@@ -36,14 +36,16 @@ class Site:
     @classmethod
     def of(cls, server: RegistryServer) -> Site:
         """A new source of a registry's."""
+        owner = factories.Organization()["id"]
         made = helpers.call_action(
             "harvest_source_create",
             {"user": factories.Sysadmin()["name"]},
-            name=f"registry-{server.port}",
+            # The port alone may have been another's.
+            name=f"registry-{owner}",
             title="A registry",
             url=server.url,
             source_type="iati_registry",
-            owner_org=factories.Organization()["id"],
+            owner_org=owner,
         )
         return cls(server, made["id"])
 
