@@ -63,7 +63,8 @@ class ErrorDetails:
         return cls(**{**value, "error_type": ErrorType(value["error_type"])})
 
 
-@dataclass(frozen=True, slots=True)
+# Nobody changes what is made for each visit, though it is not frozen: that takes a microsecond and more each.
+@dataclass(slots=True, unsafe_hash=True)
 class Attempt:
     """One request.
 

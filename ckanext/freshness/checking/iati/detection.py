@@ -21,7 +21,7 @@ from .encodings import MARK, codec_of, declares_more
 FIRST_CHARACTERS = 6000
 INITIAL_CHARACTERS = 150
 
-_PIECE = 1024
+_PIECE = 512
 """Bytes that are looked at together: the opening tag is nearly always among the first."""
 
 _WHITE_SPACE = " \t\r\n"

@@ -61,7 +61,8 @@ class Document:
     initial_contents: str
 
 
-@dataclass(frozen=True, slots=True)
+# Nobody changes what is made for each visit, though it is not frozen: that takes a microsecond and more each.
+@dataclass(slots=True, unsafe_hash=True)
 class Good:
     """The last known good download.
 
@@ -85,7 +86,7 @@ class Good:
     source_url: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class State:
     """What is known of one dataset's file. Moments are aware.
 
