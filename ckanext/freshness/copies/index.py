@@ -35,7 +35,8 @@ _MINIMAL_GOOD = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as there is one of each for each dataset: that takes a microsecond and more each.
+@dataclass(slots=True, unsafe_hash=True)
 class AttemptEntry:
     """One request.
 
@@ -52,7 +53,7 @@ class AttemptEntry:
     method: str = "GET"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class GoodEntry:
     """What is known of the copy of a dataset; the fields' names are those of the index files."""
 
@@ -71,7 +72,7 @@ class GoodEntry:
     content_modified_excluding_generated_timestamp: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class DatasetEntry:
     """A dataset, public ones alone.
 
@@ -96,7 +97,7 @@ class DatasetEntry:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Outline:
     """What the layout of Code for IATI says of a dataset: fields of :class:`DatasetEntry`.
 

@@ -31,7 +31,8 @@ _EXTRA64 = 1
 LOCAL_BYTES = _LOCAL.size
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as there are several for each member of a ZIP: that takes a microsecond and more each.
+@dataclass(slots=True, unsafe_hash=True)
 class Entry:
     """A member of a ZIP.
 

@@ -34,7 +34,8 @@ class Registered:
     dataset_name: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as there is one of each for each dataset: that takes a microsecond and more each.
+@dataclass(slots=True, unsafe_hash=True)
 class Known:
     """A registered dataset as a cycle finds it.
 
