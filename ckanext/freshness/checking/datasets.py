@@ -22,6 +22,12 @@ def ids_of(names: Sequence[str]) -> dict[str, str]:
     return {key: row.id for row in rows for key in (row.id, row.name) if key in names}
 
 
+def in_doubt(package_ids: Sequence[str]) -> list[str]:
+    """Those of some datasets that say of themselves that they cannot be determined."""
+    rows = model.Session.execute(sa.text(_IN_DOUBT), {"ids": list(package_ids)})
+    return list(rows.scalars())
+
+
 def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
     """Those of some datasets whose status has changed by itself since they were judged."""
     rows = model.Session.execute(sa.text(_PASSED), {"ids": list(package_ids), "now": utc(now)})
@@ -53,6 +59,9 @@ def statuses(
             status = status_at(Boundaries(row.due, row.overdue, row.delinquent), moment)
         yield row.package_id, status, row.frequency_days
 
+
+_IN_DOUBT = """
+SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND undetermined IS NOT NULL"""
 
 _PASSED = """
 SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND next_boundary <= :now"""

@@ -40,6 +40,11 @@ def write(
         elif one.finding.outcome in _DOUBTS:
             doubted.add(package_id)
     anew.update(found)
+    # A doubt may have come from another resource with the same URL, and end with its own first visit.
+    told = [one.finding for one in written]
+    first = {one.visit.package_id for one in told if one.outcome is Outcome.FIRST_HASH}
+    if first := first - anew:
+        anew.update(datasets.in_doubt(sorted(first)))
     # What is fresh is not in doubt; the same doubt as before may be news once it is fresh no more.
     if doubted := doubted - anew:
         anew.update(datasets.passed(sorted(doubted), now))

@@ -25,7 +25,8 @@ from urllib.robotparser import RobotFileParser
 import aiohttp
 from yarl import URL
 
-from .connections import ENCODINGS, NEEDS_CLEANUP, Connections, Exchange
+from .connections import NEEDS_CLEANUP, Connections, Exchange
+from .decoding import ENCODINGS
 from .errors import FetchError, Reason
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of

@@ -10,12 +10,15 @@ used again is kept here.
 from __future__ import annotations
 
 import asyncio
+import functools
 import sys
 from collections import deque
 from time import monotonic
+from typing import Any
 
 import aiohttp
-from aiohttp import hdrs
+from aiohttp import hdrs, http_exceptions
+from aiohttp.client_proto import ResponseHandler
 from aiohttp.connector import Connection
 from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -30,14 +33,31 @@ aiohttp warns when it is asked to do so there."""
 KEPT = 15.0
 """Seconds for which a connection is kept for another request."""
 
-ENCODINGS = aiohttp.ClientRequest.DEFAULT_HEADERS[hdrs.ACCEPT_ENCODING]
-"""What aiohttp can decompress, as a header says it."""
-
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
 _Key = tuple[str, str, int, bool]
 """Scheme, host, port, and whether its certificate is verified: whom a connection leads to."""
+
+
+class _Protocol(ResponseHandler):
+    """Tells whoever reads a body what aiohttp tells of its connection alone: else a body that is broken
+    would be waited for until the time is over, and one whose end is the connection's would be whole
+    when that is reset."""
+
+    def set_exception(self, exc: Any, *cause: Any) -> None:
+        super().set_exception(exc, *cause)
+        self._break_body(exc)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        if exc is not None:
+            self._break_body(aiohttp.ClientPayloadError("the connection was reset"))
+        super().connection_lost(exc)
+
+    def _break_body(self, error: Any) -> None:
+        body = self._payload
+        if body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(error)
 
 
 class _Line:
@@ -116,7 +136,7 @@ class Exchange:
     :meth:`end` it, whatever happens.
 
     :ivar ends: when the time for all of it is over, by the loop's clock
-    :ivar content: the body, decompressed
+    :ivar content: the body, as it comes over the wire
     """
 
     __slots__ = ("_keep", "_key", "_line", "_of", "content", "ends", "headers", "status")
@@ -140,8 +160,8 @@ class Exchange:
         assert self._line is not None
         protocol = self._line.protocol
         self._line.transport.write(head)
-        protocol.start_timeout()
         while True:
+            protocol.start_timeout()
             message, content = await protocol.read()
             # 103 and its like come before the answer; after 101 nothing in HTTP does.
             if not 100 <= message.code <= 199 or message.code == 101:
@@ -179,6 +199,8 @@ class Connections:
 
     def __init__(self, connector: aiohttp.TCPConnector, proxy: URL | None) -> None:
         self._connector = connector
+        factory: Any = functools.partial(_Protocol, loop=asyncio.get_running_loop())
+        connector._factory = factory
         self._proxy = proxy
         self._loop = asyncio.get_running_loop()
         self._idle: dict[_Key, deque[_Line]] = {}
@@ -199,8 +221,8 @@ class Connections:
     ) -> Exchange:
         """One request, and the answer's headers.
 
-        A connection that breaks before anything was answered is replaced once (RFC 9112, section
-        9.3.1: kept ones end like that).
+        A connection that breaks before anything was answered is replaced once by a new one (RFC 9112,
+        section 9.3.1: kept ones end like that).
 
         :param headers: all lines, each of which can be sent
         :param keep: whether the connection may be kept afterwards
@@ -216,12 +238,14 @@ class Connections:
         head = f"{method} {path} HTTP/1.1\r\n{headers}"
         is_second = False
         while True:
-            line = self._kept(key)
+            line = None if is_second else self._kept(key)
+            was_kept = line is not None
             if line is None:
                 line = await self._open(method, target, verify, connect, ends)
             line.protocol.set_response_params(
                 skip_payload=method == "HEAD",
                 read_until_eof=True,
+                auto_decompress=False,
                 read_timeout=read,
                 max_line_size=max_header_bytes,
                 max_field_size=max_header_bytes,
@@ -229,9 +253,15 @@ class Connections:
             exchange = Exchange(self, key, line, keep=keep, ends=ends)
             try:
                 await exchange.begin(f"{head}{line.through}\r\n".encode())
-            except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+            except (
+                aiohttp.ClientOSError,
+                aiohttp.ServerDisconnectedError,
+                http_exceptions.HttpProcessingError,
+            ) as error:
                 exchange.end()
-                if is_second:
+                # What came over a kept connection may be left from the answer before.
+                late = was_kept or not isinstance(error, http_exceptions.HttpProcessingError)
+                if is_second or not late:
                     raise
                 is_second = True
             except BaseException:

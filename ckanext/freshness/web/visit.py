@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 import aiohttp
 
 from .connections import Exchange
+from .decoding import Decoder, decoder_of
 from .errors import FetchError, Reason
 from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
 from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
@@ -241,6 +242,8 @@ async def _collect(visit: Visit, answer: Answer, response: Exchange, write: Writ
 
 async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, most: int) -> None:
     content = response.content
+    decoder: Decoder | None = None
+    has_begun = False
     received = 0
     try:
         while True:
@@ -249,12 +252,19 @@ async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, 
             except NETWORK_FAULTS as error:
                 raise fault_of(error, visit.circumstances(answered=True)) from error
             if not piece:
+                if decoder is not None:
+                    decoder.end()
                 return
-            received += len(piece)
-            if received > most or content.total_raw_bytes > most:
-                write(piece[: len(piece) - max(0, received - most)])
-                raise Fault(Reason.TOO_LARGE, f"is larger than {_size(most)}")
-            write(piece)
+            if not has_begun:
+                # Answers without a body name the encoding that it would have.
+                decoder = decoder_of(response.headers.get("Content-Encoding"))
+                has_begun = True
+            for part in (piece,) if decoder is None else decoder.pieces(piece):
+                received += len(part)
+                if received > most or content.total_raw_bytes > most:
+                    write(part[: len(part) - max(0, received - most)])
+                    raise Fault(Reason.TOO_LARGE, f"is larger than {_size(most)}")
+                write(part)
     finally:
         answer.received = received
         answer.on_wire = _on_wire(content)

@@ -67,8 +67,13 @@ class Entries:
         """Read the datasets, once, in the order of :func:`..copies.index.order`."""
         prefix, site = copies_prefix(self._source_id), shown.site_url()
         values = {"source": self._source_id}
-        copied = model.Session.execute(sa.text(_COPIED), values).scalars()
-        taken = {key[len(prefix) :] for key in copied if key in self._there}
+        copied = model.Session.execute(sa.text(_COPIED), values)
+        # As below: the path of one whose ZIP is lost is free, and its own.
+        taken = {
+            key[len(prefix) :]
+            for key, zip_key in copied
+            if key in self._there and zip_key in self._there
+        }
         # Organisations and licences are few.
         same: dict[str, str] = {}
         options = {"yield_per": PAGE}
@@ -241,7 +246,7 @@ JOIN package p ON p.id = i.package_id AND p.state = 'active' AND NOT p.private
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
 WHERE i.source_id = :source"""
-_COPIED = f"SELECT c.key {_PUBLIC} AND i.hash IS NOT NULL AND c.key IS NOT NULL"
+_COPIED = f"SELECT c.key, c.zip_key {_PUBLIC} AND i.hash IS NOT NULL AND c.key IS NOT NULL"
 # The order of bytes in UTF-8 is that of code points, whatever the database's language has for its own.
 _DATASETS = f"""
 SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256 {_PUBLIC}

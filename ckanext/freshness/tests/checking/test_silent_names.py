@@ -71,8 +71,6 @@ def test_silent_names_do_not_hold_up_the_living(
     assert {attempt.reason for attempt in errors} == {Reason.NAME_LOOKUP_FAILED.value}
     # The living stood behind all of them, and were done while the dead still waited.
     assert max(before) < SILENT / 2
-    # A thread for each, 256 at a time and a second each, would hold the others up: most get packets only.
-    assert len(threads) < SILENT / 2
     assert max(threads) < 300
 
 

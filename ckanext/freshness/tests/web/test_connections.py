@@ -1,0 +1,148 @@
+"""Kept connections, and bodies whose end is not what it seems."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from ckanext.freshness.tests.servers.raw import RawServer, Speak
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
+from ckanext.freshness.web.client import Answer, Client, Reason, Request, run
+from ckanext.freshness.web.hosts import Hosts
+from ckanext.freshness.web.names import Names
+
+OK = b"HTTP/1.1 200 OK\r\n"
+GOOD = OK + b"Content-Length: 4\r\n\r\ngood"
+PACKED = gzip.compress(b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000)))
+CUT = PACKED[: len(PACKED) // 2]
+ZIPPED = OK + b"Content-Encoding: gzip\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+def saying(*parts: bytes | float, end: str = "close") -> Speak:
+    """Say that to each request; a number is a pause in seconds."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            for part in (GOOD,) if b" /good " in head else parts:
+                if isinstance(part, float):
+                    await asyncio.sleep(part)
+                else:
+                    writer.write(part)
+                    await writer.drain()
+            if end == "reset":
+                linger = struct.pack("ii", 1, 0)
+                found = writer.get_extra_info("socket")
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            if end != "keep":
+                return
+
+    return speak
+
+
+def fetch(urls: Sequence[str]) -> list[Answer]:
+    """By one client, with one attempt each."""
+    settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
+
+    async def main() -> list[Answer]:
+        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            asked = map(Request, urls)
+            return [await client.fetch(one) for one in asked]
+
+    return run(main())
+
+
+BROKEN = {
+    "compressed, and cut before its right length": (
+        (ZIPPED + b"Content-Length: %d\r\n\r\n" % len(CUT) + CUT,),
+        "close",
+        Reason.TRUNCATED,
+    ),
+    "compressed, and cut before the end of the chunks": (
+        (ZIPPED + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(CUT) + chunk(b""),),
+        "close",
+        Reason.TRUNCATED,
+    ),
+    "compressed, and cut by the end of the connection": (
+        (ZIPPED + b"\r\n" + CUT,),
+        "close",
+        Reason.TRUNCATED,
+    ),
+    "until the end of a connection that is reset": (
+        (OK + b"\r\na,b\n1,2\n", 0.1),
+        "reset",
+        Reason.TRUNCATED,
+    ),
+    "a chunk that is none": (
+        (OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b"a,b\n"), 0.1, b"zz\r\n", 4.0),
+        "close",
+        Reason.MALFORMED,
+    ),
+    "nothing after what comes before the answer": (
+        (b"HTTP/1.1 102 Processing\r\n\r\n", 4.0),
+        "close",
+        Reason.READ_TIMEOUT,
+    ),
+    "compressed in another way than asked for": (
+        (OK + b"Content-Encoding: br\r\nContent-Length: 4\r\n\r\nabcd",),
+        "close",
+        Reason.MALFORMED,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_broken_is_neither_whole_nor_waited_for(name: str) -> None:
+    parts, end, reason = BROKEN[name]
+    with RawServer(saying(*parts, end=end)) as server:
+        error = failure(f"{server.url}/x", attempts=1, read=0.5, total=3)
+    assert error.reason is reason
+
+
+def test_compressed_and_whole() -> None:
+    sent = ZIPPED + b"Content-Length: %d\r\n\r\n" % len(PACKED) + PACKED
+    with RawServer(saying(sent)) as server:
+        (answer,) = fetch([f"{server.url}/x"])
+    assert answer.body == gzip.decompress(PACKED) and answer.complete
+    assert (answer.received, answer.on_wire) == (len(gzip.decompress(PACKED)), len(PACKED))
+
+
+def test_connections_that_were_closed_meanwhile_cost_no_attempt() -> None:
+    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(GOOD)
+        await writer.drain()
+        # It is closed when the next request is on its way.
+        await reader.readuntil(b"\r\n\r\n")
+
+    async def main(url: str) -> list[int]:
+        settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
+        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            await asyncio.gather(*(client.fetch(Request(f"{url}/{n}")) for n in range(3)))
+            return [(await client.fetch(Request(f"{url}/again"))).status for _ in range(3)]
+
+    with RawServer(once) as server:
+        assert run(main(server.url)) == [200, 200, 200]
+
+
+LATE = {
+    "a body after 304": (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", 0.05, b"hello"),
+    "the rest of another answer": (GOOD + GOOD[:20], 0.05, GOOD[20:]),
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_is_left_of_an_answer_is_not_the_next_ones(name: str) -> None:
+    with RawServer(saying(*LATE[name], end="keep")) as server:
+        answers = fetch([f"{server.url}/x", f"{server.url}/good", f"{server.url}/good"])
+    assert [answer.body for answer in answers[1:]] == [b"good", b"good"]
