@@ -11,7 +11,7 @@ import pytest
 from ckan import model
 from ckan.tests import helpers
 
-from ckanext.freshness.logic.iati import cycle, rows
+from ckanext.freshness.logic.iati import cycle, entries, published, rows
 from ckanext.freshness.logic.iati.report import Report
 from ckanext.freshness.model import CheckRun, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -217,6 +217,15 @@ def test_a_copy_that_stays_lost_is_not_named(site: Site, store_folder: Path) -> 
     lost.status = 200
     site.later(hours=7).update()
     assert site.bytes_of(lost) == lost.contents()
+
+
+def test_the_path_of_a_copy_that_has_lost_its_zip_stays(site: Site, store_folder: Path) -> None:
+    site.update()
+    (store_folder / site.copy(datasets(site)[0]).zip_key).unlink()
+    there = frozenset(site.store.keys(published.copies_prefix(site.source_id)))
+    with entries.of_source(site.source_id, there) as found:
+        paths = {one.path for one in found.datasets()}
+    assert paths == {name for name in site.files(store_folder) if name.endswith(".xml")}
 
 
 def test_names_that_change_places_take_their_copies_along(site: Site, store_folder: Path) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from ckan.lib import search
 from ckan.tests import factories, helpers
 
@@ -17,6 +18,7 @@ from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.logic import checks, indexing
 from ckanext.freshness.logic.checks import Done, Scope
+from ckanext.freshness.logic.extras import write_by_sql
 from ckanext.freshness.logic.refresh import refresh
 from ckanext.freshness.tests.logic.measuring import measured
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -274,3 +276,18 @@ def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
     assert (judged(3 * DAY), told()) == (False, None)
     assert (judged(10 * DAY), told()) == (True, "api"), "it is fresh no more"
     assert (judged(11 * DAY), told()) == (False, "api")
+
+
+def test_a_doubt_that_came_from_another_resource_ends_with_the_first_visit(make: Make) -> None:
+    dataset = make(WHAT["/stocks.csv"])
+    refresh(START + 10 * DAY)
+    # So it is after one edit that gives a resource another URL, and its URL to a new resource.
+    statement = "UPDATE freshness_dataset SET undetermined = 'blocked' WHERE package_id = :id"
+    model.Session.execute(sa.text(statement), {"id": dataset["id"]})
+    model.Session.commit()
+    write_by_sql([dataset["id"]])
+    model.Session.commit()
+    assert stored(dataset)["freshness_undetermined"] == "blocked"
+    assert run(11 * DAY).counting.resources() == {"first hash": 1}
+    told = stored(dataset)
+    assert told["freshness"] == "due" and "freshness_undetermined" not in told
