@@ -104,13 +104,17 @@ def _told(part: Part, now: datetime) -> Told:
 
 def _note(part: Part, told: Told, began: datetime, ended: datetime) -> None:
     """Write down that a part was not done, unless a run of its own says so."""
+    # Where it cannot be: the log and the exit code have it; the parts to come may meet a database that is back.
     try:
-        if part.writes is not None and _says_so(part.writes, began):
-            return
-        run_id = runs.begin_run(began, {"part": part.name}, kind=KIND)
-        runs.end_run(run_id, ended, error=f"{part.name}: {told.words}"[:_LONGEST])
+        with telling_of_loss():
+            if part.writes is not None and _says_so(part.writes, began):
+                return
+            run_id = runs.begin_run(began, {"part": part.name}, kind=KIND)
+            runs.end_run(run_id, ended, error=f"{part.name}: {told.words}"[:_LONGEST])
+    except DatabaseLostError:
+        # Nobody looks for a fault of ours behind it, and each part that needs it says so.
+        model.Session.remove()
     except sa.exc.SQLAlchemyError:
-        # The log and the exit code have it; the parts to come may meet a database that is back.
         log.exception("That the nightly %s was not done could not be written down", part.name)
         model.Session.remove()
 

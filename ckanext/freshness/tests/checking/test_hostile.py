@@ -45,9 +45,9 @@ SECRET = "geheim"
 TLS_HOST = "tls.example"
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 LIMITS = Limits(
-    connect=2,
+    connect=5,
     read=0.8,
-    total=2.0,
+    total=8.0,
     max_bytes=1 << 20,
     attempts=1,
     backoff=(0.01,),

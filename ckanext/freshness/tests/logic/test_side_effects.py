@@ -24,7 +24,7 @@ Act = Callable[..., Any]
 LIMIT = 6 if IS_2_12 else 8
 """Statements more; CKAN 2.11 reads the rows of extras again, and writes them one by one."""
 
-SHOWN = 3
+SHOWN = 3 if IS_2_12 else 4
 """How often an edit shows its package at most: to itself, to the index, to the caller. Each time its copies
 are looked up, by one statement."""
 
