@@ -140,7 +140,10 @@ def web(limits: Limits) -> Settings:
     try:
         guard = Guard(option("ckanext.freshness.allowed_networks"))
     except ValueError as error:
-        raise OptionError(f"ckanext.freshness.allowed_networks: {error}") from error
+        raise OptionError(
+            "ckanext.freshness.allowed_networks must be addresses and networks, such as 10.20.0.0/16 "
+            f"192.0.2.7: {error}"
+        ) from error
     return Settings(
         user_agent=user_agent(),
         limits=limits,

@@ -26,6 +26,7 @@ from .database import (
     hold_packages,
     lock_packages,
 )
+from .declared import declared_options, misdeclared_options
 from .extras import (
     ORGANIZATION_EXTRA,
     ORGANIZATION_EXTRAS,
@@ -96,6 +97,7 @@ __all__ = [
     "connect_to_redis",
     "copy_into",
     "declared_fields",
+    "declared_options",
     "disconnect",
     "exempt_from_csrf",
     "get_harvester",
@@ -112,6 +114,7 @@ __all__ = [
     "let_odd_dates_be_indexed",
     "lock_packages",
     "mailer_problem",
+    "misdeclared_options",
     "model",
     "munge_title_to_name",
     "normalized_source_url",

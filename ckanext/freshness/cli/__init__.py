@@ -13,6 +13,7 @@ from .night import nightly, prune
 from .report import report
 from .runs import runs
 from .statuses import refresh, set_frequency, uninstall
+from .telling import Telling
 
 __all__ = ["freshness", "iati"]
 
@@ -22,7 +23,7 @@ COMMANDS = (
 )
 
 
-@click.group()
+@click.group(cls=Telling)
 def freshness() -> None:
     """Harvests that can be trusted."""
 

@@ -21,9 +21,10 @@ from ..logic.iati.report import Report
 from ..logic.lost import DatabaseLostError
 from ..settings import OptionError
 from .progress import visits_progress
+from .telling import Telling
 
 
-@click.group()
+@click.group(cls=Telling)
 def iati() -> None:
     """IATI's registries: what they list, and the last known good copies of it."""
 

@@ -17,6 +17,8 @@ class Severity(str, enum.Enum):
 
     PROBLEM = "problem"
     """Something does not work."""
+    WARNING = "warning"
+    """Everything works, but hardly as it was meant."""
     NOTE = "note"
     """Good to know, or waiting for a person."""
 
@@ -37,6 +39,11 @@ def problem(what: str, advice: str) -> Finding:
     return Finding(Severity.PROBLEM, what, advice)
 
 
+def warning(what: str, advice: str) -> Finding:
+    """Everything works, but hardly as it was meant."""
+    return Finding(Severity.WARNING, what, advice)
+
+
 def note(what: str, advice: str = "") -> Finding:
     """Good to know, or waiting for a person."""
     return Finding(Severity.NOTE, what, advice)
@@ -55,7 +62,9 @@ class Need(enum.Flag):
     REDIS = enum.auto()
     SOLR = enum.auto()
     HARVEST = enum.auto()
-    """ckanext-harvest's plugin and its tables."""
+    """ckanext-harvest's plugin."""
+    HARVEST_TABLES = enum.auto()
+    """Its tables, as its version has them."""
     TABLES = enum.auto()
     """This extension's tables, as this version has them."""
 

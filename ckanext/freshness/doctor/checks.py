@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from .. import settings
 from ..checking import runs
 from ..ckan_adapter import model
+from ..harvesting.locks import is_held
+from ..logic import nightly
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..model.moments import utc
 from . import Finding, counted, note, problem
@@ -24,14 +25,6 @@ BEGINNING = timedelta(minutes=10)
 """Between its row and its locks a run looks at all resources, and at datasets that it does not know."""
 
 _CRON = "Call ckan freshness nightly by cron, once a night."
-
-
-def options(now: datetime) -> Iterator[Finding]:
-    """Options of the checker that cannot be used."""
-    try:
-        settings.checks()
-    except settings.OptionError as error:
-        yield problem(f"An option cannot be used: {error}", "Correct it in the site's ini file.")
 
 
 def nights(now: datetime) -> Iterator[Finding]:
@@ -52,12 +45,36 @@ def nights(now: datetime) -> Iterator[Finding]:
         )
 
 
+def parts(now: datetime) -> Iterator[Finding]:
+    """Parts of the last night that were not done, besides those whose runs say so themselves."""
+    newest = _newest()
+    rows = model.Session.query(CheckRun).filter(CheckRun.kind == nightly.KIND)
+    if newest is not None:
+        # A night begins with its check: what was noted before that is of another night.
+        rows = rows.filter(CheckRun.ended_at >= newest.started_at)
+    last = {row.options.get("part"): row for row in rows.order_by(CheckRun.started_at)}
+    for row in last.values():
+        yield problem(
+            f"Not all of the nightly work of {_at(row.started_at)} was done: {row.error}",
+            "Mend what it says, then: ckan freshness nightly",
+        )
+
+
 def stuck(now: datetime) -> Iterator[Finding]:
     """A newest run that was killed, or whose machine went away."""
     newest = _newest()
-    if newest is None or newest.ended_at is not None or runs.held_shards():
+    if newest is None or newest.ended_at is not None:
         return
-    if utc(now) - newest.started_at > BEGINNING:
+    if runs.held_shards() or is_held(nightly.LOCK):
+        return
+    if utc(now) - newest.started_at <= BEGINNING:
+        yield note(
+            f"The check of {_at(newest.started_at)} has not ended, and nobody visits anything: it is just "
+            "beginning, or it was killed",
+            f"Ask again {counted(int(BEGINNING.total_seconds() // 60), 'minute', 'minutes')} after its "
+            "beginning. If it was killed, the next run goes on where it was: ckan freshness nightly",
+        )
+    else:
         yield problem(
             f"The check of {_at(newest.started_at)} has not ended, and nobody works on it: it was killed, "
             "or no worker takes its background jobs",

@@ -8,7 +8,7 @@ from typing import Any
 
 import ckan.plugins as p
 
-from ..ckan_adapter import model
+from ..ckan_adapter import has_newest_migration, model
 from ..copies.store import StoreError
 from ..harvesting.locks import is_held
 from ..logic.copies import keeping, options
@@ -24,8 +24,10 @@ LATE = timedelta(days=2)
 
 def store(now: datetime) -> Iterator[Finding]:
     """Whether the store takes copies, where any are to be kept."""
-    harvests = p.plugin_loaded("harvest")
-    if not keeping.is_wanted() and not (harvests and registered.sources()):
+    harvests = p.plugin_loaded("harvest") and has_newest_migration("harvest")
+    if not options.choice().wanted and not (
+        harvests and (keeping.is_wanted() or registered.sources())
+    ):
         return
     try:
         options.store().try_out()

@@ -8,28 +8,30 @@ from datetime import datetime
 import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
-from . import Check, Finding, Need, checks, copies, harvests, mails, note, queues, site
+from . import Check, Finding, Need, checks, copies, harvests, mails, note, options, queues, site
 from .services import away
 
 CHECKS = (
     Check("plugins", site.plugins),
-    Check("options", site.options),
-    Check("options of checks", checks.options),
+    Check("options", options.unusable),
+    Check("names of options", options.unknown),
+    Check("visits", site.options),
     Check("migrations", site.migrations, Need.DATABASE),
-    Check("source types", site.source_types, Need.DATABASE | Need.HARVEST),
+    Check("source types", site.source_types, Need.DATABASE | Need.HARVEST_TABLES),
     Check("background workers", site.workers, Need.REDIS),
     Check("consumers", queues.consumers, Need.REDIS | Need.HARVEST),
-    Check("gathers", harvests.gathers, Need.DATABASE | Need.REDIS | Need.HARVEST),
-    Check("imports", harvests.imports, Need.DATABASE | Need.HARVEST),
+    Check("gathers", harvests.gathers, Need.DATABASE | Need.REDIS | Need.HARVEST_TABLES),
+    Check("imports", harvests.imports, Need.DATABASE | Need.HARVEST_TABLES),
     Check("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
-    Check("cron", harvests.cron, Need.DATABASE | Need.HARVEST),
-    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST | Need.TABLES),
+    Check("cron", harvests.cron, Need.DATABASE | Need.HARVEST_TABLES),
+    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
     Check("nights", checks.nights, Need.DATABASE | Need.TABLES),
+    Check("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
     Check("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
     Check("mails", mails.mails, Need.DATABASE),
     Check("store of copies", copies.store, Need.DATABASE),
-    Check("cycles", copies.cycles, Need.DATABASE | Need.HARVEST | Need.TABLES),
+    Check("cycles", copies.cycles, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
     Check("sizes", harvests.sizes, Need.DATABASE),
 )
 """In the order in which they are told: what may cause others comes first."""
@@ -39,15 +41,25 @@ def examine(now: datetime) -> Iterator[Finding]:
     """Everything that is to be said about the site at a moment (aware)."""
     missing, findings = away()
     yield from findings
-    if not p.plugin_loaded("harvest"):
+    harvests_here = p.plugin_loaded("harvest")
+    if not harvests_here:
         missing |= Need.HARVEST
-    if missing & Need.DATABASE or not has_newest_migration("freshness"):
-        missing |= Need.TABLES
+    for plugin, tables in (("freshness", Need.TABLES), ("harvest", Need.HARVEST_TABLES)):
+        if (
+            missing & Need.DATABASE
+            or not p.plugin_loaded(plugin)
+            or not has_newest_migration(plugin)
+        ):
+            missing |= tables
+    told = set()
     for check in CHECKS:
         lacks = check.needs & missing
         if not lacks:
-            yield from check.look(now)
-        elif lacks != Need.HARVEST:
+            # Two of them may meet the same option.
+            new = [one for one in check.look(now) if one not in told]
+            told.update(new)
+            yield from new
+        elif harvests_here or not check.needs & (Need.HARVEST | Need.HARVEST_TABLES):
             yield note(f"Not looked at: {check.name}")
     if not missing & Need.DATABASE:
         model.Session.rollback()

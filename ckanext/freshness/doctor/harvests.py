@@ -178,6 +178,8 @@ def sizes(now: datetime) -> Iterator[Finding]:
         "freshness_run": "ckan freshness prune",
         "freshness_transition": "ckan freshness prune",
     }
+    if not rows:
+        return
     yield note(
         "Tables: "
         + ", ".join(

@@ -16,7 +16,7 @@ from ..harvesting.locks import locked_if_free
 from ..model import CheckRun
 from ..model.moments import utc
 from ..settings import OptionError
-from .lost import DatabaseLostError, telling_of_loss
+from .lost import DatabaseLostError, TablesMissingError, telling_of_loss
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ LOCK = "nightly"
 KIND = "nightly"
 """Of the rows among the runs that stand for parts which were not done."""
 
-_IN_SENTENCES = (DatabaseLostError, LocksLostError, OptionError)
+_IN_SENTENCES = (DatabaseLostError, TablesMissingError, LocksLostError, OptionError)
 """What says all that there is to say: nobody looks for a fault of ours behind it."""
 
 
@@ -75,6 +75,7 @@ def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Do
 
     :raises AlreadyRunningError: somebody else does so now.
     :raises DatabaseLostError: there is no database to begin with.
+    :raises TablesMissingError: there are none of this extension's tables, or old ones.
     """
     with telling_of_loss(), locked_if_free(LOCK) as is_ours:
         if not is_ours:
@@ -92,6 +93,9 @@ def _told(part: Part, now: datetime) -> Told:
         with telling_of_loss():
             return part.work(now)
     except _IN_SENTENCES as error:
+        if isinstance(error, TablesMissingError) and "freshness" in error.plugins:
+            # No part can do anything, and that they cannot has nowhere to be written down.
+            raise
         log.error("The nightly %s failed: %s", part.name, error)
         model.Session.remove()
         return Told(str(error), complete=False)

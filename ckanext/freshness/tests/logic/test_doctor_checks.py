@@ -13,8 +13,10 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking.runs import shards
-from ckanext.freshness.doctor import Finding, Severity, checks
+from ckanext.freshness.doctor import Finding, Severity, checks, options
 from ckanext.freshness.doctor.examination import examine
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.logic import nightly
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -85,8 +87,44 @@ def test_a_run_that_was_killed() -> None:
 
 
 def test_a_run_that_has_just_begun_is_not_stuck() -> None:
+    """But that it may have been killed is said at once, unless somebody is known to work on it."""
     add_run(0.1, ended_at=None)
-    assert told(checks.stuck) == []
+    with shards([7]):
+        assert told(checks.stuck) == []
+    with locked(nightly.LOCK):
+        assert told(checks.stuck) == []
+    (one,) = told(checks.stuck)
+    assert one.severity is Severity.NOTE
+    assert "has not ended" in one.what and "it was killed" in one.what
+    assert "10 minutes after" in one.advice and "ckan freshness nightly" in one.advice
+
+
+def test_parts_of_the_night_that_were_not_done() -> None:
+    def add_part(name: str, hours: float) -> None:
+        add_run(hours, kind="nightly", options={"part": name}, error=f"{name}: no reason")
+
+    assert told(checks.parts) == []
+    add_part("report", 50)
+    assert len(told(checks.parts)) == 1
+    add_run(26)
+    assert told(checks.parts) == []
+    add_part("report", 25.5)
+    add_part("refresh", 25)
+    add_part("refresh", 24)
+    found = {one.what: one for one in told(checks.parts)}
+    assert set(found) == {
+        "Not all of the nightly work of 2026-03-02 10:30 UTC was done: report: no reason",
+        "Not all of the nightly work of 2026-03-02 12:00 UTC was done: refresh: no reason",
+    }
+    for one in found.values():
+        assert one.severity is Severity.PROBLEM
+        assert one.advice.endswith("ckan freshness nightly")
+    add_run(2)
+    assert told(checks.parts) == []
+    # The row of a check that was not all done begins a moment before the check's own, and ends after it.
+    at = (NOW - timedelta(hours=1)).replace(tzinfo=None)
+    add_run(2.001, kind="nightly", options={"part": "check"}, error="check: left", ended_at=at)
+    assert len(told(checks.parts)) == 1
 
 
 @pytest.mark.parametrize(
@@ -118,10 +156,50 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
 
 
 def test_an_option_that_cannot_be_used() -> None:
-    assert told(checks.options) == []
+    assert told(options.unusable) == []
     with changed_config("ckanext.freshness.check.resource_fields", ["colour"]):
-        (one,) = told(checks.options)
+        (one,) = told(options.unusable)
     assert "ckanext.freshness.check.resource_fields" in one.what
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        (
+            "allowed_networks",
+            ["127.0.0.1/99"],
+            "must be addresses and networks, such as 10.20.0.0/16",
+        ),
+        ("harvest.concurrency", "many", "must be a number above 0, not 'many'"),
+        ("harvest.max_redirects", "-1", "must be a number of 0 or more, not '-1'"),
+        ("thresholds", "nonsense", "nonsense"),
+        ("copies.quota_bytes", "much", "must be a number of 0 or more, not 'much'"),
+        ("iati.trust_within_hours", "soon", "must be a number of 0 or more"),
+        ("report.host_groups", ["nonsense"], "NAME=HOST"),
+        ("report.keep_days", "long", "not 'long'"),
+        ("harvest.page_size", "big", "not 'big'"),
+        ("notify.timeout", "0", "must be a number above 0, not '0'"),
+    ],
+)
+def test_each_option_that_cannot_be_used_is_told_once(key: str, value: Any, words: str) -> None:
+    with changed_config(f"ckanext.freshness.{key}", value):
+        found = [one for one in examine(NOW) if one.what.startswith("An option cannot be used")]
+    (one,) = found
+    assert one.severity is Severity.PROBLEM
+    assert f"ckanext.freshness.{key}" in one.what and words in one.what
+
+
+def test_an_option_that_is_misspelt() -> None:
+    assert told(options.unknown) == []
+    with (
+        changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
+        changed_config("ckanext.freshness.zzz", "1"),
+    ):
+        near, far = told(options.unknown)
+    assert near.severity is far.severity is Severity.WARNING
+    assert "There is no option ckanext.freshness.allowed_network:" in near.what
+    assert near.advice.startswith("Is ckanext.freshness.allowed_networks meant? ")
+    assert "meant" not in far.advice
 
 
 def test_of_old_tables_one_thing_is_said() -> None:
