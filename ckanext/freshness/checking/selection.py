@@ -176,6 +176,18 @@ class Choice:
     is_candidate: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """When a resource is visited next.
+
+    :ivar at: from then on
+    :ivar in_turn: only as far as the rotation comes to it: a run has room for a part of those whose turn it is
+    """
+
+    at: datetime
+    in_turn: bool = False
+
+
 _CHOICES = {
     (verdict, candidate): Choice(verdict, candidate)
     for verdict in Verdict
@@ -194,8 +206,7 @@ def choose(row: Row, now: datetime, rules: Rules) -> Choice:
     if left_out is not None:
         return _CHOICES[left_out, False]
     verdict = _reason(row, now, rules)
-    at_once = rules.at_once or (verdict is Verdict.VISIT_UNCONFIRMED and _was_found(row))
-    if verdict in _VISITS and not at_once:
+    if verdict in _VISITS and not _is_at_once(row, verdict, rules):
         since = row.visited_at
         if since is not None and since > now - _interval(row, rules) + SLACK:
             verdict = Verdict.BACKING_OFF if row.failures else Verdict.RECENT
@@ -204,24 +215,41 @@ def choose(row: Row, now: datetime, rules: Rules) -> Choice:
     return _CHOICES[verdict, is_candidate]
 
 
-def next_visit(row: Row, now: datetime, rules: Rules) -> datetime | None:
-    """The moment from which on a run visits a resource, ``now`` (UTC, without zone) at the earliest.
+def next_visit(row: Row, now: datetime, rules: Rules) -> Coming | None:
+    """The first moment, ``now`` (UTC, without zone) or later, at which :func:`choose` has a resource visited.
 
-    :returns: None if none does as things are. The rotation may come later than it says: each run has
-        room for a part of those whose turn it is.
+    :returns: None if there is none as things are.
     """
     if _left_out(row, rules) is not None:
         return None
-    moments = []
-    if rules.rotation:
-        moments.append(now if row.hashed_at is None else row.hashed_at + rules.rotation)
+    moments = [_at_its_turn(row, now, rules), _at_its_interval(row, now, rules)]
+    at = min((one for one in moments if one is not None), default=None)
+    if at is None:
+        return None
+    return Coming(at, in_turn=choose(row, at, rules).verdict not in _VISITS)
+
+
+def _at_its_turn(row: Row, now: datetime, rules: Rules) -> datetime | None:
+    """From when on :func:`_has_its_turn`."""
+    if not rules.rotation:
+        return None
+    at = now if row.hashed_at is None else max(now, row.hashed_at + rules.rotation - SLACK)
+    if row.visited_at is None or _was_found(row):
+        return at
+    return max(at, row.visited_at + rules.longest_back_off - SLACK)
+
+
+def _at_its_interval(row: Row, now: datetime, rules: Rules) -> datetime | None:
+    """From when on a resource is visited for another reason than its turn."""
     reason = _reason(row, now, rules)
+    at = now
     if reason is Verdict.FRESH and row.due is not None:
-        moments.append(row.due)
-    elif reason in _VISITS:
-        since = row.visited_at
-        moments.append(now if since is None else since + _interval(row, rules))
-    return max(now, min(moments)) if moments else None
+        at = row.due
+    elif reason not in _VISITS:
+        return None
+    if row.visited_at is None or _is_at_once(row, reason, rules):
+        return at
+    return max(at, row.visited_at + _interval(row, rules) - SLACK)
 
 
 def _left_out(row: Row, rules: Rules) -> Verdict | None:
@@ -258,6 +286,11 @@ def _reason(row: Row, now: datetime, rules: Rules) -> Verdict:
     if row.due is None:
         return Verdict.VISIT_NO_DATE
     return Verdict.FRESH if row.due > now else Verdict.VISIT_DUE
+
+
+def _is_at_once(row: Row, reason: Verdict, rules: Rules) -> bool:
+    """Whether no interval is heeded."""
+    return rules.at_once or (reason is Verdict.VISIT_UNCONFIRMED and _was_found(row))
 
 
 def _interval(row: Row, rules: Rules) -> timedelta:

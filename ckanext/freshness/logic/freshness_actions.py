@@ -48,7 +48,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url``
         (after redirects) of the last visit, ``broken``, ``failures`` in a row, ``failing_since``,
         ``changed_at`` (when its content was last found changed), ``next_visit`` (from when on a run
-        visits it; nothing if none does), ``attempts`` (the last five), ``cached_url`` and
+        visits it; nothing if none does), ``next_in_turn`` (whether it waits for its turn then, since a
+        run reads a part of all without need), ``attempts`` (the last five), ``cached_url`` and
         ``cached_zip_url`` (of the last good copy and its ZIP; nothing if none is kept);
         ``may_confirm``; ``may_check``: whether who asks may have the URLs visited
     :raises ObjectNotFound: no such dataset, or a package of a type that is not judged

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking import selection, store
-from ..checking.selection import Rules, Verdict
+from ..checking.selection import Coming, Rules, Verdict
 from ..checking.store import host_of
 from ..ckan_adapter import model
 from ..model.moments import utc, utc_text
@@ -43,13 +43,19 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
         "resources": [
             {
                 **_resource(row, checks),
-                "next_visit": utc_text(coming.get(row.id)),
+                **_coming(coming.get(row.id)),
                 **dict.fromkeys(copies.KEYS),
                 **kept.get(row.id, {}),
             }
             for row in rows
         ],
     }
+
+
+def _coming(coming: Coming | None) -> dict[str, Any]:
+    if coming is None:
+        return {"next_visit": None, "next_in_turn": False}
+    return {"next_visit": utc_text(coming.at), "next_in_turn": coming.in_turn}
 
 
 def is_broken(row: Any, checks: settings.Checks) -> bool:

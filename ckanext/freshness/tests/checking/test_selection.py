@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.selection import (
     SHARDS,
+    SLACK,
+    Coming,
     Intervals,
     Picked,
     Row,
@@ -382,55 +384,60 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
     ("facts", "expected"),
     [
         # Never visited, due.
-        ({}, NOW),
-        # Due, visited a day ago, weekly: each day.
-        (hashed(NOW - DAY / 2), NOW + DAY / 2),
+        ({}, Coming(NOW)),
+        # Due, visited half a day ago, weekly: each day.
+        (hashed(NOW - DAY / 2), Coming(NOW + DAY / 2 - SLACK)),
         # Fresh: when it becomes due, unless its turn comes before.
-        (hashed(NOW - DAY, due=NOW + 5 * DAY), NOW + 5 * DAY),
-        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NOW + 2 * DAY),
+        (hashed(NOW - DAY, due=NOW + 5 * DAY), Coming(NOW + 5 * DAY)),
+        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), Coming(NOW + 2 * DAY - SLACK, True)),
+        # Due soon, but visited just now.
+        (hashed(NOW, due=NOW + 2 * HOUR), Coming(NOW + DAY - SLACK)),
         # Always fresh, or without a frequency: its turn alone.
-        (hashed(NOW - 10 * DAY, frequency_days=-1, due=None), NOW + 20 * DAY),
-        (hashed(NOW - 10 * DAY, frequency_days=None, due=None), NOW + 20 * DAY),
+        (
+            hashed(NOW - 10 * DAY, frequency_days=-1, due=None),
+            Coming(NOW + 20 * DAY - SLACK, True),
+        ),
+        (
+            hashed(NOW - 10 * DAY, frequency_days=None, due=None),
+            Coming(NOW + 20 * DAY - SLACK, True),
+        ),
+        ({"frequency_days": None, "due": None}, Coming(NOW, True)),
         # It fails: the interval doubles.
-        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NOW + 3 * DAY),
+        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), Coming(NOW + 3 * DAY - SLACK)),
+        (failed(NOW - DAY, 3), Coming(NOW + 3 * DAY - SLACK)),
+        # Its turn waits as well.
+        (failed(NOW - DAY, 3, frequency_days=None), Coming(NOW + 6 * DAY - SLACK, True)),
+        # Nothing but the confirmation is missing.
+        (hashed(NOW, unconfirmed=True), Coming(NOW)),
         # Never.
         ({"url_type": "upload"}, None),
         ({"host": "proxy.example.org"}, None),
         ({"archived": True}, None),
     ],
 )
-def test_the_next_visit(facts: dict[str, Any], expected: datetime | None) -> None:
+def test_the_next_visit(facts: dict[str, Any], expected: Coming | None) -> None:
     assert next_visit(replace(NEW, **facts), NOW, RULES) == expected
 
 
 @given(
-    st.builds(
-        lambda frequency, due, hashed_days, visited_days, failures: replace(
-            NEW,
-            frequency_days=frequency,
-            due=None if due is None else NOW + due * DAY,
-            has_hash=hashed_days is not None,
-            hashed_at=None if hashed_days is None else NOW - hashed_days * DAY,
-            visited_at=NOW - visited_days * DAY,
-            tried_at=NOW - visited_days * DAY,
-            succeeded_at=None if failures else NOW - visited_days * DAY,
-            failures=failures,
-        ),
-        st.sampled_from([None, -1, 0, 1, 7, 90, 365]),
-        st.none() | st.integers(-400, 400),
-        st.none() | st.integers(0, 60),
-        st.integers(0, 40),
-        st.integers(0, 9),
-    )
+    ROWS.map(lambda row: replace(row, failures=row.failures % 12)),
+    ALL_RULES.map(lambda rules: replace(rules, shards=None)),
+    st.floats(0, 1, exclude_max=True),
 )
-def test_a_visit_comes_when_it_was_said(row: Row) -> None:
-    """The choice of that moment agrees, whatever the row."""
-    when = next_visit(row, NOW, RULES)
-    if when is None:
+def test_a_visit_comes_when_it_was_said_and_not_before(row: Row, rules: Rules, part: float) -> None:
+    """The choice of that moment agrees, and that of every moment before, whatever the row."""
+
+    def is_chosen(now: datetime) -> bool:
+        choice = choose(row, now, rules)
+        return choice.verdict.visits or choice.is_candidate
+
+    coming = next_visit(row, NOW, rules)
+    if coming is None:
+        assert not any(is_chosen(NOW + days * DAY) for days in (0, 1, 30, 1000))
         return
-    then = choose(row, when, RULES)
-    # What could not be read has its turn a week later than others.
-    late = choose(row, when + RULES.longest_back_off, RULES)
-    assert then.verdict.visits or then.is_candidate or late.verdict.visits or late.is_candidate
-    if when > NOW + 2 * HOUR:
-        assert not choose(row, when - 2 * HOUR, RULES).verdict.visits
+    assert coming.at >= NOW
+    assert is_chosen(coming.at)
+    assert coming.in_turn is not choose(row, coming.at, rules).verdict.visits
+    for before in (coming.at - timedelta(microseconds=1), NOW + part * (coming.at - NOW)):
+        if NOW <= before < coming.at:
+            assert not is_chosen(before)

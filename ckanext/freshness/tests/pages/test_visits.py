@@ -21,6 +21,7 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.logic import checks, visits, words
 from ckanext.freshness.logic.checks import Scope
 from ckanext.freshness.model import Copy
+from ckanext.freshness.model.moments import utc, utc_text
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -306,6 +307,23 @@ def test_in_german(host: FileHost, read: Read) -> None:
     assert wells.startswith("Es konnte nicht gelesen werden.")
     assert stocks == "Der Inhalt wurde zum ersten Mal gelesen. HTTP-Status 200"
     assert "Was unter den URLs zu finden ist" in text(page)
+
+
+def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
+    """What waits for its turn is said to, and what fails is not said to be visited now."""
+    make("http://127.0.0.1:9/due")
+    factories.Dataset(name="unsaid", resources=[{"url": "http://127.0.0.1:9/unsaid"}])
+    checks.plan(Scope(), NOW)
+    assert "on, when its turn comes" in text(read("/dataset/unsaid/freshness"))
+    checks.check(Scope(), lambda: NOW + 20 * DAY)
+    (shown,) = visits.of_dataset(
+        call_action("package_show", id="files")["id"], NOW + 20 * DAY + DAY / 2
+    )["resources"]
+    assert shown["failures"] == 1
+    assert (shown["next_visit"], shown["next_in_turn"]) == (
+        utc_text(utc(NOW + 21 * DAY - timedelta(hours=1))),
+        False,
+    )
 
 
 def test_files(read: Read, app: Any, clean_site: None, host: FileHost) -> None:
