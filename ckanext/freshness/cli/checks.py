@@ -82,6 +82,9 @@ def check(
     try:
         with telling_of_loss():
             scope = checks.Scope(_ids(dataset), _host(host), everything)
+            if host is not None and not checks.has_resources(scope, _now()):
+                words = tk._("No resource is at the host {host}: nothing was visited")
+                raise click.ClickException(words.format(host=host))
             if dry_run:
                 _tell_plan(checks.plan(scope, _now()), as_json)
             elif queue:

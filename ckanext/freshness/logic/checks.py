@@ -147,6 +147,18 @@ def check(
         raise
 
 
+def has_resources(scope: Scope, now: datetime) -> bool:
+    """Whether there is anything that a run of now could look at. Nothing is visited.
+
+    :raises settings.OptionError: an option that cannot be used; the text names it.
+    """
+    model.Session.rollback()
+    store.sync(now, settings.aging().dataset_types)
+    rows = store.stream(now, settings.checks(), package_ids=scope.package_ids, host=scope.host)
+    # To its end, which closes it.
+    return sum(1 for _ in rows) > 0
+
+
 def begin(scope: Scope, now: datetime) -> Run:
     """Begin a run: its row, a row for each resource, and a first judgement of datasets without one.
 

@@ -70,7 +70,6 @@ def test_strict(dataset: dict[str, Any], check: Invoke) -> None:
 
 def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> None:
     assert "Visited 3 resources" in check("files").output
-    assert "Visited 0 resources" in check("--host", "other.example").output
     assert "Visited 3 resources" in check("--host", "127.0.0.1", "--all").output
 
 
@@ -79,6 +78,17 @@ def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> 
     assert done.exit_code == 1
     assert "There is no dataset nothing: nothing was visited" in done.output
     assert helpers.call_action("freshness_run_list") == []
+
+
+@pytest.mark.parametrize("more", [(), ("files",), ("--all",), ("--dry-run",), ("--queue",)])
+def test_a_host_that_there_is_not(
+    dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
+) -> None:
+    done = check("--host", "nosuch.example", *more)
+    assert done.exit_code == 1
+    assert "No resource is at the host nosuch.example: nothing was visited" in done.output
+    assert helpers.call_action("freshness_run_list") == []
+    assert jobs.get_queue().jobs == []
 
 
 def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
