@@ -49,6 +49,8 @@ def _tell(report: Report) -> None:
         click.echo(line, err=True)
     if report.state is State.PLANNED:
         click.echo(tk._("Nothing was sent."))
+    if report.problem:
+        click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
 
 
 def _plain(report: Report) -> dict[str, object]:
@@ -68,4 +70,5 @@ def _plain(report: Report) -> dict[str, object]:
         "settled": {outcome.value: count for outcome, count in report.settled.items()},
         "orphans": report.orphans,
         "left": report.left,
+        "problem": report.problem,
     }

@@ -81,6 +81,7 @@ class Report:
     :ivar settled: how many items needed no mail, by the reason
     :ivar orphans: addresses of mails that an earlier process was sending when it died
     :ivar left: how many mails were left to the next notify, because the mail server is away
+    :ivar problem: where it was only planned: why CKAN could send none of them
     """
 
     state: State
@@ -89,6 +90,7 @@ class Report:
     settled: dict[Outcome, int] = field(default_factory=dict)
     orphans: list[str] = field(default_factory=list)
     left: int = 0
+    problem: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -137,11 +139,13 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
 
 
 def _planned(now: datetime, options: settings.Mails, operators: tuple[str, ...]) -> Report:
+    problem = mailer_problem() if options.enabled else None
     begun = outbox.start()
     if begun is None:
-        return Report(State.BEGUN if options.enabled else State.OFF)
+        return Report(State.BEGUN if options.enabled else State.OFF, problem=problem)
     plan, facts = _plan(begun, now, options, operators)
     report = _report(State.PLANNED, plan)
+    report.problem = problem
     with page_context():
         report.mails = [
             Told(one.kind, one.address, writing.titles(one, facts)) for one in plan.digests

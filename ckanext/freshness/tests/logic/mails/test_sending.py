@@ -303,6 +303,19 @@ def test_the_command(make: Make, host: MailHost) -> None:
     assert (done.exit_code, done.output) == (0, "0 mails sent\n")
 
 
+@pytest.mark.parametrize("key", ["smtp.server", "smtp.mail_from"])
+def test_dry_run_says_that_no_mails_can_be_sent(make: Make, host: MailHost, key: str) -> None:
+    make("rain", maintainer_email=ANN)
+    with helpers.changed_config(key, ""):
+        real = CliRunner().invoke(freshness, ["notify"])
+        dry = CliRunner().invoke(freshness, ["notify", "--dry-run"])
+        as_json = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
+    assert real.exit_code == 1 and f"{key} is not set" in real.output
+    assert dry.exit_code == 0
+    assert real.output.replace("Error: ", "Warning: ") in dry.output
+    assert json.loads(as_json.output)["problem"] == real.output.removeprefix("Error: ").strip()
+
+
 def test_mails_are_off_until_they_are_switched_on(
     make: Make, notify: Notify, host: MailHost
 ) -> None:
