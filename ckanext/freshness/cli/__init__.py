@@ -25,7 +25,7 @@ COMMANDS = (
 
 @click.group(cls=Telling)
 def freshness() -> None:
-    """Harvests that can be trusted."""
+    """How fresh datasets are, what is really at their URLs, and harvests that can be trusted."""
 
 
 for command in COMMANDS:

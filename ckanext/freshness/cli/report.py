@@ -11,16 +11,17 @@ import click
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
-from ..logic.words import hosts_label
+from ..logic.words import fresh_share, hosts_label
 from ..reporting import lists
 from ..reporting import report as tables
+from ..reporting.counts import Counts
 from ..reporting.lists import Asked
 
 _EVERYBODY = {"ignore_auth": True, "user": "", "auth_user_obj": None}
 
 
 @click.command()
-@click.option("--since", metavar="DATE|RUN", help="Changes since then, not since yesterday.")
+@click.option("--since", metavar="DATE|RUN|last", help="Changes since then, not since yesterday.")
 @click.option("--organization", metavar="NAME", help="Of this organization alone.")
 @click.option("--hosts", "with_hosts", is_flag=True, help="Also where files are hosted.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")
@@ -76,6 +77,7 @@ def _lines(told: dict[str, Any]) -> list[str]:
         f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
         for row in told["statuses"]
     ]
+    lines.append(fresh_share(Counts({row["status"]: row["datasets"] for row in told["statuses"]})))
     lines.append("")
     for row in told["changes"]:
         lines.append(

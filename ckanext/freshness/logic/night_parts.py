@@ -21,7 +21,7 @@ from .mails import sending
 from .mails import words as mail_words
 from .nightly import Part, Told
 from .refresh import refresh
-from .words import counted, looked_at
+from .words import counted, fresh_share, looked_at
 
 
 def visits(now: datetime) -> Told:
@@ -75,11 +75,7 @@ def report(now: datetime) -> Told:
     except SEARCH_FAULTS as error:
         told = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return Told(told.format(error=error), complete=False)
-    forms = NN_(
-        "{percent} percent of {count} public dataset is fresh",
-        "{percent} percent of {count} public datasets are fresh",
-    )
-    return Told(counted(forms, kept.datasets, percent=round(kept.fresh_percent, 1)))
+    return Told(tk._("Of public datasets {share}").format(share=fresh_share(kept)))
 
 
 def mails(now: datetime) -> Told:

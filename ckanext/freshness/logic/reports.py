@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
 from typing import Any
@@ -24,19 +24,8 @@ NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 STATUSES = tuple(status.value for status in Status)
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What the nightly report has kept.
-
-    :ivar datasets: public ones
-    """
-
-    datasets: int
-    fresh_percent: float
-
-
-def record(now: datetime) -> Recorded:
-    """Keep how fresh the public datasets are today, and where their files are hosted."""
+def record(now: datetime) -> counts.Counts:
+    """Keep how fresh the public datasets are today, and where their files are hosted; how fresh they are."""
     found = counts.count(NOBODY)
     hosts: dict[str, int] = {}
     every = lists.datasets(Asked(NOBODY, now))
@@ -44,7 +33,7 @@ def record(now: datetime) -> Recorded:
         for host, count in lists.count_hosts(part).items():
             hosts[host] = hosts.get(host, 0) + count
     history.record(now, found, hosts)
-    return Recorded(found.every.total, found.every.fresh_percent)
+    return found.every
 
 
 def table_named(name: str) -> Table[Asked]:
@@ -120,7 +109,9 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
         return run.started_at.replace(tzinfo=timezone.utc), run.id
     moment = parse_date(text)
     if moment is None:
-        words = tk._("{text} is neither a date such as 2026-01-31 nor the id of a run")
+        words = tk._(
+            "{text} is neither a date such as 2026-01-31 nor the id of a run nor last, the last check"
+        )
         raise tk.ValidationError({"since": [words.format(text=text[:80])]})
     return moment, None
 

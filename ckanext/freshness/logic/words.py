@@ -15,6 +15,7 @@ from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decide import Outcome
 from ..checking.selection import Verdict
+from ..reporting.counts import Counts
 from ..reporting.hosts import OTHERS, TOTAL
 
 _STATUS = {
@@ -160,6 +161,16 @@ def looked_at(datasets: int, changed: int) -> str:
         "Looked at {count} datasets: {changed} changed",
     )
     return counted(forms, datasets, changed=changed)
+
+
+def fresh_share(counts: Counts) -> str:
+    """How many datasets are fresh, of which number, as the dashboard says it."""
+    forms = NN_(
+        "{percent} percent fresh: {fresh} of the {count} dataset of which it can be said",
+        "{percent} percent fresh: {fresh} of the {count} datasets of which it can be said",
+    )
+    fresh = counts.statuses[Status.FRESH.value]
+    return counted(forms, counts.known, percent=round(counts.fresh_percent, 1), fresh=fresh)
 
 
 def hosts_label(name: str) -> str:

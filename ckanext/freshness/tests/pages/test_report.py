@@ -22,7 +22,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
-from ckanext.freshness.logic import reports
+from ckanext.freshness.logic import night_parts, reports
 from ckanext.freshness.model import CheckRun, FreshnessTransition, ResourceCheck
 from ckanext.freshness.reporting import history, report
 from ckanext.freshness.tests.pages.conftest import Read
@@ -646,6 +646,7 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     assert told.exit_code == 0, told.output
     lines = told.output.splitlines()
     assert "due                 1  100.0 %" in lines
+    assert "0.0 percent fresh: 0 of the 1 dataset of which it can be said" in lines
     assert any("wells  fresh -> due  (time, created)" in line for line in lines)
     assert [line.split() for line in lines[-2:]] == [
         ["Others", "1", "100.0", "%"],
@@ -659,11 +660,27 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     assert as_json["changes"][0]["to_status"] == "due"
     for arguments, words in (
         (["--since", "soon"], "--since: soon is neither a date"),
+        (["--since", "soon"], "nor last, the last check"),
         (["--organization", "none"], "There is no organization none"),
     ):
         failed = cli.invoke(ckan, ["freshness", "report", *arguments])
         assert failed.exit_code == 1
         assert words in failed.output
+
+
+def test_how_many_are_fresh_is_the_same_everywhere(cli: Any, read: Read, clean_site: None) -> None:
+    """Of those of which it can be said, and not of all."""
+    make("new", 0)
+    for number in range(3):
+        make(f"old-{number}", 9)
+    for number in range(2):
+        factories.Dataset(name=f"unknown-{number}")
+    judge()
+    share = "25.0 percent fresh: 1 of the 4 datasets of which it can be said"
+    assert share in cli.invoke(ckan, ["freshness", "report"]).output.splitlines()
+    assert night_parts.report(NOW).words == f"Of public datasets {share}"
+    page = " ".join(read("/freshness").get_text().split())
+    assert share.replace("25.0 percent", "25 %") in page
 
 
 def test_the_action(app: Any, get: Get, clean_site: None) -> None:
