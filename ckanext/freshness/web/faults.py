@@ -123,7 +123,10 @@ def _tls(error: BaseException, _: Circumstances) -> Fault:
 def _os_error(error: BaseException, _: Circumstances) -> Fault:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, InsideAddress):
-        words = f"was not visited: {cause.strerror}, inside of a network"
+        words = (
+            f"was not visited: {cause.strerror}, inside of a network, "
+            "and not in ckanext.freshness.allowed_networks"
+        )
         return Fault(Reason.INSIDE_ADDRESS, words)
     if isinstance(cause, NameFault):
         return Fault(cause.reason, cause.words)
