@@ -139,7 +139,7 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
 
 
 def _planned(now: datetime, options: settings.Mails, operators: tuple[str, ...]) -> Report:
-    problem = mailer_problem() if options.enabled else None
+    problem = mailer_problem()
     begun = outbox.start()
     if begun is None:
         return Report(State.BEGUN if options.enabled else State.OFF, problem=problem)

@@ -310,9 +310,14 @@ def test_dry_run_says_that_no_mails_can_be_sent(make: Make, host: MailHost, key:
         real = CliRunner().invoke(freshness, ["notify"])
         dry = CliRunner().invoke(freshness, ["notify", "--dry-run"])
         as_json = CliRunner().invoke(freshness, ["notify", "--dry-run", "--json"])
+        with helpers.changed_config("ckanext.freshness.notify.enabled", False):
+            off = CliRunner().invoke(freshness, ["notify", "--dry-run"])
     assert real.exit_code == 1 and f"{key} is not set" in real.output
     assert dry.exit_code == 0
-    assert real.output.replace("Error: ", "Warning: ") in dry.output
+    warning = real.output.replace("Error: ", "Warning: ")
+    assert warning in dry.output
+    # It is asked before they are switched on.
+    assert "Mails are off" in off.output and warning in off.output
     assert json.loads(as_json.output)["problem"] == real.output.removeprefix("Error: ").strip()
 
 
