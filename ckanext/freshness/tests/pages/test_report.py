@@ -670,7 +670,7 @@ def test_the_command(cli: Any, clean_site: None) -> None:
 
 def test_how_many_are_fresh_is_the_same_everywhere(cli: Any, read: Read, clean_site: None) -> None:
     """Of those of which it can be said, and not of all."""
-    make("new", 0)
+    make("up-to-date", 0)
     for number in range(3):
         make(f"old-{number}", 9)
     for number in range(2):
