@@ -7,24 +7,39 @@ it still exists.
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import Boolean, Column, DateTime, Integer, UnicodeText
+from sqlalchemy import Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 
 class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
     """What is known of the URL of a resource of a judged dataset; of another URL nothing is.
 
-    No index on what visits write: each of them would touch it, and a whole scan takes a fraction of a
-    second.
+    Of what visits write, only what fails or is in doubt is in an index: that of the others changes
+    nothing there.
     """
 
     __tablename__ = "freshness_check"
+    __table_args__ = (
+        Index(
+            "ix_freshness_check_failing",
+            *("failing_since", "resource_id"),
+            postgresql_where=text("failing_since IS NOT NULL"),
+        ),
+        Index(
+            "ix_freshness_check_undetermined",
+            *("host", "resource_id"),
+            postgresql_where=text("undetermined IS NOT NULL"),
+        ),
+    )
 
     resource_id = Column(UnicodeText, primary_key=True, comment="resource")
     package_id = Column(UnicodeText, nullable=False, index=True, comment="its dataset")
     url = Column(UnicodeText, nullable=False, comment="its URL, which all the rest is about")
     host = Column(
-        UnicodeText, nullable=False, comment="host of that URL, normalised; empty if it names none"
+        UnicodeText,
+        nullable=False,
+        index=True,
+        comment="host of that URL, normalised; empty if it names none",
     )
     first_seen = Column(
         DateTime, nullable=False, comment="start of the first run that knew the resource"

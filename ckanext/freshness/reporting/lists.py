@@ -377,7 +377,7 @@ _BROKEN = f"""
 SELECT {_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at
 FROM freshness_check c {_AS_IT_IS}
 {_JOINED.format(package="c.package_id")}
-AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
+AND c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
 
 _UNCLEAR = f"""
 SELECT {_OF_RESOURCE},

@@ -55,6 +55,29 @@ def test_models_and_migration_agree(table: Any) -> None:
     assert all(comment for _type, _nullable, comment in wanted.values())
 
 
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.__tablename__)
+def test_models_and_migration_have_the_same_indexes(table: Any) -> None:
+    found = sa.inspect(model.Session.get_bind()).get_indexes(table.__tablename__)
+    wanted = {
+        (
+            index.name,
+            tuple(column.name for column in index.columns),
+            str(index.dialect_options["postgresql"]["where"]),
+        )
+        for index in table.__table__.indexes
+    }
+    assert wanted == {
+        (
+            one["name"],
+            tuple(one["column_names"]),
+            one.get("dialect_options", {}).get("postgresql_where", "None").strip("()"),
+        )
+        for one in found
+        # Those of unique columns are made by their constraints.
+        if "duplicates_constraint" not in one
+    }
+
+
 def alembic_config() -> Config:
     config = Config(str(MIGRATIONS / "alembic.ini"))
     config.set_main_option("script_location", str(MIGRATIONS))
