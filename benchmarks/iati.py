@@ -73,11 +73,9 @@ def _run(base: str, folder: str, options: argparse.Namespace) -> dict[str, Any]:
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout[done.stdout.index("{") :])
     result: dict[str, Any] = {"datasets": options.datasets, "floor": _median(found["floor"])}
-    for name in ("first", "unchanged", "changed"):
+    for name in ("first", "unchanged", "changed", "zips"):
         if found[name]:
             result[name] = _median(found[name])
-    if found["zips_cpu_s"]:
-        result["zips"] = {"cpu_s": statistics.median(found["zips_cpu_s"])}
     return result
 
 
