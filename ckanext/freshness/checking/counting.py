@@ -20,7 +20,8 @@ from ..aging.frequency import ALWAYS_FRESH, AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
 from .decide import Outcome
 from .findings import Agreement, Finding
-from .selection import Picked, Row, Verdict
+from .picking import Picked
+from .selection import Row, Verdict
 
 HOSTS_KEPT = 500
 """Of so many hosts, the most visited ones, a run's numbers are kept one by one; of all in the sum."""

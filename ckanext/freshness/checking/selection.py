@@ -4,21 +4,17 @@ The rules are those of HDX's data freshness process: what is fresh by its dates 
 always are, and by turns everything is read whole (the *rotation*), so that nothing is believed for ever. On
 top, low frequencies are asked less often, and what fails is asked less and less often, up to a week.
 
-:func:`choose` says what happens with one resource. :class:`Selection` goes through a whole catalogue with
-it, and picks those whose turn in the rotation it is.
+:func:`choose` says what happens with one resource; :mod:`.picking` goes through a whole catalogue with it.
 
 Moments are in UTC, without a zone, as the database gives them: there are 149,308 rows to go through.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from math import inf
 from zlib import crc32
 
 SHARDS = 64
@@ -69,7 +65,7 @@ class Verdict(Enum):
     VISIT_DUE = "visit: due"
     """Not fresh by its dates."""
     VISIT_ROTATION = "visit: rotation"
-    """Not hashed for long; given by :class:`Selection` alone."""
+    """Not hashed for long; given by :class:`.picking.Selection` alone."""
 
     @property
     def visits(self) -> bool:
@@ -234,7 +230,7 @@ def _at_its_turn(row: Row, now: datetime, rules: Rules) -> datetime | None:
     if not rules.rotation:
         return None
     at = now if row.hashed_at is None else max(now, row.hashed_at + rules.rotation - SLACK)
-    if row.visited_at is None or _was_found(row):
+    if row.visited_at is None or was_found(row):
         return at
     return max(at, row.visited_at + rules.longest_back_off - SLACK)
 
@@ -290,7 +286,7 @@ def _reason(row: Row, now: datetime, rules: Rules) -> Verdict:
 
 def _is_at_once(row: Row, reason: Verdict, rules: Rules) -> bool:
     """Whether no interval is heeded."""
-    return rules.at_once or (reason is Verdict.VISIT_UNCONFIRMED and _was_found(row))
+    return rules.at_once or (reason is Verdict.VISIT_UNCONFIRMED and was_found(row))
 
 
 def _interval(row: Row, rules: Rules) -> timedelta:
@@ -312,12 +308,12 @@ def _has_its_turn(row: Row, now: datetime, rules: Rules) -> bool:
     # What could not be read last time is left alone for as long as one that fails.
     return (
         row.visited_at is None
-        or _was_found(row)
+        or was_found(row)
         or row.visited_at <= now - rules.longest_back_off + SLACK
     )
 
 
-def _was_found(row: Row) -> bool:
+def was_found(row: Row) -> bool:
     """Whether the last visit found the resource there."""
     if row.succeeded_at is None or row.tried_at is None:
         return False
@@ -336,98 +332,3 @@ def is_broken(
     if failing_since is None or tried_at is None:
         return False
     return failures >= least_failures and tried_at - failing_since >= least_span
-
-
-@dataclass(frozen=True, slots=True)
-class Picked:
-    """A resource that a run visits.
-
-    :ivar hash_anyway: its bytes are wanted, whatever the server says of them
-    :ivar is_new: whether this run sees it for the first time
-    :ivar is_touched: whether its own date is later than in the run before
-    """
-
-    resource_id: str
-    verdict: Verdict
-    hash_anyway: bool
-    is_new: bool = False
-    is_touched: bool = False
-
-
-class Selection:
-    """A run's choice among all resources; its memory grows with what it picks alone.
-
-    :param budget: how many the rotation may pick; see :func:`rotation_budget`
-    :ivar verdicts: how many resources got each verdict, without regard to the rotation
-    """
-
-    def __init__(self, now: datetime, rules: Rules, budget: int) -> None:
-        self.verdicts: Counter[Verdict] = Counter()
-        self._now = now
-        self._rules = rules
-        self._visits: dict[str, _Visited] = {}
-        self._rotation = _Oldest(budget)
-
-    def add(self, row: Row) -> Verdict:
-        """Choose what happens with a resource. The rotation may still pick what is not visited yet."""
-        choice = choose(row, self._now, self._rules)
-        verdict = choice.verdict
-        self.verdicts[verdict] += 1
-        if verdict in _VISITS:
-            self._visits[row.resource_id] = (verdict, row.is_new, row.is_touched)
-        if choice.is_candidate:
-            visited = (Verdict.VISIT_ROTATION, row.is_new, row.is_touched)
-            self._rotation.offer(row.resource_id, _turn(row), visited)
-        return verdict
-
-    def picked(self) -> list[Picked]:
-        """All that are to be visited, once all resources were added."""
-        turn = self._rotation.lowest()
-        rest = {one: visited for one, visited in turn.items() if one not in self._visits}
-        return [
-            Picked(one, verdict, one in turn, is_new, is_touched)
-            for one, (verdict, is_new, is_touched) in (self._visits | rest).items()
-        ]
-
-
-def rotation_budget(total: int, rules: Rules) -> int:
-    """How many of so many resources the rotation may pick in one run: all of them, in its time."""
-    days = rules.rotation / _DAY
-    return 0 if days <= 0 else -int(-total // max(days, 1))
-
-
-def _turn(row: Row) -> float:
-    """What the rotation's order goes by: who was read, or could not be read, longest ago is first.
-
-    Were it the last hash alone, then the many that cannot be read would be first for ever.
-    """
-    last = row.hashed_at if _was_found(row) else row.tried_at
-    return -inf if last is None else (last - _EPOCH).total_seconds()
-
-
-_EPOCH = datetime(1970, 1, 1)
-
-
-_Visited = tuple[Verdict, bool, bool]
-"""What is kept of a row that may be visited, of which there may be many: see :class:`Picked`."""
-
-
-class _Oldest:
-    """The lowest of many, of equal ones the first, in memory for just so many."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._count = 0
-        self._heap: list[tuple[float, int, str, _Visited]] = []
-
-    def offer(self, id_: str, key: float, visited: _Visited) -> None:
-        self._count += 1
-        one = (-key, -self._count, id_, visited)
-        if len(self._heap) < self._size:
-            heapq.heappush(self._heap, one)
-        elif self._heap and key < -self._heap[0][0]:
-            heapq.heapreplace(self._heap, one)
-
-    def lowest(self) -> dict[str, _Visited]:
-        """The lowest first."""
-        return {id_: visited for _key, _count, id_, visited in sorted(self._heap, reverse=True)}

@@ -25,7 +25,8 @@ from ..web.client import FetchError
 from ..web.urls import parse_url
 from .decide import Memory
 from .findings import Visit
-from .selection import Picked, Row, Rules, shard_of
+from .picking import Picked
+from .selection import Row, Rules, shard_of
 
 LOCKS = 0x66726573
 """The class of our advisory locks ("fres"): those on shards have their numbers."""

@@ -11,8 +11,8 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import datasets
+from ..checking.picking import Selection
 from ..checking.runs import LocksLostError
-from ..checking.selection import Selection
 from ..logic import checks, checks_queue
 from ..logic.lost import DatabaseLostError, telling_of_loss
 from ..logic.words import counted

@@ -26,16 +26,9 @@ from ..checking import datasets, engine, runs, store
 from ..checking.background import in_batches
 from ..checking.counting import Counting, Metadata, metadata_of
 from ..checking.findings import Finding, Visit
+from ..checking.picking import Picked, Selection, rotation_budget
 from ..checking.sandbox import Sandbox
-from ..checking.selection import (
-    SHARDS,
-    Picked,
-    Rules,
-    Selection,
-    Verdict,
-    rotation_budget,
-    shard_of,
-)
+from ..checking.selection import SHARDS, Rules, Verdict, shard_of
 from ..ckan_adapter import model
 from ..model.moments import utc
 from ..web.client import Client

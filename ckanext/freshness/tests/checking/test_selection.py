@@ -10,20 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ckanext.freshness.checking.picking import Picked, Selection, rotation_budget
 from ckanext.freshness.checking.selection import (
     SHARDS,
     SLACK,
     Coming,
     Intervals,
-    Picked,
     Row,
     Rules,
-    Selection,
     Verdict,
     choose,
     is_broken,
     next_visit,
-    rotation_budget,
     shard_of,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW

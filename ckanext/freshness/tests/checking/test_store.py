@@ -20,8 +20,9 @@ from ckanext.freshness import settings
 from ckanext.freshness.checking import recording, runs, store
 from ckanext.freshness.checking.decide import Memory, Outcome
 from ckanext.freshness.checking.findings import Attempt, Finding, Visit
+from ckanext.freshness.checking.picking import Picked
 from ckanext.freshness.checking.recording import EFFECTS
-from ckanext.freshness.checking.selection import SHARDS, Picked, Row, Rules, Verdict, shard_of
+from ckanext.freshness.checking.selection import SHARDS, Row, Rules, Verdict, shard_of
 from ckanext.freshness.checking.store import Synced
 from ckanext.freshness.ckan_adapter import model, write_extras
 from ckanext.freshness.model.moments import utc
