@@ -14,8 +14,8 @@ from ..logic import reports
 from ..logic.words import fresh_share, hosts_label
 from ..reporting import lists
 from ..reporting import report as tables
+from ..reporting.asked import Asked
 from ..reporting.counts import Counts
-from ..reporting.lists import Asked
 
 _EVERYBODY = {"ignore_auth": True, "user": "", "auth_user_obj": None}
 

@@ -15,7 +15,7 @@ from ..aging.status import Status
 from ..ckan_adapter import model
 from ..model import CheckRun
 from ..reporting import counts, history, lists, report, sight, tables
-from ..reporting.lists import Asked
+from ..reporting.asked import Asked
 from ..reporting.tables import Page, Table
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}

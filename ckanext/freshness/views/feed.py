@@ -14,7 +14,7 @@ from flask import Response
 from ..aging.status import Status
 from ..logic import words
 from ..reporting import report
-from ..reporting.lists import Asked
+from ..reporting.asked import Asked
 from ..reporting.tables import Row
 
 ENTRIES = 50

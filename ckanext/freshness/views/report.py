@@ -17,7 +17,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
 from ..reporting import chart, counts, figures, history, lists, report, runs, sight, tables
-from ..reporting.lists import Asked
+from ..reporting.asked import Asked
 from ..reporting.tables import Page, Row, Table
 from . import feed
 from .files import FORMATS, file_of
