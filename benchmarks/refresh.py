@@ -207,12 +207,13 @@ def _plugin(*, loaded: bool) -> Iterator[None]:
     import ckan.plugins as p
 
     if not loaded:
-        p.unload("fdp_harvester", "freshness")
+        # The harvesters first: both need it.
+        p.unload("iati_harvester", "fdp_harvester", "freshness")
     try:
         yield
     finally:
         if not loaded:
-            p.load("freshness", "fdp_harvester")
+            p.load("freshness", "fdp_harvester", "iati_harvester")
 
 
 def _print(result: dict[str, Any]) -> None:

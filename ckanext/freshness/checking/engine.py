@@ -142,6 +142,8 @@ class _Engine(Generic[V, F]):
         self._queues: dict[str, _Queue[V, F]] = {}
         self._line: deque[_Queue[V, F]] = deque()
         self._idle: list[asyncio.Future[None]] = []
+        self._woken = 0
+        self._free = 0
         self._delayed: dict[Talk[V, F], asyncio.TimerHandle] = {}
         self._names: deque[tuple[_Queue[V, F], Target]] = deque()
         self._lookups: set[asyncio.Task[None]] = set()
@@ -158,14 +160,12 @@ class _Engine(Generic[V, F]):
             for _ in range(min(self._options.runners, self._open))
         ]
         try:
+            # Nobody is free yet: each host gets one connection. Those who are left have time for more.
             for queue in self._queues.values():
                 self._offer(queue)
-            # The runners begin, each with a host of its own; those who find none have time for
-            # further connections.
-            await asyncio.sleep(0)
+            self._free = len(runners)
             for queue in self._queues.values():
                 self._offer(queue)
-            self._wake()
             await self._ended
         finally:
             for timer in self._timers():
@@ -214,7 +214,7 @@ class _Engine(Generic[V, F]):
 
     def _most(self, queue: _Queue[V, F]) -> int:
         """How many connections the host gets: more than one if somebody has time, and it pays."""
-        if len(self._line) >= len(self._idle) or queue.patience < _WORTH_A_CONNECTION:
+        if len(self._line) >= self._free or queue.patience < _WORTH_A_CONNECTION:
             return 1
         return queue.host.policy.connections
 
@@ -227,12 +227,14 @@ class _Engine(Generic[V, F]):
         self._offer(queue)
         self._wake()
 
-    def _wake(self) -> None:
-        """As many runners as there are hosts in the line."""
-        for _ in range(min(len(self._line), len(self._idle))):
-            waiter = self._idle.pop()
-            if not waiter.done():
-                waiter.set_result(None)
+    def _wake(self, besides: int = 0) -> None:
+        """A runner for each place in the line.
+
+        :param besides: runners who are awake, and come to the line next
+        """
+        while self._idle and self._woken + besides < len(self._line):
+            self._woken += 1
+            self._idle.pop().set_result(None)
 
     def _later(
         self, seconds: float, act: Callable[..., None], *arguments: object
@@ -296,9 +298,10 @@ class _Engine(Generic[V, F]):
                     waiter = self._loop.create_future()
                     self._idle.append(waiter)
                     await waiter
+                    self._woken -= 1
+                self._free -= 1
                 await self._serve(self._line.popleft())
-                if len(self._line) > 1:
-                    self._wake()
+                self._wake(besides=1)
         except Exception as error:
             self._fail(error)
 
@@ -317,6 +320,7 @@ class _Engine(Generic[V, F]):
                 raise
         finally:
             queue.places -= 1
+            self._free += 1
         self._offer(queue)
 
     async def _converse(self, queue: _Queue[V, F], talk: Talk[V, F]) -> None:

@@ -497,6 +497,15 @@ def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: Fil
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
 
 
+def test_a_host_keeps_all_of_its_connections(server: FileServer) -> None:
+    """Not only its first requests are made at the same time, and with no runner to spare."""
+    together = faults.Together(UNPACED.connections, latency=0.05)
+    server.faults[lambda request: int(request.path[1:]) < 16] = together
+    visits = [visit(f"{server.url}/{n}") for n in range(20)]
+    found = run_check(visits, replace(QUICK, runners=UNPACED.connections), attempts=1)
+    assert Counter(finding.outcome for finding in found) == {Outcome.FIRST_HASH: 20}
+
+
 def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
     run_check([visit(f"{server.url}/{n}") for n in range(5)])
     assert server.connections == 1
