@@ -232,8 +232,10 @@ def words_of_brake(brake: Brake, name: str) -> str:
 
     :param name: of the source, as commands take it.
     """
+    count = len(brake.held)
+    held = "1 deletion is held" if count == 1 else f"{count} deletions are held"
     return (
-        f"{len(brake.held)} deletions are held: {brake.reason}. Look at them on "
+        f"{held}: {brake.reason}. Look at them on "
         f"the source's page and release them there, or with: ckan freshness release {name}"
     )
 

@@ -196,13 +196,23 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
 def metrics() -> ResponseReturnValue:
     """The site's figures, for Prometheus: for sysadmins, or who knows the token."""
     if not _has_token():
-        tk.check_access("freshness_run_list", dict(_context()), {})
+        try:
+            tk.check_access("freshness_run_list", dict(_context()), {})
+        except tk.NotAuthorized:
+            words = tk._(
+                "These figures are for sysadmins, and for those who send the token of the option "
+                "{option} (Authorization: Bearer ...)"
+            )
+            raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
     everybody = {"ignore_auth": True, "user": "", "auth_user_obj": None}
     return Response(figures.text(everybody, _now()), content_type=CONTENT_TYPE_LATEST)
 
 
+_TOKEN = "ckanext.freshness.metrics.token"
+
+
 def _has_token() -> bool:
-    wanted = tk.config.get("ckanext.freshness.metrics.token") or ""
+    wanted = tk.config.get(_TOKEN) or ""
     scheme, _, given = tk.request.headers.get("Authorization", "").partition(" ")
     is_given = hmac.compare_digest(given.strip().encode(), wanted.encode())
     return bool(wanted) and scheme.lower() == "bearer" and is_given

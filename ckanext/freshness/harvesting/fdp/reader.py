@@ -163,7 +163,7 @@ class Reader:
         ]
         for host in sorted(self._deferred.keys() - self._said_pause):
             count = self._deferred[host]
-            lines.append(f"{host} wants to be left alone; {count} documents were not asked for")
+            lines.append(f"{host} wants to be left alone; documents not asked for: {count}")
         return lines
 
     def may_visit(self, url: str) -> bool:

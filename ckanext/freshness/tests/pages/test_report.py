@@ -620,7 +620,8 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
         headers = {"Authorization": f"Bearer {token}"}
         app.get("/freshness/metrics", headers=headers, status=status)
     ckan_config["ckanext.freshness.metrics.token"] = ""
-    app.get("/freshness/metrics", headers={"Authorization": "Bearer "}, status=403)
+    refused = app.get("/freshness/metrics", headers={"Authorization": "Bearer "}, status=403)
+    assert "the token of the option ckanext.freshness.metrics.token" in refused.body
 
 
 def test_search_that_is_away(read: Read, clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
