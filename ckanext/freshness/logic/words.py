@@ -37,7 +37,7 @@ _MEANING = {
 }
 
 _EVIDENCE = {
-    Evidence.UPLOAD: N_("A file was uploaded"),
+    Evidence.UPLOAD: N_("A file was uploaded, or dated by hand"),
     Evidence.URL: N_("The resource got another URL"),
     Evidence.CREATED: N_("The resource was added"),
     Evidence.HARVEST: N_("The source it was harvested from says so"),
