@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
@@ -53,6 +54,9 @@ class Row:
     undetermined: str | None
     stated_date: str | None
     stated_since: datetime | None
+
+
+_values = attrgetter(*Row.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,22 +252,24 @@ def _transitions(
             "package_id": after.package_id,
             "from_status": status,
             "to_status": to,
-            "changed_at": _text(at),
+            "changed_at": _naive(at),
             "evidence": evidence,
             "cause": Cause(why).value,
             "run_id": run_id,
         }
 
     if before is not None and before.due is not None:
-        ages = [one.value for one in Status]
         bounds = (before.due, before.overdue, before.delinquent)
-        for to, at, following in zip(ages[1:4], bounds, (*bounds[1:], None), strict=True):
+        for to, at, following in zip(_AGES[1:4], bounds, (*bounds[1:], None), strict=True):
             passed = at <= _naive(now) and at != following
-            if passed and ages.index(to) > ages.index(status):
+            if passed and _AGES.index(to) > _AGES.index(status):
                 yield changed(to, at, before.evidence, Cause.TIME)
                 status = to
     if status != after.status:
         yield changed(after.status, _naive(now), after.evidence, cause)
+
+
+_AGES = [one.value for one in Status]
 
 
 class _Written:
@@ -286,11 +292,9 @@ class _Written:
         writer: str | None,
     ) -> None:
         # Not asdict(), which copies deeply: a seventh of all this.
-        plain = {name: getattr(row, name) for name in Row.__dataclass_fields__}
-        if dataset.row is None or any(
-            getattr(dataset.row, key) != value for key, value in plain.items()
-        ):
-            self.datasets.append(_json(plain))
+        values = _values(row)
+        if dataset.row is None or _values(dataset.row) != values:
+            self.datasets.append(dict(zip(Row.__dataclass_fields__, values, strict=True)))
         before = {(one.resource, one.evidence): one for one in dataset.pieces}
         after = {(one.resource, one.evidence): one for one in pieces}
         self.evidence += [
@@ -308,7 +312,7 @@ class _Written:
                         "url": one.url,
                         "hash": one.hash or None,
                         "hash_writer": one.hash_writer if same_hash else writer,
-                        "first_seen": _text(now),
+                        "first_seen": _naive(now),
                     }
                 )
 
@@ -322,7 +326,7 @@ class _Written:
             "transitions": self.transitions,
         }
         if any(parts.values()) or self.gone:
-            rows = {name: json.dumps(part) for name, part in parts.items()}
+            rows = {name: json.dumps(part, default=datetime.isoformat) for name, part in parts.items()}
             model.Session.execute(sa.text(_WRITE), {**rows, "gone": self.gone})
 
 
@@ -331,23 +335,13 @@ def _piece(package_id: str, piece: Dated) -> dict[str, Any]:
         "package_id": package_id,
         "resource_id": piece.resource or "",
         "evidence": piece.evidence.value,
-        "happened_at": _text(piece.when),
-        "claimed_at": _text(piece.claimed),
+        "happened_at": _naive(piece.when),
+        "claimed_at": _naive(piece.claimed),
     }
 
 
 def _naive(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.replace(microsecond=0, tzinfo=None)
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else moment.replace(microsecond=0, tzinfo=None).isoformat()
-
-
-def _json(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: _text(value) if isinstance(value, datetime) else value for key, value in row.items()
-    }
 
 
 def _upsert(
