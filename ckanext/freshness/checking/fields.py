@@ -80,17 +80,13 @@ def again(has: Fields, wrote: Fields, allowed: Collection[str]) -> dict[str, Any
     }
 
 
-def of_another_url(wrote: Fields) -> dict[str, Any]:
-    """What was written, once the resource has another URL."""
-    names = ("last_modified", "hash")
-    values = {f"old_{name}": ours(wrote, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def ours(wrote: Fields, name: str) -> Any:
     """What of ours may stand in a field; None if nothing does."""
     return wrote.get(name, wrote.get(f"old_{name}"))
 
+
+OURS = "coalesce(c.wrote ->> '{0}', c.wrote ->> 'old_{0}')"
+"""The same in SQL, as text."""
 
 _PROVED: dict[str, Callable[[Any, Any], bool]] = {
     "last_modified": lambda has, said: bool(has < said),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -82,8 +82,8 @@ class Written(NamedTuple):
     size: int | None
     mimetype: str | None
     hash: str | None
-    wrote: Mapping[str, Any] | None
-    """What the checker wrote into them, if anything; see :mod:`.fields`."""
+    wrote: str | None
+    """What the checker wrote into them, in JSON, if anything; see :mod:`.fields`."""
     doubt_changed: bool
     """Whether it can be determined that the resource changes, or why not, is another answer now."""
 
@@ -232,4 +232,4 @@ JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
-    nullif(c.wrote, '{{}}'), c.undetermined IS DISTINCT FROM before.undetermined"""
+    CAST(nullif(c.wrote, '{{}}') AS text), c.undetermined IS DISTINCT FROM before.undetermined"""

@@ -24,6 +24,7 @@ from ..settings import Aging, Checks
 from ..web.client import FetchError
 from ..web.urls import parse_url
 from .decide import Memory
+from .fields import OURS
 from .findings import Visit
 from .picking import Picked
 from .selection import Row, Rules, shard_of
@@ -252,10 +253,8 @@ def remember_dates(package_types: Collection[str]) -> int:
     return int(rows)
 
 
-_OWN_DATE = """
-    CASE WHEN r.last_modified IS DISTINCT FROM CAST(
-        coalesce(c.wrote ->> 'last_modified', c.wrote ->> 'old_last_modified') AS timestamp
-    )
+_OWN_DATE = f"""
+    CASE WHEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp)
     THEN r.last_modified ELSE c.seen_modified END"""
 """A resource's own date, and not what the checker wrote."""
 

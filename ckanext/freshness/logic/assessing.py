@@ -93,7 +93,10 @@ class Outcome:
         if not links:
             return {}
         allowed = settings.resource_fields()
-        missing = {one.id: fields.again(one.fields, one.wrote, allowed) for one in links}
+        missing = {
+            one.id: fields.again(fields.stored(*one.fields), json.loads(one.wrote or "{}"), allowed)
+            for one in links
+        }
         return {resource_id: values for resource_id, values in missing.items() if values}
 
     @property

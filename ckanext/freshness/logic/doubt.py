@@ -32,6 +32,8 @@ def undetermined(
 def _reason(resource: Resource, adhoc_hosts: Collection[str]) -> str | None:
     if resource.url_type == "upload":
         return None
-    if adhoc_hosts and host_of(resource.url) in adhoc_hosts:
-        return AD_HOC
+    if adhoc_hosts:
+        host = host_of(resource.url) if resource.host is None else resource.host
+        if host in adhoc_hosts:
+            return AD_HOC
     return resource.doubt

@@ -30,7 +30,11 @@ def write_found(written: Iterable[Written], allowed: Collection[str]) -> list[st
         if finding.handed_to is not None or url_type == "upload":
             continue
         has = fields.stored(last_modified, size, mimetype, hash_)
-        if wanted := fields.after_visit(has, wrote or {}, fields.found(finding), allowed):
+        said = fields.found(finding)
+        # Nearly always, but at the first visit.
+        if said.items() <= has.items():
+            continue
+        if wanted := fields.after_visit(has, json.loads(wrote or "{}"), said, allowed):
             changes[finding.visit.resource_id] = wanted
             packages.add(finding.visit.package_id)
     if changes:

@@ -39,12 +39,16 @@ class Resource:
     known_url: str | None
     known_hash: str | None
     hash_writer: str | None
+    host: str | None = None
+    """Of its URL, as the checker knows it; None if it does not, see :func:`..checking.store.host_of`."""
     doubt: str | None = None
     """Why its changes cannot be determined, as the last visit to its URL had it: ``api``, ``blocked``."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
-    """Its own fields as they are, what the checker wrote included; see :mod:`..checking.fields`."""
-    wrote: Mapping[str, Any] = field(default_factory=dict)
-    """What the checker wrote into them, which is no evidence of anything: all above is without it."""
+    fields: tuple[Any, ...] = (None, None, None, None)
+    """Its own fields as they are, what the checker wrote included: what :func:`..checking.fields.stored`
+    takes."""
+    wrote: str | None = None
+    """What the checker wrote into them while it had this URL, in JSON; None if nothing. It is no evidence
+    of anything: all above is without it, and without what was written before."""
     replaces: str | None = None
     """The id of one that has just gone and had the same URL.
 
@@ -129,33 +133,29 @@ def _dataset(row: Any) -> Dataset:
 
 def _resource(row: Any) -> Resource:
     # In one go, since a row's columns are slow to be asked for one by one.
-    _owner, id_, name, url, url_type, hash_, created, last_modified, size, mimetype, *rest = row
-    text, wrote, wrote_at, undetermined, stored_url, *known = rest
-    known_id, known_url, known_hash, hash_writer = known
+    _owner, id_, name, url, url_type, created, *rest = row
+    last_modified, size, mimetype, hash_, date_is_ours, hash_is_ours, text, *rest = rest
+    wrote, checked_url, host, undetermined, known_id, known_url, known_hash, hash_writer = rest
     extras = json.loads(text) if text and text != "{}" else {}
-    is_at_url = wrote_at == stored_url
-    if not wrote:
-        wrote = {}
-    elif not is_at_url:
-        wrote = fields.of_another_url(wrote)
-    has = fields.stored(last_modified, size, mimetype, hash_)
-    is_ours = {one for one in has if has[one] == fields.ours(wrote, one)} if wrote else ()
+    is_at_url = checked_url == url
+    stripped = url.strip()
     return Resource(
         id=id_,
         name=name or "",
-        url=url.strip(),
+        url=stripped,
         url_type=url_type,
-        hash=((known_hash if "hash" in is_ours else hash_) or "").strip(),
+        hash=((known_hash if hash_is_ours else hash_) or "").strip(),
         created=moment(created),
-        last_modified=None if "last_modified" in is_ours else moment(last_modified),
+        last_modified=None if date_is_ours else moment(last_modified),
         extras=extras if isinstance(extras, dict) else {},
         is_known=known_id is not None,
         known_url=known_url,
         known_hash=known_hash,
         hash_writer=hash_writer,
+        host=host if checked_url == stripped else None,
         doubt=undetermined if is_at_url else None,
-        fields=has,
-        wrote=wrote,
+        fields=(last_modified, size, mimetype, hash_),
+        wrote=wrote if is_at_url else None,
     )
 
 
@@ -190,11 +190,13 @@ WHERE o.package_id = p.id
 ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
 _NO_HARVEST = "SELECT NULL AS id, NULL AS config"
 
-_RESOURCES = """
-SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.hash, r.created,
-    r.last_modified, r.size, r.mimetype, r.extras, c.wrote, c.url AS wrote_at, c.undetermined,
-    r.url AS stored_url, m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash,
-    m.hash_writer
+_RESOURCES = f"""
+SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.created,
+    r.last_modified, r.size, r.mimetype, r.hash,
+    r.last_modified = CAST({fields.OURS.format("last_modified")} AS timestamp) AS date_is_ours,
+    r.hash = {fields.OURS.format("hash")} AS hash_is_ours, r.extras,
+    CAST(nullif(c.wrote, '{{}}') AS text) AS wrote, c.url AS checked_url, c.host, c.undetermined,
+    m.resource_id AS known_id, m.url AS known_url, m.hash AS known_hash, m.hash_writer
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
 LEFT JOIN LATERAL (

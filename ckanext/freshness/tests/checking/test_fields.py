@@ -95,13 +95,6 @@ def test_what_others_emptied_is_written_again(
     assert fields.again(has, wrote, set()) == {}
 
 
-def test_with_another_url_it_is_only_known_what_was_written() -> None:
-    wrote = {"size": 5, "last_modified": NEW, "old_last_modified": OLD, "old_hash": "h"}
-    old = fields.of_another_url(wrote)
-    assert old == {"old_last_modified": NEW, "old_hash": "h"}
-    assert fields.of_another_url(old) == old
-
-
 def test_empty_fields_are_left_out() -> None:
     assert fields.stored(None, None, "", "") == {}
     assert fields.stored(datetime(2026, 1, 1), 0, "a/b", "h") == {

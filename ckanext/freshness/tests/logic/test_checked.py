@@ -18,7 +18,7 @@ from ckanext.freshness.checking.decide import Memory, Outcome
 from ckanext.freshness.checking.findings import Attempt, Finding, Visit
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
 from ckanext.freshness.logic import resource_fields
-from ckanext.freshness.logic.assessing import Cause, assess_packages
+from ckanext.freshness.logic.assessing import Cause, assess_packages, outcomes
 from ckanext.freshness.logic.extras import write_by_sql
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -102,6 +102,19 @@ def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
     with changed_config("ckanext.freshness.check.adhoc_hosts", []):
         edit(act, dataset, LATE, notes="edited")
     assert undetermined(act, dataset) == "blocked"
+
+
+def test_a_host_is_ad_hoc_as_long_as_the_url_names_it(act: Act) -> None:
+    dataset = new(act, "http://x.org/1")
+    resource = dataset["resources"][0]
+    for url, expected in (("https://PROXY.hxlstandard.org/1", "adhoc"), ("http://x.org/2", None)):
+        for _ in range(2):
+            with freeze_time(LATE):
+                act("resource_patch", id=resource["id"], url=url)
+            judged = outcomes([dataset["id"]], LATE + timedelta(days=20), cause=Cause.CHECK)
+            model.Session.commit()
+            assert [one.wanted.get("freshness_undetermined") for one in judged] == [expected]
+            store.sync(LATE, settings.aging().dataset_types)
 
 
 def test_without_a_frequency_nothing_is_in_doubt(act: Act) -> None:
