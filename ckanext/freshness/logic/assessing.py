@@ -79,7 +79,7 @@ class Outcome:
     """All its extras, as the database has them."""
     wanted: Mapping[str, str]
     """What this extension's should be."""
-    keys: Sequence[str]
+    keys: tuple[str, ...]
     """The extras that are this extension's: all of its names but those that a schema declares."""
     resources: Sequence[Resource]
     """Its resources, as the database has them."""
@@ -112,13 +112,13 @@ def assess_packages(
     run_id: str | None = None,
     writer: str | None = None,
     found: Mapping[str, Sequence[Dated]] | None = None,
-) -> list[str]:
+) -> list[Outcome]:
     """Judge datasets anew and remember the outcome; see :func:`outcomes`.
 
-    :returns: the ids of those whose extras say something else, for :func:`.extras.write_by_sql`.
+    :returns: those whose extras say something else, for :func:`.extras.write_by_sql`.
     """
     done = outcomes(package_ids, now, cause=cause, run_id=run_id, writer=writer, found=found)
-    return [one.package_id for one in done if one.changes_extras]
+    return [one for one in done if one.changes_extras]
 
 
 def outcomes(
@@ -150,7 +150,7 @@ def outcomes(
     lock_packages(package_ids)
     written = _Written()
     done: list[Outcome] = []
-    reserved: dict[str, Sequence[str]] = {}
+    reserved: dict[str, tuple[str, ...]] = {}
     for dataset in snapshot.take(package_ids, options.dataset_types):
         more = (found or {}).get(dataset.id, ())
         pieces = [*observing.observed(dataset, now, writer), *more]
@@ -329,7 +329,9 @@ class _Written:
             "transitions": self.transitions,
         }
         if any(parts.values()) or self.gone:
-            rows = {name: json.dumps(part, default=datetime.isoformat) for name, part in parts.items()}
+            rows = {
+                name: json.dumps(part, default=datetime.isoformat) for name, part in parts.items()
+            }
             model.Session.execute(sa.text(_WRITE), {**rows, "gone": self.gone})
 
 

@@ -66,13 +66,12 @@ def judge(
     :param touched: other datasets whose documents are to be sent.
     :returns: marks, for :func:`.indexing.index`.
     """
-    changed: list[str] = []
+    changed = set(touched)
     if ids:
-        changed = assess_packages(ids, now, cause=Cause.CHECK, run_id=run_id, found=found)
-    if changed:
-        write_by_sql(changed)
-    changed = sorted({*changed, *touched})
-    marks = indexing.mark(changed) if changed else {}
+        says_else = assess_packages(ids, now, cause=Cause.CHECK, run_id=run_id, found=found)
+        write_by_sql(says_else)
+        changed.update(one.package_id for one in says_else)
+    marks = indexing.mark(sorted(changed)) if changed else {}
     model.Session.commit()
     return marks
 

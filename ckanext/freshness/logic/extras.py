@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
-
-from ..ckan_adapter import (
-    lock_packages,
-    model,
-    package_extras,
-    write_extras,
-    write_extras_in_session,
-)
-from ..model import DatasetFreshness
-from . import projection, resource_fields
-from .assessing import Cause, outcomes, own_keys
+from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
+from . import resource_fields
+from .assessing import Cause, Outcome, outcomes, own_keys
 
 
 def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None:
@@ -36,30 +27,17 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None
             resource_fields.write_in_session(missing)
 
 
-def write_by_sql(package_ids: Sequence[str]) -> None:
-    """Put what is remembered of packages into their extras, outside of any action.
+def write_by_sql(changed: Iterable[Outcome]) -> None:
+    """Put what was just thought of packages into their extras, outside of any action.
 
-    Neither hooks, nor activities, nor ``metadata_modified``; the caller commits and then indexes.
+    To be called in the transaction that has judged them, which holds their rows. Neither hooks, nor
+    activities, nor ``metadata_modified``; the caller commits and then indexes.
     """
-    lock_packages(package_ids)
-    own = DatasetFreshness.__table__
-    package = model.Package.__table__
-    rows = model.Session.execute(
-        sa.select(package.c.type, own)
-        .select_from(own.join(package, package.c.id == own.c.package_id))
-        .where(own.c.package_id.in_(package_ids))
-        .order_by(own.c.package_id)
-    ).all()
-    for package_type in {row.type for row in rows}:
-        keys = own_keys(package_type)
-        values = {
-            row.package_id: {
-                key: value for key, value in projection.extras(row).items() if key in keys
-            }
-            for row in rows
-            if row.type == package_type
-        }
-        write_extras(values, keys)
+    values: dict[Sequence[str], dict[str, Mapping[str, str]]] = {}
+    for one in changed:
+        values.setdefault(one.keys, {})[one.package_id] = one.wanted
+    for keys, wanted in values.items():
+        write_extras(wanted, keys)
 
 
 def protected(data_dict: Mapping[str, Any], package: Any) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class _Job:
         marks: dict[str, datetime] = {}
         if changed:
             write_by_sql(changed)
-            marks = indexing.mark(changed)
+            marks = indexing.mark([one.package_id for one in changed])
         model.Session.commit()
         result.failures += indexing.index(marks)
         result.changed += len(changed)

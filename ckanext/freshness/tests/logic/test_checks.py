@@ -15,10 +15,9 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import runs
 from ckanext.freshness.checking.selection import shard_of
-from ckanext.freshness.ckan_adapter import model, package_extras
+from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
 from ckanext.freshness.logic import checks, indexing
 from ckanext.freshness.logic.checks import Done, Scope
-from ckanext.freshness.logic.extras import write_by_sql
 from ckanext.freshness.logic.refresh import refresh
 from ckanext.freshness.tests.logic.measuring import measured
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -285,7 +284,7 @@ def test_a_doubt_that_came_from_another_resource_ends_with_the_first_visit(make:
     statement = "UPDATE freshness_dataset SET undetermined = 'blocked' WHERE package_id = :id"
     model.Session.execute(sa.text(statement), {"id": dataset["id"]})
     model.Session.commit()
-    write_by_sql([dataset["id"]])
+    write_extras({dataset["id"]: {"freshness_undetermined": "blocked"}}, ["freshness_undetermined"])
     model.Session.commit()
     assert stored(dataset)["freshness_undetermined"] == "blocked"
     assert run(11 * DAY).counting.resources() == {"first hash": 1}

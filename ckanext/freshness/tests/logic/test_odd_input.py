@@ -15,7 +15,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import package_extras
-from ckanext.freshness.logic.assessing import Cause, assess_packages
+from ckanext.freshness.logic.assessing import Cause, assess_packages, outcomes
 from ckanext.freshness.logic.extras import write_by_sql
 from ckanext.freshness.tests.logic.measuring import measured, without_freshness
 
@@ -180,7 +180,7 @@ def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:
     changed = assess_packages(
         [made["id"]], later, cause=Cause.CHECK, run_id="run", found={made["id"]: [seen]}
     )
-    assert changed == [made["id"]]
+    assert [one.package_id for one in changed] == [made["id"]]
     write_by_sql(changed)
     model.Session.commit()
     found = stored(made["id"])
@@ -193,10 +193,9 @@ def test_writing_by_sql_says_the_same_as_the_hook(act: Act) -> None:
     made = new(act, {"frequency": "7", "zone": "3"})
     before = stored(made["id"])
     modified = model.Package.get(made["id"]).metadata_modified
-    write_by_sql([made["id"]])
+    write_by_sql(outcomes([made["id"]], datetime.now(timezone.utc), cause=Cause.RECOMPUTE))
     assert stored(made["id"]) == before
-    assess_packages([made["id"]], NOW + timedelta(days=4000), cause=Cause.RECOMPUTE)
-    write_by_sql([made["id"]])
+    write_by_sql(outcomes([made["id"]], NOW + timedelta(days=4000), cause=Cause.RECOMPUTE))
     model.Session.commit()
     after = stored(made["id"])
     assert after["freshness"] == "delinquent"
