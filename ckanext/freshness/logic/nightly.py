@@ -37,10 +37,12 @@ class Told:
     """What a part has done, for people.
 
     :ivar complete: whether it did all that it says it does
+    :ivar began: whether each run that it is made of could write down how it went
     """
 
     words: str
     complete: bool = True
+    began: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def _note(part: Part, told: Told, began: datetime, ended: datetime) -> None:
     # Where it cannot be: the log and the exit code have it; the parts to come may meet a database that is back.
     try:
         with telling_of_loss():
-            if part.writes is not None and _says_so(part.writes, began):
+            if told.began and part.writes is not None and _says_so(part.writes, began):
                 return
             run_id = runs.begin_run(began, {"part": part.name}, kind=KIND)
             runs.end_run(run_id, ended, error=f"{part.name}: {told.words}"[:_LONGEST])

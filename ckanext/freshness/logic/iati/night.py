@@ -17,15 +17,16 @@ def cycles(now: datetime) -> Told:
     """A cycle of each source; one that cannot be done keeps none of the others from being done."""
     if not p.plugin_loaded("harvest"):
         return Told(tk._("There are no harvest sources"))
-    told, complete = [], True
+    told, complete, began = [], True, True
     for source in registered.sources():
         title = source.title or source.url
         try:
             report = cycle.update(source, lambda: datetime.now(timezone.utc))
         except (cycle.AlreadyRunningError, OptionError, StoreError) as error:
             told.append(f"{title}: {error}")
-            complete = False
+            # It may have come before there was anything to write down.
+            complete = began = False
             continue
         told += [*report.lines(), *report.complaints()]
         complete = complete and report.complete
-    return Told("; ".join(told) or tk._("There is no source of an IATI registry"), complete)
+    return Told("; ".join(told) or tk._("There is no source of an IATI registry"), complete, began)

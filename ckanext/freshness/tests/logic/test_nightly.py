@@ -101,23 +101,23 @@ def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
     )
 
 
-@pytest.mark.parametrize("says_so", [True, False])
+@pytest.mark.parametrize(("says_so", "began"), [(True, True), (False, True), (True, False)])
 def test_what_a_run_says_of_itself_is_not_said_twice(
-    hours: Iterator[datetime], says_so: bool
+    hours: Iterator[datetime], says_so: bool, began: bool
 ) -> None:
+    """But where one of several runs could not even begin, all is said."""
+
     def work(now: datetime) -> Told:
         run_id = runs.begin_run(now, {})
         runs.end_run(run_id, now, error="Solr is away" if says_so else None)
-        return Told("Another run is visiting hosts", complete=False)
+        return Told("Another run is visiting hosts", complete=False, began=began)
 
     # Of a night before.
     runs.end_run(runs.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
     list(nightly([Part("check", work, writes="check")], lambda: next(hours)))
-    expected = (
-        [("check", "Solr is away")]
-        if says_so
-        else [("check", None), ("nightly", "check: Another run is visiting hosts")]
-    )
+    expected: list[tuple[Any, ...]] = [("check", "Solr is away" if says_so else None)]
+    if not (says_so and began):
+        expected.append(("nightly", "check: Another run is visiting hosts"))
     assert sorted(noted()[1:], key=str) == expected
 
 
