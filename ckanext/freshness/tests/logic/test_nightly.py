@@ -136,6 +136,7 @@ def test_a_lock_is_taken_only_if_it_is_free() -> None:
     assert not is_held("a thing")
 
 
+@pytest.mark.usefixtures("impatient_checks")
 def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     extras = [{"key": "frequency", "value": "7"}, {"key": "review_date", "value": "2026-01-01"}]
     with freeze_time(NOW - timedelta(days=58)):
