@@ -1,0 +1,118 @@
+"""Datasets, resources and what is known of their URLs, written by SQL and read again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import sqlalchemy as sa
+
+from ckanext.freshness import settings
+from ckanext.freshness.checking import recording, store
+from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.findings import Attempt, Finding, Visit
+from ckanext.freshness.checking.picking import Picked
+from ckanext.freshness.checking.selection import Row, Verdict
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model.moments import utc
+
+NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+TYPES = {"dataset"}
+URL = "http://files.example.org/a.csv"
+HASH = "sha256:" + "a" * 64
+LATER = NOW + DAY
+BEFORE = NOW.replace(tzinfo=None)
+AFTER = LATER.replace(tzinfo=None)
+
+
+def sql(statement: str, **values: Any) -> list[tuple[Any, ...]]:
+    result = model.Session.execute(sa.text(statement), values)
+    rows = [tuple(row) for row in result.all()] if result.returns_rows else []
+    model.Session.commit()
+    return rows
+
+
+def package(name: str = "p", **columns: Any) -> str:
+    row = {
+        "id": name,
+        "name": name,
+        "type": "dataset",
+        "state": "active",
+        "private": False,
+    } | columns
+    insert("package", row)
+    return name
+
+
+def resource(name: str = "r", package_id: str = "p", url: str = URL, **columns: Any) -> str:
+    row = {"id": name, "package_id": package_id, "url": url, "state": "active", "position": 0}
+    insert("resource", {"extras": "{}", "hash": ""} | row | columns)
+    return name
+
+
+def insert(table: str, row: dict[str, Any]) -> None:
+    names = ", ".join(row)
+    values = ", ".join(f":{name}" for name in row)
+    sql(f"INSERT INTO {table} ({names}) VALUES ({values})", **row)
+
+
+def judged(package_id: str = "p", frequency: int | None = 30, due: datetime | None = None) -> None:
+    row = {"package_id": package_id, "status": "due", "frequency_days": frequency, "due": due}
+    insert("freshness_dataset", row)
+
+
+def evidence(kind: str, at: datetime, resource_id: str = "r", package_id: str = "p") -> None:
+    insert(
+        "freshness_evidence",
+        {
+            "package_id": package_id,
+            "resource_id": resource_id,
+            "evidence": kind,
+            "happened_at": utc(at),
+        },
+    )
+
+
+def known(columns: str = "*", resource_id: str = "r") -> dict[str, Any]:
+    """The row of a resource."""
+    row = model.Session.execute(
+        sa.text(f"SELECT {columns} FROM freshness_check WHERE resource_id = :id"),
+        {"id": resource_id},
+    ).one()
+    model.Session.commit()
+    return dict(row._mapping)
+
+
+def rows(**more: Any) -> list[Row]:
+    return sorted(store.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id)
+
+
+def visit(url: str = URL, memory: Memory | None = None, **more: Any) -> Visit:
+    return Visit("r", "p", url, memory or Memory(), **more)
+
+
+def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> Finding:
+    reason = more.pop("reason", None)
+    attempt = Attempt(at, "GET", outcome, 200, reason)
+    memory = more.pop("memory", Memory('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
+    return replace(Finding(visit(), "files.example.org", outcome, memory, attempt), **more)
+
+
+def write(*findings: Finding, start: datetime = NOW) -> list[Finding]:
+    written = recording.write(findings, start)
+    model.Session.commit()
+    return [one.finding for one in written]
+
+
+def one_resource() -> None:
+    package()
+    resource()
+    store.sync(NOW, TYPES)
+
+
+def start(now: datetime = NOW) -> Visit:
+    (found,) = store.visits([Picked("r", Verdict.VISIT_DUE, False)], now, settings.aging())
+    return found

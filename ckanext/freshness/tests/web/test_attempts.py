@@ -1,0 +1,197 @@
+"""What is asked again, and when."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from time import monotonic
+
+import pytest
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.web.support import (
+    FAST,
+    SETTINGS,
+    UNHURRIED,
+    FileServer,
+    failure,
+    lookup,
+    visit,
+)
+from ckanext.freshness.web.client import (
+    Answer,
+    Body,
+    Client,
+    FetchError,
+    Reason,
+    Request,
+)
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.names import Names
+
+RETRIED = [408, 429, 500, 502, 503, 504, 507, 520]
+
+
+@pytest.mark.parametrize("status", RETRIED)
+def test_these_are_asked_again(server: FileServer, status: int) -> None:
+    hosts = Hosts(UNHURRIED)
+    server.faults["/x"] = faults.Raw(
+        b"HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n" % status, times=2
+    )
+    answer = visit(f"{server.url}/x", hosts=hosts)
+    assert (answer.status, answer.attempts) == (200, 3)
+    [host] = hosts
+    assert host.statistics.statuses == {status: 2, 200: 1}
+
+
+@pytest.mark.parametrize("status", RETRIED)
+def test_the_last_attempt_is_the_answer(server: FileServer, status: int) -> None:
+    server.faults["/x"] = faults.Raw(b"HTTP/1.1 %d X\r\nContent-Length: 5\r\n\r\nsorry" % status)
+    answer = visit(f"{server.url}/x")
+    assert (answer.status, answer.attempts, answer.body) == (status, 3, b"sorry")
+    assert server.count("/x") == 3
+
+
+def test_the_choice_is_not_asked_before_the_last_attempt(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=503)
+    seen = []
+
+    def choose(answer: Answer) -> Body:
+        seen.append(answer.attempts)
+        return Body.SKIP
+
+    visit(f"{server.url}/x", choose)
+    assert seen == [3]
+
+
+def test_a_connection_fault_heals(server: FileServer) -> None:
+    # aiohttp asks once more at once by itself, so two of these make one attempt.
+    server.faults["/x"] = faults.Reset(moment=faults.Reset.Moment.BEFORE, times=4)
+    answer = visit(f"{server.url}/x")
+    assert (answer.status, answer.attempts) == (200, 3)
+
+
+def times(server: FileServer) -> list[float]:
+    """Seconds between the requests."""
+    at = [asked.at for asked in server.requests]
+    return [b - a for a, b in itertools.pairwise(at)]
+
+
+def test_attempts_are_spaced(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=500)
+    visit(f"{server.url}/x", backoff=(0.03, 0.08), attempts=4)  # type: ignore[arg-type]
+    first, second, third = times(server)
+    assert first >= 0.028
+    assert second >= 0.078
+    assert third >= 0.078
+
+
+def test_retry_after_is_honoured(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0.1"}, times=1)
+    assert visit(f"{server.url}/x").status == 200
+    assert times(server)[0] >= 0.1
+
+
+def test_retry_after_may_be_sooner_than_we_would(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "0"}, times=1)
+    assert visit(f"{server.url}/x", backoff=(20.0,)).attempts == 2  # type: ignore[arg-type]
+    assert times(server)[0] < 5
+
+
+def test_retry_after_as_a_date_by_the_servers_clock(server: FileServer) -> None:
+    ahead = datetime.now(timezone.utc) + timedelta(hours=5)
+    headers = {
+        "Date": format_datetime(ahead, usegmt=True),
+        "Retry-After": format_datetime(ahead + timedelta(seconds=1), usegmt=True),
+    }
+    server.faults["/x"] = faults.Status(code=429, headers=headers, times=1)
+    assert visit(f"{server.url}/x").status == 200
+    assert times(server)[0] >= 0.99
+
+
+def test_retry_after_holds_for_the_whole_host_and_for_no_other(server: FileServer) -> None:
+    server.faults["/busy"] = faults.Status(code=429, headers={"Retry-After": "0.5"}, times=1)
+    other = server.url_at("127.0.0.3")
+
+    async def main() -> tuple[float, float]:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            busy = asyncio.create_task(client.fetch(Request(f"{server.url}/busy")))
+            while server.count("/busy") == 0:
+                await asyncio.sleep(0.005)
+            await asyncio.sleep(0.02)
+            begin = monotonic()
+            await client.fetch(Request(f"{other}/x"))
+            elsewhere = monotonic() - begin
+            await client.fetch(Request(f"{server.url}/y"))
+            await busy
+            return elsewhere, monotonic() - begin
+
+    elsewhere, here = asyncio.run(main())
+    assert elsewhere < 0.4
+    assert here > 0.4
+
+
+def test_a_host_that_wants_a_long_pause_is_left_alone(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=503, headers={"Retry-After": "601"}, times=1)
+
+    async def main() -> tuple[Answer, FetchError]:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            answer = await client.fetch(Request(f"{server.url}/x"))
+            with pytest.raises(FetchError) as caught:
+                await client.fetch(Request(f"{server.url}/y"))
+            return answer, caught.value
+
+    answer, error = asyncio.run(main())
+    assert (answer.status, answer.attempts) == (503, 1)
+    assert error.reason is Reason.HOST_DEFERRED
+    assert error.retry_after is not None
+    assert 599 < error.retry_after <= 601
+    assert len(server.requests) == 1
+
+
+def test_the_pause_of_a_429_without_retry_after_holds_for_the_host(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=429)
+
+    async def main() -> float:
+        hosts = Hosts(UNHURRIED)
+        limits = replace(FAST, attempts=1, backoff=(0.1,))
+        settings = replace(SETTINGS, limits=limits)
+        async with Client(settings, hosts, Names(lookup({}))) as client:
+            await client.fetch(Request(f"{server.url}/x"))
+            return (await client.fetch(Request(f"{server.url}/y"))).waited
+
+    assert asyncio.run(main()) > 0.08
+
+
+def test_the_length_of_headers_is_a_limit_of_the_request(server: FileServer) -> None:
+    server.files["/x"] = Served(200, b"", {"X-Long": "x" * 40_000})
+    assert failure(f"{server.url}/x").reason is Reason.MALFORMED
+    wide = replace(FAST, max_header_bytes=50_000)
+    assert visit(Request(f"{server.url}/x", limits=wide)).status == 200
+
+
+def test_a_request_may_have_its_own_limits(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=500)
+    answer = visit(Request(f"{server.url}/x", limits=replace(FAST, attempts=2)))
+    assert answer.attempts == 2
+
+
+def test_waiting_between_attempts_holds_no_place(server: FileServer) -> None:
+    server.faults["/x"] = faults.Status(code=500)
+
+    async def main() -> float:
+        settings = replace(SETTINGS, limits=replace(FAST, backoff=(5.0,)))
+        async with Client(settings, Hosts(HostPolicy(1, 1000.0)), Names(lookup({}))) as client:
+            waiting = asyncio.create_task(client.fetch(Request(f"{server.url}/x")))
+            while server.count("/x") == 0:
+                await asyncio.sleep(0.005)
+            begin = monotonic()
+            await client.fetch(Request(f"{server.url}/y"))
+            waiting.cancel()
+            return monotonic() - begin
+
+    assert asyncio.run(main()) < 1

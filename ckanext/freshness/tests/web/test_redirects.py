@@ -1,0 +1,195 @@
+"""Where redirects lead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.servers.raw import RawServer, Speak
+from ckanext.freshness.tests.web.support import (
+    ETAG,
+    SETTINGS,
+    UNHURRIED,
+    FileServer,
+    failure,
+    lookup,
+    visit,
+)
+from ckanext.freshness.web.client import (
+    Client,
+    Reason,
+    Request,
+)
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
+from ckanext.freshness.web.names import Names
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_redirects_are_followed(server: FileServer, status: int, method: str) -> None:
+    server.faults["/old"] = faults.Redirect(to="/new?x=1", code=status)
+    answer = visit(Request(f"{server.url}/old", method=method))
+    assert answer.status == 200
+    assert answer.url == f"{server.url}/old"
+    assert answer.final_url == f"{server.url}/new?x=1"
+    assert [(hop.url, hop.status) for hop in answer.hops] == [(f"{server.url}/old", status)]
+    assert server.count(method=method) == 2
+
+
+def test_redirects_on_one_host_use_one_connection(server: FileServer) -> None:
+    server.files["/old"] = Served(302, b"x" * 3000, {"Location": "/new"})
+    visit(f"{server.url}/old")
+    assert server.connections == 1
+
+
+def redirecting(sent: bytes) -> Speak:
+    """Redirects /old with this body, which comes later than the headers; /new is there."""
+
+    async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            asked = await reader.readuntil(b"\r\n\r\n")
+            if asked.startswith(b"GET /new"):
+                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+                continue
+            writer.write(b"HTTP/1.1 302 Found\r\nLocation: /new\r\nContent-Length: 5\r\n\r\n")
+            await writer.drain()
+            await asyncio.sleep(0.02)
+            writer.write(sent)
+
+    return speak
+
+
+def test_the_body_of_a_redirect_is_waited_for(server: FileServer) -> None:
+    with RawServer(redirecting(b"moved")) as moved:
+        assert visit(f"{moved.url}/old").status == 200
+        assert moved.connections == 1
+
+
+def test_but_not_for_long(server: FileServer) -> None:
+    with RawServer(redirecting(b"")) as moved:
+        answer = visit(f"{moved.url}/old")
+        assert (answer.status, answer.attempts) == (200, 1)
+        assert moved.connections == 2
+        # Time that is used up before a hop begins is used up all the same.
+        error = failure(f"{moved.url}/old", total=0.15)
+        assert error.reason is Reason.TOTAL_TIMEOUT
+
+
+LOCATIONS: list[tuple[str, str]] = [
+    ("new", "/dir/new"),
+    ("../new", "/new"),
+    ("?y", "/dir/old?y"),
+    (" /a b ", "/a%20b"),
+    ("//127.0.0.1:{port}/new", "/new"),
+    ("HTTP://127.1:{port}/new#part", "/new"),
+    ("/%7e", "/%7e"),
+]
+
+
+@pytest.mark.parametrize(("location", "target"), LOCATIONS)
+def test_odd_locations(server: FileServer, location: str, target: str) -> None:
+    server.faults["/dir/old"] = faults.Redirect(to=location.format(port=server.port), times=1)
+    answer = visit(f"{server.url}/dir/old")
+    assert (answer.status, server.requests[-1].target) == (200, target)
+
+
+def test_a_location_in_latin_1_keeps_its_bytes(server: FileServer) -> None:
+    server.faults["/old"] = faults.Raw(
+        b"HTTP/1.1 302 Found\r\nLocation: /\xe4\r\nContent-Length: 0\r\n\r\n"
+    )
+    visit(f"{server.url}/old")
+    assert server.requests[-1].target == "/%E4"
+
+
+@pytest.mark.parametrize("status", [301, 302])
+def test_a_redirect_to_nowhere_is_an_answer(server: FileServer, status: int) -> None:
+    server.files["/x"] = Served(status, b"lost")
+    answer = visit(f"{server.url}/x")
+    assert (answer.status, answer.body) == (status, b"lost")
+
+
+def test_a_loop_over_two_hosts(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults["/a"] = faults.Redirect(to=f"{other}/b")
+    server.faults["/b"] = faults.Redirect(to=f"{server.url}/a")
+    error = failure(f"{server.url}/a")
+    assert error.reason is Reason.REDIRECT_LOOP
+    assert len(server.requests) == 2
+
+
+def test_as_many_redirects_as_allowed(server: FileServer) -> None:
+    for n in range(3):
+        server.faults[f"/{n}"] = faults.Redirect(to=f"/{n + 1}")
+    assert visit(f"{server.url}/0", redirects=3).final_url == f"{server.url}/3"
+    assert failure(f"{server.url}/0", redirects=2).reason is Reason.TOO_MANY_REDIRECTS
+    assert failure(f"{server.url}/2", redirects=0).reason is Reason.TOO_MANY_REDIRECTS
+
+
+SECRETS: list[tuple[Callable[[FileServer], str], bool]] = [
+    (lambda server: "/new", True),
+    (lambda server: f"{server.url}/new", True),
+    (lambda server: f"{server.url_at('127.0.0.2')}/new", False),
+    (lambda server: f"http://localhost.example:{server.port}/new", False),
+]
+
+
+@pytest.mark.parametrize(("to", "sent"), SECRETS)
+def test_secrets_stay_with_their_origin(
+    server: FileServer, to: Callable[[FileServer], str], sent: bool
+) -> None:
+    server.faults["/old"] = faults.Redirect(to=to(server))
+    url = server.url.replace("//", "//user:password@") + "/old"
+    request = Request(url, headers={"X-Key": "geheim"}, accept="text/csv", etag=ETAG)
+    visit(request, names={"localhost.example": ["127.0.0.1"]})
+    asked = server.requests[-1]
+    assert asked.path == "/new"
+    assert ("X-Key" in asked.headers) is sent
+    assert ("Authorization" in asked.headers) is sent
+    assert asked.headers["Accept"] == "text/csv"
+    assert asked.headers["If-None-Match"] == ETAG
+
+
+def test_another_port_is_another_origin(server: FileServer) -> None:
+    with FileServer() as other:
+        server.faults["/old"] = faults.Redirect(to=f"{other.url}/new")
+        visit(Request(f"{server.url}/old", headers={"X-Key": "geheim"}))
+        assert "X-Key" not in other.requests[0].headers
+
+
+def test_each_hop_is_held_to_its_hosts_limits(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults["/old"] = faults.Redirect(to=f"{other}/new")
+    hosts = Hosts(UNHURRIED)
+    hosts.of("127.0.0.2").defer(0.1)
+    answer = visit(f"{server.url}/old", hosts=hosts)
+    assert answer.waited > 0.08
+    assert {host.name: host.statistics.requests for host in hosts} == {
+        "127.0.0.1": 1,
+        "127.0.0.2": 1,
+    }
+
+
+def test_two_hosts_that_redirect_to_each_other_do_not_block_each_other(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults["/a"] = faults.Redirect(to=f"{other}/x")
+    server.faults["/b"] = faults.Redirect(to=f"{server.url}/x")
+
+    async def main() -> None:
+        async with Client(SETTINGS, Hosts(HostPolicy(1, 1000.0)), Names(lookup({}))) as client:
+            pairs = [Request(f"{server.url}/a"), Request(f"{other}/b")] * 10
+            await asyncio.gather(*map(client.fetch, pairs))
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_the_total_time_is_of_all_hops(server: FileServer) -> None:
+    for n in range(5):
+        server.faults[f"/{n}"] = faults.Redirect(to=f"/{n + 1}")
+    server.latency = 0.1
+    error = failure(f"{server.url}/0", total=0.25)
+    assert error.reason is Reason.TOTAL_TIMEOUT
+    assert error.attempts == 1
