@@ -47,16 +47,21 @@ class _Protocol(ResponseHandler):
 
     def set_exception(self, exc: Any, *cause: Any) -> None:
         super().set_exception(exc, *cause)
-        self._break_body(exc)
+        # What comes along with the end of a body, and is no HTTP, belongs to it: its length was a lie.
+        self._break_body(exc, ended=isinstance(exc, http_exceptions.HttpProcessingError))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if exc is not None:
             self._break_body(aiohttp.ClientPayloadError("the connection was reset"))
         super().connection_lost(exc)
 
-    def _break_body(self, error: Any) -> None:
+    def _break_body(self, error: Any, *, ended: bool = False) -> None:
+        """Tell whoever reads the body.
+
+        :param ended: even if all of it came that was announced
+        """
         body = self._payload
-        if body is not None and not body.is_eof() and body.exception() is None:
+        if body is not None and (ended or not body.is_eof()) and body.exception() is None:
             body.set_exception(error)
 
 

@@ -88,6 +88,16 @@ BROKEN = {
         "close",
         Reason.MALFORMED,
     ),
+    "longer than its length": (
+        (OK + b"Content-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
+        "close",
+        Reason.MALFORMED,
+    ),
+    "longer than its length, and the last": (
+        (OK + b"Connection: close\r\nContent-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
+        "close",
+        Reason.MALFORMED,
+    ),
     "nothing after what comes before the answer": (
         (b"HTTP/1.1 102 Processing\r\n\r\n", 4.0),
         "close",
