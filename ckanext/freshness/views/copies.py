@@ -17,6 +17,7 @@ from ..copies.store import Missing, Store, StoreError
 from ..logic.copies import options, shelf
 from ..logic.iati import published
 from ..settings import OptionError
+from .caching import for_nobody_else
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +91,8 @@ def _row(package: str, resource_id: str) -> Any:
     row = shelf.of_resource(resource["id"])
     if row is None:
         tk.abort(404, tk._("No copy of this resource is kept"))
+    if tk.current_user.is_authenticated:
+        for_nobody_else()
     return row
 
 

@@ -16,6 +16,7 @@ from ..logic import words
 from ..reporting import report
 from ..reporting.asked import Asked
 from ..reporting.tables import Row
+from .caching import for_nobody_else
 
 ENTRIES = 50
 PERIOD = timedelta(days=30)
@@ -41,6 +42,7 @@ def changes(what: Asked) -> Response:
     answer = Response(
         feed.atom_str(pretty=True), content_type="application/atom+xml; charset=utf-8"
     )
+    for_nobody_else()
     answer.headers["Cache-Control"] = "private, max-age=300"
     return answer
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from flask import Response, stream_with_context
 
 from ..reporting.tables import Row, as_csv, as_json
+from .caching import for_nobody_else
 
 Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
 
@@ -33,6 +34,7 @@ def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) 
         yield from pieces
 
     answer = Response(stream_with_context(whole()), content_type=media_type)
+    for_nobody_else()
     answer.headers["Cache-Control"] = "private, no-cache"
     answer.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
     return answer

@@ -158,6 +158,18 @@ def test_private_stays_private(app: Any, private: Any) -> None:
         get(app, address(resource, what), 200, **member)
 
 
+def test_what_a_member_gets_no_cache_gives_to_others(
+    app: Any, private: Any, resource: dict[str, Any]
+) -> None:
+    hidden, member, _ = private
+    for one in (hidden, resource):
+        put(one, BODY)
+    for of_both in ("copy", "copy.zip"):
+        kept = get(app, address(hidden, of_both), **member).headers["Cache-Control"]
+        assert "private" in kept and "public" not in kept
+        assert "public" in get(app, address(resource, of_both)).headers["Cache-Control"]
+
+
 def test_a_public_dataset_opens_nobody_elses_copy(
     app: Any, resource: dict[str, Any], private: Any
 ) -> None:

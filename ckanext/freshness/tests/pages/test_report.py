@@ -624,6 +624,13 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     assert "the token of the option ckanext.freshness.metrics.token" in refused.body
 
 
+@pytest.mark.usefixtures("clean_site")
+def test_no_cache_gives_to_others_what_somebody_sees(get: Get) -> None:
+    for name in ("datasets.csv", "datasets.json", "changes.atom"):
+        kept = get(f"/freshness/{name}").headers["Cache-Control"]
+        assert "private" in kept and "public" not in kept, name
+
+
 def test_search_that_is_away(read: Read, clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from ckan.lib.search import common
 
