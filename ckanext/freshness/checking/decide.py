@@ -107,6 +107,8 @@ class Headers:
     """When the server says it answered."""
     wall: bool = False
     """A page against robots answers, whatever its status."""
+    empty: bool = False
+    """Nothing comes, says Content-Length."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -163,7 +165,9 @@ def after_headers(
     modified = believed(headers, now)
     if modified is not None and known is not None and modified <= known:
         modified = None
-    if modified is None or hash_anyway or memory.hash is None or not fresh(modified):
+    # The date of an empty file is that of the moment in which somebody lost the data.
+    wanted = hash_anyway or memory.hash is None or headers.empty
+    if modified is None or wanted or not fresh(modified):
         return Step(Next.HASH, memory, modified=modified)
     unread = replace(
         memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True

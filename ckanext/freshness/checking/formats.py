@@ -1,6 +1,7 @@
 """Whether bytes are what was promised: a table of what certainly is not.
 
-A page that says "please log in" with status 200 is no new version of a table. Only what is certain counts:
+A page that says "please log in" with status 200 is no new version of a table, and nothing at all is no
+new version of anything. Only what is certain counts:
 the first bytes must show a kind of file that the declared format excludes. Whatever has no telling first
 bytes, and each format that is not in the tables ("API", "Web page"), is taken as it comes.
 
@@ -31,6 +32,7 @@ class Kind(Enum):
     XML = "XML"
     PDF = "a PDF"
     IMAGE = "a picture"
+    NOTHING = "an empty file"
     UNKNOWN = "something else"
     """Nothing that would exclude any format."""
 
@@ -141,6 +143,8 @@ def verdict(declared_format: str | None, media_type: str | None, first: bytes) -
     :param media_type: the resource's media type
     """
     promised = (declared_format or "").strip() or (media_type or "").strip()
+    if not first:
+        return Mismatch(promised[:100] or "data", Kind.NOTHING)
     if not promised:
         return None
     found = kind(first)

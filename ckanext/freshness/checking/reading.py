@@ -29,6 +29,7 @@ def read_headers(answer: Answer) -> Headers:
         modified,
         date,
         is_wall(answer.status, given),
+        given.get("Content-Length") == "0",
     )
 
 

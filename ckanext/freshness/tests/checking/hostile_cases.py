@@ -120,7 +120,7 @@ SERVED: tuple[Case, ...] = (
     broken("/page", "format", "an HTML page came where CSV was promised"),
     Case("/broken-archive", Outcome.CHANGED),
     Case("/broken-gzip", Outcome.CHANGED),
-    Case("/empty", Outcome.CHANGED),
+    broken("/empty", "format", "an empty file came where CSV was promised"),
     Case("/dates-invalid", Outcome.CHANGED),
     Case("/dates-overflowing", Outcome.CHANGED),
     Case("/date-of-the-future", Outcome.CHANGED),

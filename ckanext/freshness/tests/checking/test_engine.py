@@ -152,6 +152,15 @@ def test_a_newer_date_ends_the_visit_where_it_makes_fresh(server: FileServer, se
     assert not finding.hashed
 
 
+def test_the_date_of_an_empty_file_is_no_evidence(server: FileServer, seen: Memory) -> None:
+    later = "Fri, 20 Nov 2026 10:00:00 GMT"
+    server.files["/file.csv"] = csv(b"", '"v2"', later)
+    finding = one(server, seen, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
+    assert (finding.outcome, finding.modified) == (Outcome.ERROR, None)
+    assert finding.attempt.words == "an empty file came where data was promised"
+    assert finding.memory == seen
+
+
 def test_a_change_is_downloaded_twice(server: FileServer, seen: Memory) -> None:
     server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
     finding = one(server, seen)

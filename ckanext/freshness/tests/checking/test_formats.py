@@ -69,7 +69,7 @@ def test_kinds(first: bytes, expected: Kind) -> None:
 @pytest.mark.parametrize(
     ("declared", "wrong", "fine"),
     [
-        ("CSV", (PAGE, XHTML, JSON, XML, PDF, PNG, gzip.compress(PAGE)), (CSV, ZIP, OLE, b"")),
+        ("CSV", (PAGE, XHTML, JSON, XML, PDF, PNG, gzip.compress(PAGE), b""), (CSV, ZIP, OLE)),
         (".csv", (PAGE,), (CSV,)),
         ("TSV", (PAGE, JSON), (CSV,)),
         ("text/csv; charset=utf-8", (PAGE, JSON), (CSV,)),
@@ -103,7 +103,7 @@ def test_kinds(first: bytes, expected: Kind) -> None:
         ("text/html", (), (PAGE, JSON)),
         ("application/octet-stream", (), (PAGE, JSON)),
         ("zipped", (), (PAGE, ZIP)),
-        ("", (), (PAGE, JSON)),
+        ("", (b"",), (PAGE, JSON)),
     ],
 )
 def test_verdicts(declared: str, wrong: tuple[bytes, ...], fine: tuple[bytes, ...]) -> None:
@@ -133,6 +133,8 @@ def test_both_must_exclude_a_page(
 
 def test_a_mismatch_says_what_came_instead_of_what() -> None:
     assert str(verdict("CSV", None, PAGE)) == "an HTML page came where CSV was promised"
+    assert str(verdict(None, "text/csv", b"")) == "an empty file came where text/csv was promised"
+    assert str(verdict(None, None, b"")) == "an empty file came where data was promised"
 
 
 def test_nothing_excludes_what_it_is() -> None:
