@@ -97,6 +97,7 @@ def sync(now: datetime, package_types: Collection[str]) -> Synced:
                 "packages": [row.package_id for row in part],
                 "urls": [row.url for row in part],
                 "hosts": [host_of(row.url) for row in part],
+                "dates": [row.last_modified for row in part],
                 "now": values["now"],
             },
         )
@@ -242,13 +243,25 @@ def _visit(
     )
 
 
-def remember_dates(package_types: Collection[str]) -> int:
-    """Remember each resource's own date as this run saw it, and commit; how many were later.
+def remember_dates(
+    package_types: Collection[str],
+    *,
+    package_ids: Collection[str] | None = None,
+    host: str | None = None,
+) -> int:
+    """Remember each resource's own date as this run saw it, and commit; how many were others.
 
     To be called once, at the end of a run: the next one tells by it which dates are newer.
+
+    :param package_ids: only of these packages.
+    :param host: only on this (normalised) host.
     """
+    values = {"types": sorted(package_types), "ids": list(package_ids or ()), "host": host}
+    of_packages = "" if package_ids is None else "AND p.id = ANY(:ids)"
+    on_host = "" if host is None else "AND c.host = :host"
+    statement = _REMEMBER.format(of_packages=of_packages, on_host=on_host)
     wait_for_writers(model.Session)
-    rows = model.Session.execute(sa.text(_REMEMBER), {"types": sorted(package_types)}).rowcount
+    rows = model.Session.execute(sa.text(statement), values).rowcount
     model.Session.commit()
     return int(rows)
 
@@ -267,7 +280,7 @@ _CHECKED = """
 _COMPARE = f"""
 CREATE TEMPORARY TABLE freshness_difference ON COMMIT DROP AS
 SELECT k.id, k.url, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
-    CASE WHEN k.id IS NULL THEN c.url END AS gone_url
+    CASE WHEN k.id IS NULL THEN c.url END AS gone_url, k.last_modified
 FROM ({_CHECKED}) k FULL JOIN freshness_check c ON c.resource_id = k.id
 WHERE k.id IS NULL OR c.resource_id IS NULL OR c.url <> k.url OR c.package_id <> k.package_id"""
 
@@ -299,7 +312,7 @@ DELETE FROM freshness_check c USING freshness_difference d
 WHERE d.id IS NULL AND c.resource_id = d.known_id"""
 
 _MISSING = """
-SELECT d.id, d.package_id, d.url
+SELECT d.id, d.package_id, d.url, CAST(d.last_modified AS text) AS last_modified
 FROM freshness_difference d LEFT JOIN freshness_check c ON c.resource_id = d.id
 WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 
@@ -310,10 +323,12 @@ _ANEW = (
 )
 """What is forgotten with a URL."""
 
+# A date that a resource was first met with is no news, whether or not that run came to its end.
 _ADD = f"""
-INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen)
+INSERT INTO freshness_check (resource_id, package_id, url, host, seen_modified, first_seen)
 SELECT n.*, :now FROM unnest(
-    CAST(:ids AS text[]), CAST(:packages AS text[]), CAST(:urls AS text[]), CAST(:hosts AS text[])
+    CAST(:ids AS text[]), CAST(:packages AS text[]), CAST(:urls AS text[]), CAST(:hosts AS text[]),
+    CAST(:dates AS timestamp[])
 ) AS n
 ON CONFLICT (resource_id) DO UPDATE SET package_id = excluded.package_id, url = excluded.url,
     host = excluded.host, wrote = jsonb_strip_nulls(jsonb_build_object(
@@ -363,6 +378,8 @@ LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 ORDER BY i.number"""
 
 _REMEMBER = f"""
-WITH checked AS MATERIALIZED ({_CHECKED})
+WITH checked AS MATERIALIZED ({_CHECKED}
+    {{of_packages}})
 UPDATE freshness_check c SET seen_modified = ({_OWN_DATE})
-FROM checked r WHERE r.id = c.resource_id AND ({_OWN_DATE}) IS DISTINCT FROM c.seen_modified"""
+FROM checked r WHERE r.id = c.resource_id AND ({_OWN_DATE}) IS DISTINCT FROM c.seen_modified
+{{on_host}}"""

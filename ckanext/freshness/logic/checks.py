@@ -215,8 +215,8 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
         whole.merge(rest)
     types = settings.aging().dataset_types
     _count_datasets(whole.counting, run, types, clock())
-    if run.scope == Scope() and not whole.left and error is None:
-        store.remember_dates(types)
+    if not whole.left and error is None:
+        store.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
     counting = whole.counting
     figures = runs.Figures(
         resources=counting.resources(),

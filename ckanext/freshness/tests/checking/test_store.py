@@ -245,6 +245,41 @@ def test_a_date_of_its_own_is_told_once() -> None:
     assert [row.is_touched for row in rows()] == [True]
 
 
+def test_the_date_that_a_resource_was_first_met_with_is_no_news() -> None:
+    """Nor is it where the run that met it never came to its end."""
+    package()
+    resource()
+    sql("UPDATE resource SET last_modified = '2024-01-01 10:00:00.123456'")
+    store.sync(NOW, TYPES)
+    assert [row.is_touched for row in rows()] == [False]
+    assert store.remember_dates(TYPES) == 0
+    sql("UPDATE resource SET last_modified = '2024-01-02'")
+    # Another URL is no other date.
+    sql("UPDATE resource SET url = 'http://files.example.org/other'")
+    store.sync(NOW + DAY, TYPES)
+    assert [row.is_touched for row in rows()] == [True]
+
+
+def test_dates_are_remembered_of_what_a_run_looked_at() -> None:
+    for name, host in {"p": "one", "p2": "two", "p3": "two"}.items():
+        package(name)
+        resource(f"r-{name}", name, f"http://{host}.example.org/")
+    store.sync(NOW, TYPES)
+    sql("UPDATE resource SET last_modified = '2026-10-01'")
+
+    def touched() -> set[str]:
+        return {row.package_id for row in rows() if row.is_touched}
+
+    assert store.remember_dates(TYPES, package_ids=[]) == 0
+    assert store.remember_dates(TYPES, package_ids=["p2"]) == 1
+    assert touched() == {"p", "p3"}
+    assert store.remember_dates(TYPES, package_ids=["p2", "p3"], host="one.example.org") == 0
+    assert store.remember_dates(TYPES, host="two.example.org") == 1
+    assert touched() == {"p"}
+    assert store.remember_dates(TYPES) == 1
+    assert touched() == set()
+
+
 def test_only_some_are_asked_for() -> None:
     for name, host in {"p": "one", "p2": "two"}.items():
         package(name)

@@ -217,6 +217,29 @@ def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
     assert run(2 * DAY, Scope(everything=True)).counting.visits == 2
 
 
+def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:
+    dataset, other = make(WHAT["/stocks.csv"]), make(WHAT["/stocks.csv"])
+    both = [dataset["resources"][0]["id"], other["resources"][0]["id"]]
+
+    def dated(when: str, resources: list[str]) -> None:
+        model.Session.execute(
+            sa.text("UPDATE resource SET last_modified = :at WHERE id = ANY(:ids)"),
+            {"at": when, "ids": resources},
+        )
+        model.Session.commit()
+
+    def newer(after: timedelta, scope: Scope) -> int:
+        found = run(after, scope).counting.resources()
+        return sum(count for label, count in found.items() if "filestore" in label)
+
+    dated("2024-01-01", both)
+    named = Scope(package_ids=(dataset["id"],))
+    assert [newer(DAY, named), newer(2 * DAY, named), newer(3 * DAY, Scope())] == [0, 0, 0]
+    dated("2099-01-01", both)
+    assert [newer(4 * DAY, named), newer(5 * DAY, named)] == [1, 0]
+    assert [newer(6 * DAY, Scope()), newer(7 * DAY, Scope(everything=True))] == [1, 0]
+
+
 def test_a_run_that_is_killed_leaves_whole_batches(
     host: Host, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
