@@ -79,8 +79,12 @@ class Report:
 
     @property
     def complete(self) -> bool:
-        """Whether the cycle did what it says it does; a file that fails is its publisher's affair."""
-        return not self.errors and self.stopped is None and not self.figures.not_stored
+        """Whether the cycle did what it says it does.
+
+        A file that fails is its publisher's affair, unless its last known good copy is lost meanwhile.
+        """
+        figures = self.figures
+        return not (self.errors or self.stopped is not None or figures.not_stored or figures.lost)
 
     def lines(self) -> Iterator[str]:
         """For people."""
@@ -103,15 +107,27 @@ class Report:
             failed=got.failed,
             expired=got.datasets_expired,
         )
+        if got.restored and not got.lost:
+            yield self._of_lost_copies()
 
     def complaints(self) -> Iterator[str]:
         """What was not done, for people; nothing if all was."""
         if self.stopped is not None:
             yield self.stopped
         yield from self.errors
+        if self.figures.lost:
+            yield self._of_lost_copies()
         if self.figures.not_stored:
             forms = NN_(
                 "{count} file was downloaded, and could not be stored",
                 "{count} files were downloaded, and could not be stored",
             )
             yield counted(forms, self.figures.not_stored)
+
+    def _of_lost_copies(self) -> str:
+        restored, lost = self.figures.restored, self.figures.lost
+        forms = NN_(
+            "{count} copy was lost: {restored} fetched again, {lost} not",
+            "{count} copies were lost: {restored} fetched again, {lost} not",
+        )
+        return counted(forms, restored + lost, restored=restored, lost=lost)

@@ -88,8 +88,7 @@ class Storing:
     """Settles what the visits of one cycle found.
 
     :ivar known: what the cycle began from, by resource; ``places`` likewise
-    :ivar lost: the resources whose copies were lost
-    :ivar found_lost_again: of these, those whose copies are back
+    :ivar lost: the resources whose copies are not there: lost, or expired
     :ivar index: sends documents
     :ivar is_quiet: whether all visits so far confirmed what was there, and nothing else
     """
@@ -190,7 +189,9 @@ class Storing:
             self._complain(one)
         figures.downloaded += one.kept is not None
         figures.changed += one.step.changed_at is not None and one.kept is not None
-        is_lost = one.finding.visit.resource_id in self.lost
+        resource_id = one.finding.visit.resource_id
+        # One that has expired is wanted again as well, and is not missed meanwhile.
+        is_lost = resource_id in self.lost and self.known[resource_id].key is not None
         figures.restored += is_lost and one.kept is not None
         figures.lost += is_lost and one.kept is None
 

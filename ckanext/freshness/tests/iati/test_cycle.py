@@ -132,8 +132,10 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(
     assert site.listed()[bad.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         assert not [one for one in bulk.namelist() if bad.name in one]
+    # What has expired is not lost.
+    assert not {"lost", "restored"} & set(done(site.later(hours=1).update()))
     bad.status, bad.body, bad.edition = 200, None, 1
-    done(site.later(hours=7).update())
+    assert not {"lost", "restored"} & set(done(site.later(hours=7).update()))
     assert site.bytes_of(bad) == good
 
 
@@ -201,6 +203,30 @@ def test_a_lost_copy_is_fetched_again_whatever_the_validators_say(
     for one in (lost, zipless, cut):
         assert site.bytes_of(one) == one.contents()
         assert site.store.size(site.copy(one).zip_key)
+
+
+def test_that_copies_were_lost_is_said(site: Site, store_folder: Path) -> None:
+    site.update()
+    away = store_folder.with_name("away")
+    store_folder.rename(away)
+    failing = datasets(site)[0]
+    failing.status = 500
+    report = site.later(hours=1).update()
+    words = "3 copies were lost: 2 fetched again, 1 not"
+    assert list(report.complaints()) == [words] and not report.complete
+    assert words not in list(report.lines())
+    row = model.Session.get(CheckRun, report.run_id)
+    assert row.error == words
+
+    # It is back, and nothing is wrong with a cycle that finds it so.
+    (away / site.copy(failing).key).rename(store_folder / site.copy(failing).key)
+    report = site.later(hours=2).update()
+    assert report.complete and len(list(report.lines())) == 1
+    failing.status = 200
+    (store_folder / site.copy(failing).key).unlink()
+    report = site.later(hours=10).update()
+    assert report.complete and not list(report.complaints())
+    assert list(report.lines())[1:] == ["1 copy was lost: 1 fetched again, 0 not"]
 
 
 def test_a_copy_that_stays_lost_is_not_named(site: Site, store_folder: Path) -> None:
