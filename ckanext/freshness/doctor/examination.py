@@ -31,6 +31,7 @@ CHECKS = (
     Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
     Check("mails", mails.mails, Need.DATABASE),
     Check("store of copies", copies.store, Need.DATABASE),
+    Check("copies", copies.missing, Need.DATABASE | Need.TABLES),
     Check("cycles", copies.cycles, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
     Check("sizes", harvests.sizes, Need.DATABASE),
 )

@@ -121,6 +121,12 @@ def owners(keys: Collection[str]) -> dict[str, str]:
     return {row.key: row.resource_id for row in found}
 
 
+def newest(count: int) -> list[str]:
+    """The keys of so many copies at most, those that were stored last."""
+    rows = model.Session.query(Copy.key).filter(Copy.key.isnot(None))
+    return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
+
+
 def taken(resource_id: str, kept: Kept) -> Taken:
     """What the store has of a copy, as something to be thrown away."""
     return Taken(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,11 +15,13 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.copies.directory import DirectoryStore
+from ckanext.freshness.copies.store import open_store
 from ckanext.freshness.doctor import Finding, Severity, copies, mails
 from ckanext.freshness.doctor.examination import CHECKS
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.logic.iati import cycle
-from ckanext.freshness.model import CheckRun
+from ckanext.freshness.model import CheckRun, Copy
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -30,7 +34,9 @@ def told(check: Callable[[datetime], Any]) -> list[Finding]:
 
 
 def test_all_of_it_is_looked_at() -> None:
-    assert {mails.mails, copies.store, copies.cycles} <= {one.look for one in CHECKS}
+    assert {mails.mails, copies.store, copies.missing, copies.cycles} <= {
+        one.look for one in CHECKS
+    }
 
 
 # Mails
@@ -121,6 +127,107 @@ def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / "taken")):
         assert told(copies.store) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Make room there"),
+        (errno.EDQUOT, "Make room there"),
+        (errno.EACCES, "CKAN's user can write"),
+        (errno.EROFS, "CKAN's user can write"),
+        (errno.ENOENT, "Mount it again"),
+        (errno.EMFILE, "Mend what it says"),
+    ],
+)
+def test_the_advice_fits_what_the_store_says(
+    copies_of_all: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+) -> None:
+    def refuse(self: DirectoryStore) -> tuple[int, str]:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(DirectoryStore, "_new_file", refuse)
+    with changed_config(LOCATION, str(tmp_path)):
+        (one,) = told(copies.store)
+    assert advice in one.advice
+    assert ("can write" in one.advice) == ("can write" in advice)
+
+
+@pytest.mark.parametrize("where", ["nonsense://bucket/copies", "dropbox://copies"])
+def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> None:
+    """One of no protocol, and one whose library is not there."""
+    with changed_config(LOCATION, where):
+        (one,) = told(copies.store)
+    assert "a URL of fsspec whose library is installed" in one.advice
+
+
+def test_an_option_that_cannot_be_used(copies_of_all: None, tmp_path: Path) -> None:
+    with (
+        changed_config(LOCATION, str(tmp_path)),
+        changed_config("ckanext.freshness.copies.expire_days", -1),
+    ):
+        (one,) = told(copies.store)
+    assert "expire_days" in one.what and one.advice == "Correct it in the site's ini file"
+
+
+@pytest.fixture
+def shelved(tmp_path: Path) -> Iterator[Path]:
+    """A directory with the copies of 21 resources, an old one first."""
+    folder = tmp_path / "copies"
+    with changed_config(LOCATION, str(folder)):
+        place = open_store(str(folder))
+        for number in range(copies.LOOKED_FOR + 1):
+            key = f"resources.d/{number}"
+            place.write_bytes(key, b"a")
+            model.Session.add(
+                Copy(
+                    resource_id=f"r{number}",
+                    package_id="p",
+                    key=key,
+                    size=1,
+                    sha256="",
+                    filename="a",
+                    source_url="",
+                    stored_at=datetime(2026, 1, number + 1),
+                    verified_at=datetime(2026, 1, number + 1),
+                )
+            )
+        model.Session.commit()
+        yield folder
+    model.Session.query(Copy).delete()
+    model.Session.commit()
+
+
+def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
+    assert told(copies.missing) == []
+    (shelved / "resources.d" / "0").unlink()
+    assert told(copies.missing) == []
+    (shelved / "resources.d" / "7").unlink()
+    (one,) = told(copies.missing)
+    assert one.what == f"Of the 20 newest copies 1 is not in {shelved}"
+    shelved.rename(shelved.with_name("away"))
+    (one,) = told(copies.missing)
+    assert (one.severity, one.what) == (
+        Severity.PROBLEM,
+        f"Of the 20 newest copies 20 are not in {shelved}",
+    )
+    assert "is it mounted" in one.advice and "ckan iati update" in one.advice
+
+
+def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
+    shelved.rename(shelved.with_name("away"))
+    model.Session.query(Copy).update({"key": None})
+    model.Session.commit()
+    assert told(copies.missing) == []
+
+
+def test_copies_whose_store_cannot_be_opened(shelved: Path) -> None:
+    """Though none are to be kept any more."""
+    assert told(copies.store) == []
+    shelved.rename(shelved.with_name("away"))
+    shelved.write_text("a file")
+    (one,) = told(copies.missing)
+    assert one.what.startswith("No copies can be kept: ")
 
 
 # Cycles
