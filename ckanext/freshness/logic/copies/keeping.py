@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from posixpath import basename
@@ -23,7 +23,6 @@ from ...model.moments import utc
 from ...web.urls import display_url
 from . import options, shelf
 from .shelf import Shelved
-
 
 def marked(visits: Sequence[Visit]) -> list[Visit]:
     """The visits, with a mark on those whose resources are to have copies.
@@ -100,6 +99,8 @@ def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[s
 def prune(now: datetime) -> int:
     """Remove the copies of what is gone, and of what has failed for too long; returns how many.
 
+    Also what runs have left incomplete in the store that were killed.
+
     :raises OptionError: an option that cannot be used; the text names it
     :raises StoreError: the store refuses
     """
@@ -109,9 +110,13 @@ def prune(now: datetime) -> int:
     taken = shelf.forget_gone()
     if chosen.expire_after is not None:
         taken += shelf.expire(_failing(now, chosen.expire_after), now)
-    if not taken:
+    if not taken and not shelf.newest(1) and not is_wanted():
+        # Nobody keeps any: a store need not be there.
         return 0
-    return shelf.throw_away(options.store(chosen), taken)
+    store = options.store(chosen)
+    count = shelf.throw_away(store, taken)
+    store.sweep(now)
+    return count
 
 
 def _failing(now: datetime, span: timedelta) -> list[str]:
@@ -119,7 +124,7 @@ def _failing(now: datetime, span: timedelta) -> list[str]:
     return list(model.Session.execute(sa.text(_FAILING), values).scalars())
 
 
-def _wanted(resource_ids: list[str]) -> Mapping[str, bool]:
+def _wanted(resource_ids: list[str]) -> dict[str, bool]:
     """The resources that are to have copies, and whether they have one of what was last found there."""
     has_harvest = p.plugin_loaded("harvest")
     sources = _sources() if has_harvest else []

@@ -173,6 +173,24 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     assert row.expired_at is not None
 
 
+def test_what_a_killed_run_has_left_is_pruned(csvs: None, store_folder: Path) -> None:
+    left = store_folder / ".staging" / "left"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(b"a,b")
+    keeping.prune(START + timedelta(hours=23))
+    assert left.exists()
+    keeping.prune(START + timedelta(hours=25))
+    assert not left.exists()
+
+
+def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
+    model.Session.query(Copy).delete()
+    model.Session.commit()
+    with helpers.changed_config("ckanext.freshness.copies.location", str(tmp_path / "none")):
+        assert keeping.prune(START) == 0
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_copy_follows_its_url_to_another_id(
     csvs: None, server: IatiFiles, store_folder: Path
 ) -> None:
