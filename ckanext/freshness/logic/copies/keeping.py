@@ -24,15 +24,20 @@ from ...web.urls import display_url
 from . import options, shelf
 from .shelf import Shelved
 
+_FEW = 100
+"""Up to so many copies are asked for one by one; beyond that, the store says what it has."""
+
+
 def marked(visits: Sequence[Visit]) -> list[Visit]:
     """The visits, with a mark on those whose resources are to have copies.
 
-    Where there is none yet, or none of what was last found, the bytes are wanted whatever the server
-    says of them.
+    Where there is none yet, none of what was last found, or none any more in the store, the bytes are
+    wanted whatever the server says of them.
 
     :raises OptionError: an option that cannot be used; the text names it
     """
     wanted = _wanted([one.resource_id for one in visits])
+    wanted |= dict.fromkeys(_lost([id_ for id_, has_copy in wanted.items() if has_copy]), False)
     return [
         replace(
             one,
@@ -122,6 +127,21 @@ def prune(now: datetime) -> int:
 def _failing(now: datetime, span: timedelta) -> list[str]:
     values = {"before": utc(now - span)}
     return list(model.Session.execute(sa.text(_FAILING), values).scalars())
+
+
+def _lost(resource_ids: list[str]) -> list[str]:
+    """The resources whose copies are not in the store. Where it is out of reach, nothing is lost."""
+    named = {one.resource_id: one.keys[0] for one in shelf.standing(resource_ids)}
+    if not named:
+        return []
+    try:
+        store = options.store()
+        if len(named) <= _FEW:
+            return [id_ for id_, key in named.items() if store.size(key) is None]
+        there = set(store.keys())
+    except StoreError:
+        return []
+    return [id_ for id_, key in named.items() if key not in there]
 
 
 def _wanted(resource_ids: list[str]) -> dict[str, bool]:

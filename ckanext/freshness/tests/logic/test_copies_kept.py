@@ -191,6 +191,19 @@ def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.parametrize("few", [0, 100])
+def test_a_lost_copy_is_fetched_again(
+    csvs: None, server: IatiFiles, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Whatever the server says of what has changed."""
+    monkeypatch.setattr(keeping, "_FEW", few)
+    resource = link(server)
+    run(resource, 1)
+    (store_folder / model.Session.query(Copy).get(resource["id"]).key).unlink()
+    run(resource, 9)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+
+
 def test_a_copy_follows_its_url_to_another_id(
     csvs: None, server: IatiFiles, store_folder: Path
 ) -> None:
