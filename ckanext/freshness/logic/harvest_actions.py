@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import redis
 
 from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
 from ..harvesting import object_states, stages, takeover
 from ..harvesting.iati import once
+
+log = logging.getLogger(__name__)
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -40,12 +44,18 @@ def harvest_jobs_run(
 
     These are records whose page was given up, jobs that no queue knows, since Redis or the database were
     away when they were to be sent or gathered, and harvests without a queue whose process was killed.
+
+    Redis may be away still: the jobs whose records are all done are marked as finished nevertheless, before
+    ckanext-harvest looks at its queues and fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
     object_states.wake_orphans()
     once.heal()
-    stages.resend_lost_jobs()
-    give_back_done_messages()
+    try:
+        stages.resend_lost_jobs()
+        give_back_done_messages()
+    except redis.exceptions.RedisError as error:
+        log.warning("Redis does not answer (%s): what the queues lost is sent when it does", error)
     return original(context, data_dict)
 
 

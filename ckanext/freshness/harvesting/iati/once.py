@@ -9,6 +9,7 @@ process left behind can be told from a job that is under way in the queues.
 from __future__ import annotations
 
 import enum
+import logging
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import redis
 import sqlalchemy as sa
 
 from ...ckan_adapter import harvest_model, harvesting_user, model
@@ -24,6 +26,8 @@ from .. import holds, importing, stages
 from ..locks import is_held, locked_if_free
 from ..objects import GATHERED, ONCE, PAGED, set_extras
 from ..source_types import source_type_named
+
+log = logging.getLogger(__name__)
 
 _job = harvest_model.HarvestJob.__table__
 _object = harvest_model.HarvestObject.__table__
@@ -236,15 +240,17 @@ def _end_killed(source_id: str) -> list[str]:
 
 def _finish(source_id: str) -> None:
     """Mark the job as finished, as ``harvester run`` does it: with the source's page and its mails."""
-    tk.get_action("harvest_jobs_run")(
-        {
-            "model": model,
-            "session": model.Session,
-            "user": harvesting_user().name,
-            "ignore_auth": True,
-        },
-        {"source_id": source_id},
-    )
+    context = {
+        "model": model,
+        "session": model.Session,
+        "user": harvesting_user().name,
+        "ignore_auth": True,
+    }
+    try:
+        tk.get_action("harvest_jobs_run")(context, {"source_id": source_id})
+    except redis.exceptions.RedisError as error:
+        # What comes after the job's end serves the queues alone.
+        log.warning("Redis does not answer (%s): the harvest queues were left as they are", error)
 
 
 def _result(source_id: str, job_id: str) -> Result:

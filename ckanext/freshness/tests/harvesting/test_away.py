@@ -265,6 +265,19 @@ def test_redis_is_away_when_a_job_is_made(harvest: Harvest, redis: TcpProxy) -> 
     assert_each_is_there_once(harvest, TITLES)
 
 
+def test_redis_is_away_at_the_end_of_a_job(harvest: Harvest, redis: TcpProxy) -> None:
+    job_id = harvest.start()
+    harvest.gather()
+    harvest.fetch()
+    redis.away()
+    with pytest.raises(RedisAway):
+        cron()
+    assert call_action("harvest_job_show", id=job_id)["status"] == "Finished"
+    redis.open()
+    cron()
+    assert_each_is_there_once(harvest, TITLES)
+
+
 # PostgreSQL
 
 

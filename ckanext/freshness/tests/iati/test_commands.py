@@ -18,6 +18,7 @@ from ckanext.freshness.logic.iati.night import cycles
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import prometheus
 from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.tcp import TcpProxy
 
 from .cycles import Site
 from .test_cycle import datasets
@@ -56,6 +57,40 @@ def test_update_ends_with_1_if_not_all_was_done(own: Site, cli: Any) -> None:
     own.server.registry.remove(*datasets(own))
     done = cli.invoke(ckan, ["iati", "update", own.source_id])
     assert done.exit_code == 1 and "3" in done.output and "stopped" in done.output
+
+
+@pytest.fixture
+def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody listens where Redis should be."""
+    with TcpProxy("127.0.0.1", 1) as gone:
+        url = f"redis://{gone.address}/0"
+    monkeypatch.setitem(ckan_config, "ckan.redis.url", url)
+    # Commands read the environment again.
+    monkeypatch.setenv("CKAN_REDIS_URL", url)
+
+
+def jobs(site: Site) -> list[Any]:
+    model.Session.expire_all()
+    job = harvest_model.HarvestJob
+    return model.Session.query(job).filter_by(source_id=site.source_id).all()
+
+
+@pytest.mark.parametrize("nightly", [False, True], ids=["update", "nightly"])
+def test_a_cycle_needs_no_redis(
+    own: Site, cli: Any, no_redis: None, caplog: pytest.LogCaptureFixture, nightly: bool
+) -> None:
+    if nightly:
+        told = cycles(own.now)
+        assert told.complete, told.words
+        logged = caplog.text
+    else:
+        done = cli.invoke(ckan, ["iati", "update", own.source_id])
+        assert not done.exit_code, (done.output, done.exception)
+        logged = done.output
+    assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
+    (job,) = jobs(own)
+    assert job.status == "Finished" and job.finished and not job.gather_errors
+    assert "the harvest queues were left as they are" in logged
 
 
 def test_only_sources_of_registries_have_cycles(own: Site, cli: Any) -> None:
