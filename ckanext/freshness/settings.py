@@ -16,6 +16,7 @@ from .aging import frequency
 from .aging.thresholds import Thresholds, ThresholdsError
 from .checking.fields import FIELDS
 from .checking.selection import Intervals, Rules
+from .ckan_adapter import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
 from .web.client import FetchError, Limits, Settings
 from .web.guard import Guard
@@ -25,8 +26,11 @@ from .web.urls import host_name, parse_url
 _HARVEST = "ckanext.freshness.harvest."
 
 
-class OptionError(ValueError):
-    """An option that cannot be used; the text names it and says what it must be."""
+class OptionError(CkanConfigurationException, ValueError):
+    """An option that cannot be used; the text names it and says what it must be.
+
+    Where it keeps CKAN from starting, CKAN's commands say this text alone.
+    """
 
 
 @dataclass(frozen=True, slots=True)

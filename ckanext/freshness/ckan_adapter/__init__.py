@@ -6,6 +6,7 @@ Nothing else imports ``ckan.model``, ``ckan.lib`` or ``ckanext.harvest``.
 from __future__ import annotations
 
 from ckan import model
+from ckan.exceptions import CkanConfigurationException
 from ckan.lib.jobs import job_from_id
 from ckan.lib.munge import munge_title_to_name
 from ckan.lib.plugins import DefaultDatasetForm, DefaultTranslation
@@ -85,6 +86,7 @@ __all__ = [
     "ORGANIZATION_EXTRAS",
     "PACKAGE_EXTRAS",
     "SEARCH_FAULTS",
+    "CkanConfigurationException",
     "DefaultDatasetForm",
     "DefaultTranslation",
     "Letter",

@@ -18,7 +18,6 @@ from ..logic.lost import DatabaseLostError, telling_of_loss
 from ..logic.words import counted
 from ..logic.workers import WorkerError
 from ..reporting import metrics
-from ..settings import OptionError
 from ..web.urls import host_name
 from .iati import check_files
 from .progress import visits_progress
@@ -97,11 +96,8 @@ def check(
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (
-    *(OptionError, WorkerError, LocksLostError),
-    *(DatabaseLostError, checks_queue.RedisAwayError),
-)
-"""What ends a run, in a sentence for people."""
+_ERRORS = (WorkerError, LocksLostError, DatabaseLostError, checks_queue.RedisAwayError)
+"""What ends a run, in a sentence for people, besides what ends any command."""
 
 
 def _now() -> datetime:

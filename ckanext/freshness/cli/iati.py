@@ -14,12 +14,10 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..checking import runs
-from ..copies.store import StoreError
 from ..logic.action import harvest_source
 from ..logic.iati import cycle, registered
 from ..logic.iati.report import Report
 from ..logic.lost import DatabaseLostError
-from ..settings import OptionError
 from .progress import visits_progress
 from .telling import Telling
 
@@ -55,6 +53,8 @@ def run_cycle(row: Any, **options: Any) -> Report:
     """A cycle with its progress on the terminal.
 
     :raises click.ClickException: it could not be done
+    :raises settings.OptionError: an option that cannot be used; the text names it
+    :raises StoreError: the store is out of reach
     """
     try:
         with _progress() as tell:
@@ -63,11 +63,8 @@ def run_cycle(row: Any, **options: Any) -> Report:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (
-    *(OptionError, StoreError, cycle.AlreadyRunningError),
-    *(runs.LocksLostError, DatabaseLostError),
-)
-"""What ends a cycle, in a sentence for people."""
+_ERRORS = (cycle.AlreadyRunningError, runs.LocksLostError, DatabaseLostError)
+"""What ends a cycle, in a sentence for people, besides what ends any command."""
 
 
 def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:

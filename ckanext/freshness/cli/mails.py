@@ -10,7 +10,6 @@ import click
 
 from ..logic.mails import sending, words
 from ..logic.mails.sending import Report, State
-from ..settings import OptionError
 
 
 @click.command()
@@ -24,7 +23,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     """
     try:
         report = sending.notify_all(_now, dry_run=dry_run)
-    except (OptionError, sending.AlreadySendingError, sending.MailerError) as error:
+    except (sending.AlreadySendingError, sending.MailerError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))

@@ -15,7 +15,7 @@ from .users import site_user
 @click.command()
 @click.argument("run", required=False)
 @click.option(
-    "--limit", type=click.IntRange(1), default=20, show_default=True, help="List so many."
+    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="List so many."
 )
 @click.option("--hosts", is_flag=True, help="Also the numbers of each host.")
 @click.option("--json", "as_json", is_flag=True, help="For programs.")

@@ -16,7 +16,6 @@ from ..logic.indexing import SolrAwayError, solr_away_in_words
 from ..logic.refresh import refresh as bring_up_to_date
 from ..logic.words import counted, looked_at
 from ..logic.workers import WorkerError
-from ..settings import OptionError
 from .progress import Counter, progress_of
 from .users import site_user
 
@@ -59,7 +58,7 @@ def refresh(everything: bool, workers: int) -> None:
             )
     except SolrAwayError as error:
         raise click.ClickException(solr_away_in_words(error)) from error
-    except (OptionError, WorkerError) as error:
+    except WorkerError as error:
         raise click.ClickException(str(error)) from error
     click.echo(looked_at(done.datasets, done.changed))
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):

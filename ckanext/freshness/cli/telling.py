@@ -6,15 +6,22 @@ from typing import Any
 
 import click
 
+from ..copies.store import StoreError
 from ..logic.lost import DatabaseLostError, TablesMissingError, telling_of_loss
+from ..settings import OptionError
+
+_IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
+"""What any command may end with; each says all that there is to say."""
 
 
 class Telling(click.Group):
-    """Commands that end with a sentence where the database was lost, or has not the tables."""
+    """Commands that end with a sentence where the database was lost, or has not the tables, and where an
+    option or the store of copies cannot be used.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with telling_of_loss():
                 return super().invoke(ctx)
-        except (DatabaseLostError, TablesMissingError) as error:
+        except _IN_SENTENCES as error:
             raise click.ClickException(str(error)) from error

@@ -30,6 +30,7 @@ from ..checking.picking import Picked, Selection, rotation_budget
 from ..checking.sandbox import Sandbox
 from ..checking.selection import SHARDS, Rules, Verdict, shard_of
 from ..ckan_adapter import model
+from ..copies.store import StoreError
 from ..model.moments import utc
 from ..web.client import Client
 from ..web.hosts import Hosts
@@ -117,6 +118,7 @@ def check(
     :param workers: processes, each for its own hosts. More than one only where forking is harmless, as
         in commands.
     :raises settings.OptionError: an option that cannot be used; the text names it.
+    :raises StoreError: the location of copies cannot be used.
     :raises workers.WorkerError: a worker ended before it was done.
     :raises runs.LocksLostError: the database closed the connection with the locks.
     :raises lost.DatabaseLostError: it went away otherwise.
@@ -129,7 +131,7 @@ def check(
                 [ALL_SHARDS[number::workers] for number in range(workers)],
                 lambda shards, tell: part(run, shards, clock, tell),
                 tell,
-                (runs.LocksLostError, DatabaseLostError, settings.OptionError),
+                (runs.LocksLostError, DatabaseLostError, settings.OptionError, StoreError),
             )
         else:
             done = [part(run, ALL_SHARDS, clock, tell)]

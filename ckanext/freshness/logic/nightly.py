@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from ..checking import runs
 from ..checking.runs import LocksLostError
 from ..ckan_adapter import model
+from ..copies.store import StoreError
 from ..harvesting.locks import locked_if_free
 from ..model import CheckRun
 from ..model.moments import utc
@@ -24,7 +25,7 @@ LOCK = "nightly"
 KIND = "nightly"
 """Of the rows among the runs that stand for parts which were not done."""
 
-_IN_SENTENCES = (DatabaseLostError, TablesMissingError, LocksLostError, OptionError)
+_IN_SENTENCES = (DatabaseLostError, TablesMissingError, LocksLostError, OptionError, StoreError)
 """What says all that there is to say: nobody looks for a fault of ours behind it."""
 
 

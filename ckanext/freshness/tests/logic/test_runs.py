@@ -142,6 +142,12 @@ def test_the_command_says_what_is_not_there(cli: Any) -> None:
         assert f"There is no run {name}" in done.output
 
 
+@pytest.mark.parametrize("limit", ["0", "1001", "9" * 20])
+def test_the_command_lists_as_many_as_the_action(cli: Any, limit: str) -> None:
+    done = cli.invoke(ckan, ["freshness", "runs", "--limit", limit])
+    assert (done.exit_code, "is not in the range 1<=x<=1000" in done.output) == (2, True)
+
+
 # Of a resource
 
 ATTEMPT = {"at": "2026-03-03T02:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}
