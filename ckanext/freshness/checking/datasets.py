@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -16,10 +17,28 @@ from .counting import Updated
 _UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
 
 
-def ids_of(names: Sequence[str]) -> dict[str, str]:
-    """The ids of active datasets by what they were asked for, a name or an id; without those that are not."""
-    rows = model.Session.execute(sa.text(_IDS), {"names": list(names)}).all()
-    return {key: row.id for row in rows for key in (row.id, row.name) if key in names}
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A dataset that somebody has named.
+
+    :ivar type: the package's
+    :ivar is_registered: its files are those of an IATI registry, which cycles visit, and there are no others
+    """
+
+    id: str
+    type: str
+    is_registered: bool
+
+
+def named(names: Sequence[str]) -> dict[str, Named]:
+    """Active datasets by what they were asked for, a name or an id; without those that are not."""
+    rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
+    return {
+        key: Named(row.id, row.type, row.is_registered)
+        for row in rows
+        for key in (row.id, row.name)
+        if key in names
+    }
 
 
 def in_doubt(package_ids: Sequence[str]) -> list[str]:
@@ -78,5 +97,15 @@ SELECT d.package_id, d.status, d.due, d.overdue, d.delinquent, d.frequency_days
 FROM freshness_dataset d JOIN package p ON p.id = d.package_id
 WHERE p.state = 'active' AND p.type = ANY(:types)"""
 
-_IDS = """
-SELECT id, name FROM package WHERE state = 'active' AND (id = ANY(:names) OR name = ANY(:names))"""
+# By the same rule as the checker leaves files alone.
+_NAMED = """
+SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
+FROM package p LEFT JOIN LATERAL (
+    SELECT r.id, EXISTS (
+        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+        WHERE i.resource_id = r.id
+    ) AS is_registered
+    FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
+) f ON true
+WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))
+GROUP BY p.id, p.name, p.type"""

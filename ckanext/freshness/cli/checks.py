@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 
@@ -14,10 +15,12 @@ from ..checking import datasets
 from ..checking.picking import Selection
 from ..checking.runs import LocksLostError
 from ..logic import checks, checks_queue
+from ..logic.iati import registered
 from ..logic.lost import DatabaseLostError, telling_of_loss
 from ..logic.words import counted
 from ..logic.workers import WorkerError
 from ..reporting import metrics
+from ..settings import dataset_types
 from ..web.urls import host_name
 from .iati import check_files
 from .progress import visits_progress
@@ -72,7 +75,7 @@ def check(
     if policy == "iati":
         if host or everything or workers > 1 or queue or dry_run:
             raise click.UsageError("--policy iati goes with DATASET, --strict and --json alone.")
-        check_files(_ids(dataset), strict=strict, as_json=as_json)
+        check_files(_ids(dataset, _not_of_a_registry), strict=strict, as_json=as_json)
         return
     if queue and (workers > 1 or strict or dry_run):
         raise click.UsageError(
@@ -80,7 +83,7 @@ def check(
         )
     try:
         with telling_of_loss():
-            scope = checks.Scope(_ids(dataset), _host(host), everything)
+            scope = checks.Scope(_ids(dataset, _not_checked), _host(host), everything)
             if host is not None and not checks.has_resources(scope, _now()):
                 words = tk._("No resource is at the host {host}: nothing was visited")
                 raise click.ClickException(words.format(host=host))
@@ -113,15 +116,50 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-def _ids(names: tuple[str, ...]) -> tuple[str, ...] | None:
+_Found = dict[str, datasets.Named]
+
+
+def _ids(names: tuple[str, ...], reasons: Callable[[_Found], list[str]]) -> tuple[str, ...] | None:
+    """The ids of what was named.
+
+    :param reasons: why some of what there is would not be visited
+    :raises click.ClickException: one is not there, or would not be visited
+    """
     if not names:
         return None
-    found = datasets.ids_of(names)
+    found = datasets.named(names)
     missing = [name for name in names if name not in found]
+    said = reasons(found)
     if missing:
         words = tk._("There is no dataset {names}: nothing was visited")
-        raise click.ClickException(words.format(names=", ".join(missing)))
-    return tuple(sorted({found[name] for name in names}))
+        said.insert(0, words.format(names=", ".join(missing)))
+    if said:
+        raise click.ClickException("\n".join(said))
+    return tuple(sorted({one.id for one in found.values()}))
+
+
+def _not_checked(found: _Found) -> list[str]:
+    types = dataset_types()
+    said = []
+    for name, one in found.items():
+        if one.type not in types:
+            words = tk._(
+                "{name} is of the type {type}, whose URLs are not checked: nothing was visited"
+            )
+            said.append(words.format(name=name, type=one.type))
+        elif one.is_registered:
+            words = tk._(
+                "{name} belongs to an IATI registry and is visited with --policy iati: nothing was "
+                "visited"
+            )
+            said.append(words.format(name=name))
+    return said
+
+
+def _not_of_a_registry(found: _Found) -> list[str]:
+    registered_ids = registered.among([one.id for one in found.values()])
+    words = tk._("{name} belongs to no IATI registry: nothing was visited")
+    return [words.format(name=name) for name, one in found.items() if one.id not in registered_ids]
 
 
 def _tell_plan(selection: Selection, as_json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ckan.plugins as p
@@ -28,6 +29,14 @@ def sources_of(package_id: str) -> list[Any]:
     rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
     ids = {row.source_id for row in rows}
     return [one for one in sources() if one.id in ids] if ids else []
+
+
+def among(package_ids: Sequence[str]) -> set[str]:
+    """Those of some datasets that a cycle looks at, or will at its next turn."""
+    if not p.plugin_loaded("harvest"):
+        return set()
+    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
+    return set(model.Session.execute(sa.text(_AMONG), values).scalars())
 
 
 def newly(source_id: str) -> list[Registered]:
@@ -65,3 +74,10 @@ ORDER BY p.id, r.position, r.id
 WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,
         i.dataset_id, i.dataset_name)
     <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name)"""
+
+# What was harvested by the queues is known to no cycle yet; what was is known to them as long as CKAN has it.
+_AMONG = """
+SELECT o.package_id FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current AND s.type = :type AND s.active
+UNION SELECT i.package_id FROM freshness_iati i JOIN harvest_source s ON s.id = i.source_id
+WHERE i.package_id = ANY(:ids) AND s.type = :type AND s.active"""

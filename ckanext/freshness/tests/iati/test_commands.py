@@ -12,6 +12,7 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter import disconnect, harvest_model
+from ckanext.freshness.harvesting.iati.once import harvest_now
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.logic import checks_queue
 from ckanext.freshness.logic.iati.night import cycles
@@ -130,8 +131,51 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     own.update()
     own.server.reset()
     name = model.Package.get(own.row(datasets(own)[0]).package_id).name
-    done = cli.invoke(ckan, ["freshness", "check", name])
-    assert not done.exit_code and not own.asked(datasets(own)[0])
+    for more in ([], ["--dry-run"], ["--queue"]):
+        done = cli.invoke(ckan, ["freshness", "check", name, *more])
+        assert done.exit_code == 1
+        words = f"{name} belongs to an IATI registry and is visited with --policy iati: nothing was"
+        assert words in done.output
+    assert not cli.invoke(ckan, ["freshness", "check"]).exit_code
+    assert not own.asked(datasets(own)[0])
+
+
+def test_the_checker_visits_what_else_a_dataset_of_a_registry_has(own: Site, cli: Any) -> None:
+    own.update()
+    first, second, _ = datasets(own)
+    package_id = own.row(first).package_id
+    user = factories.Sysadmin()["name"]
+    url = own.server.file_url(second)
+    helpers.call_action("resource_create", {"user": user}, package_id=package_id, url=url)
+    own.server.reset()
+    done = cli.invoke(ckan, ["freshness", "check", package_id])
+    assert not done.exit_code, done.output
+    assert own.asked(second) and not own.asked(first)
+
+
+def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.reset()
+    name = model.Package.get(own.row(datasets(own)[0]).package_id).name
+    other = factories.Dataset()["name"]
+    source = model.Package.get(own.source_id).name
+    arguments = ["freshness", "check", name, other, source, "nothing", "--policy", "iati"]
+    done = cli.invoke(ckan, arguments)
+    assert done.exit_code == 1
+    assert "There is no dataset nothing: nothing was visited" in done.output
+    for one in (other, source):
+        assert f"{one} belongs to no IATI registry: nothing was visited" in done.output
+    assert f"{name} belongs" not in done.output
+    assert not own.asked(datasets(own)[0])
+
+
+def test_a_file_that_no_cycle_has_seen_is_visited_by_its_name(own: Site, cli: Any) -> None:
+    harvest_now(own.source_id)
+    package = model.Session.query(model.Package).filter_by(type="dataset", state="active")
+    (row,) = package.filter(model.Package.title == datasets(own)[0].title)
+    done = cli.invoke(ckan, ["freshness", "check", row.name, "--policy", "iati"])
+    assert not done.exit_code, done.output
+    assert own.asked(datasets(own)[0]) and not own.asked(datasets(own)[1])
 
 
 def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) -> None:

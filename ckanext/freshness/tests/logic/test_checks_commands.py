@@ -80,6 +80,18 @@ def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> 
     assert helpers.call_action("freshness_run_list") == []
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--queue",)])
+def test_what_is_no_dataset_whose_urls_are_checked(
+    dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
+) -> None:
+    other = factories.Dataset(type="showcase", resources=[{"url": "http://127.0.0.1:9/"}])["name"]
+    done = check("files", other, *more)
+    assert done.exit_code == 1
+    words = f"{other} is of the type showcase, whose URLs are not checked: nothing was visited"
+    assert words in done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
 @pytest.mark.parametrize("more", [(), ("files",), ("--all",), ("--dry-run",), ("--queue",)])
 def test_a_host_that_there_is_not(
     dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
