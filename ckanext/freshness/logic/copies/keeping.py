@@ -115,8 +115,8 @@ def prune(now: datetime) -> int:
     taken = shelf.forget_gone()
     if chosen.expire_after is not None:
         taken += shelf.expire(_failing(now, chosen.expire_after), now)
-    if not taken and not shelf.newest(1) and not is_wanted():
-        # Nobody keeps any: a store need not be there.
+    if not taken and not shelf.newest(1):
+        # None is kept: a store need not be there.
         return 0
     store = options.store(chosen)
     count = shelf.throw_away(store, taken)

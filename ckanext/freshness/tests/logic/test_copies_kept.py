@@ -173,7 +173,10 @@ def test_what_is_gone_or_fails_for_long_is_pruned(
     assert row.expired_at is not None
 
 
-def test_what_a_killed_run_has_left_is_pruned(csvs: None, store_folder: Path) -> None:
+def test_what_a_killed_run_has_left_is_pruned(
+    csvs: None, server: IatiFiles, store_folder: Path
+) -> None:
+    run(link(server), 1)
     left = store_folder / ".staging" / "left"
     left.parent.mkdir(parents=True, exist_ok=True)
     left.write_bytes(b"a,b")
