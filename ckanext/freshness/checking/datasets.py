@@ -13,6 +13,7 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import model
 from ..model.moments import utc
 from .counting import Updated
+from .store import REGISTERED
 
 _UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
 
@@ -97,14 +98,10 @@ SELECT d.package_id, d.status, d.due, d.overdue, d.delinquent, d.frequency_days
 FROM freshness_dataset d JOIN package p ON p.id = d.package_id
 WHERE p.state = 'active' AND p.type = ANY(:types)"""
 
-# By the same rule as the checker leaves files alone.
-_NAMED = """
+_NAMED = f"""
 SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
 FROM package p LEFT JOIN LATERAL (
-    SELECT r.id, EXISTS (
-        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
-        WHERE i.resource_id = r.id
-    ) AS is_registered
+    SELECT r.id, {REGISTERED.format(resource="r.id")} AS is_registered
     FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
 ) f ON true
 WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))

@@ -1,9 +1,9 @@
 """Whether bytes are what was promised: a table of what certainly is not.
 
-A page that says "please log in" with status 200 is no new version of a table, and nothing at all is no
-new version of anything. Only what is certain counts:
-the first bytes must show a kind of file that the declared format excludes. Whatever has no telling first
-bytes, and each format that is not in the tables ("API", "Web page"), is taken as it comes.
+A page that says "please log in" with status 200 is no new version of a table, and nothing at all is no new
+version of anything. Only what is certain counts: the first bytes must show a kind of file that the declared
+format excludes. Whatever has no telling first bytes, and each format that is not in the tables ("API", "Web
+page"), is taken as it comes.
 
 Where catalogues are lax, so is the table: a ZIP, a gzip file or a workbook under "CSV" is a container of
 what was promised; "XLS" may be OLE, a zipped workbook, Excel's XML or, as many exporters write it, an

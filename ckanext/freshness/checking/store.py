@@ -341,7 +341,13 @@ _UNASSESSED = """
 SELECT p.id FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id
 WHERE d.package_id IS NULL AND p.state = 'active' AND p.type = ANY(:types) ORDER BY p.id"""
 
-# The files of IATI's registries have rules of their own; a source that was deleted has no cycles any more.
+REGISTERED = """EXISTS (
+        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
+        WHERE i.resource_id = {resource}
+    )"""
+"""Whether a resource is a file of an IATI registry, in SQL: those have cycles, and rules of their own. A
+source that was deleted has no cycles any more."""
+
 _STREAM = f"""
 SELECT c.resource_id, c.package_id, r.url_type, c.host, d.package_id IS NOT NULL, d.frequency_days,
     d.due, a.package_id IS NOT NULL, q.package_id IS NOT NULL, c.visited_at, c.hash IS NOT NULL,
@@ -353,10 +359,7 @@ LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id
 WHERE r.state = 'active'
-    AND NOT EXISTS (
-        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
-        WHERE i.resource_id = c.resource_id
-    )"""
+    AND NOT {REGISTERED.format(resource="c.resource_id")}"""
 
 # Where a dataset comes from a source, what happens to its resources here says nothing of the data.
 _VISIT = """

@@ -204,10 +204,7 @@ LEFT JOIN freshness_check k ON k.resource_id = r.id
 WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'upload' AND (
     :all OR lower(r.format) = ANY(:formats) OR g.name = ANY(:organizations) OR {of_source}
 )"""
-_FAILING = """
+_FAILING = f"""
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT EXISTS (
-        SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
-        WHERE i.resource_id = c.resource_id
-    )"""
+    AND NOT {checked.REGISTERED.format(resource="c.resource_id")}"""
