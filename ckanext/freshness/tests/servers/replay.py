@@ -1,7 +1,8 @@
-"""Serves a recording of a real FAIR Data Point, answer by answer."""
+"""A server that replays a recording of a real FAIR Data Point, answer by answer."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +10,31 @@ from typing import Any
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 
+_DATA = Path(__file__).parent.parent / "data"
+
 #: The reference implementation (2.0.0-alpha.3), recorded.
-FDP_RECORDING = Path(__file__).parent.parent / "data" / "fdp_recording.json"
+FDP_RECORDING = _DATA / "fdp_recording.json"
+#: The same after whole documents were written back, as its web form does: containers merge.
+FDP_EDITED = _DATA / "fdp-live-edited.json.gz"
+#: The same with a series, data services of their own, and every field of the default forms.
+FDP_RICH = _DATA / "fdp-live-rich.json.gz"
 
 _BASE = "{base}"
+
+
+def load_recording(path: Path) -> dict[str, Any]:
+    """Return a recording from a JSON file, which may be gzipped."""
+    data = path.read_bytes()
+    recording: dict[str, Any] = json.loads(gzip.decompress(data) if path.suffix == ".gz" else data)
+    return recording
 
 
 class ReplayServer(LoopbackServer):
     """Answers what was recorded, with its own address in place of the recorded one; 404 otherwise.
 
-    A recording is a mapping, or a JSON file of one, with `responses`: URL (the base as `{base}`) to
-    status, headers and body. With `pages` off, page endpoints answer 404. The Accept header is not
-    looked at.
+    A recording is a mapping, or a file that `load_recording` reads, with `responses`: URL (the base
+    as `{base}`) to status, headers and body. With `pages` off, page endpoints answer 404. The Accept
+    header is not looked at.
     """
 
     def __init__(
@@ -35,9 +49,7 @@ class ReplayServer(LoopbackServer):
         super().__init__(port=port, address=address, latency=latency)
         self.pages = pages
         self.recording: Mapping[str, Any] = (
-            json.loads(recording.read_text(encoding="utf-8"))
-            if isinstance(recording, Path)
-            else recording
+            load_recording(recording) if isinstance(recording, Path) else recording
         )
         self._answers = {
             url.removeprefix(_BASE) or "/": Answer(
