@@ -105,20 +105,17 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
         return search.document(pkg_dict)
 
-    def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
-        return search.with_dates_for_statuses(search_params, datetime.now(timezone.utc))
-
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        for dataset in search_results["results"]:
-            search.show_current(dataset, datetime.now(timezone.utc))
         shown.show(search_results["results"])
         words.name_facet_values(search_results["search_facets"])
         return search_results
 
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        search.show_current(pkg_dict, datetime.now(timezone.utc))
+        # Without validation, a package is shown to be indexed: Solr holds the stored status.
+        if context.get("validate", True):
+            search.show_current(pkg_dict, datetime.now(timezone.utc))
         shown.show([pkg_dict])
 
 

@@ -41,7 +41,7 @@ _TAKEN_OUT = NN_("{count} dataset has none any more.", "{count} datasets have no
     help="Processes that share the work.",
 )
 def refresh(everything: bool, workers: int) -> None:
-    """Write the statuses that changed because time passed; run it every few minutes.
+    """Write the statuses that changed because time passed; run it every ten minutes.
 
     With --all for a catalogue that existed before this extension, and after a change of its options.
     It may run twice at once, and what was interrupted is made good by the next run. Ends with 1 if

@@ -18,8 +18,8 @@ from . import Finding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
 """A nightly run may be late, but not by half a day."""
-STILL = timedelta(hours=1)
-"""So long after its boundary a status is written, and a document sent, where cron does its work."""
+LATE = timedelta(minutes=15)
+"""Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
 
 BEGINNING = timedelta(minutes=10)
 """Between its row and its locks a run looks at all resources, and at datasets that it does not know."""
@@ -83,23 +83,23 @@ def stuck(now: datetime) -> Iterator[Finding]:
 
 
 def statuses(now: datetime) -> Iterator[Finding]:
-    """Whether somebody writes the statuses that time has changed, and sends what was written."""
+    """Report passed boundaries and unsent documents that refresh should have written by now."""
     dataset, package = DatasetFreshness, model.Package
     late = (
         model.Session.query(sa.func.count(), sa.func.min(dataset.next_boundary))
         .join(package, package.id == dataset.package_id)
-        .filter(dataset.next_boundary < utc(now) - STILL, package.state != "deleted")
+        .filter(dataset.next_boundary < utc(now) - LATE, package.state != "deleted")
         .one()
     )
     if late[0]:
         yield problem(
             f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are behind, the first since "
-            f"{_at(late[1])}: the counts of the facet are wrong",
-            "Call ckan freshness refresh by cron, every few minutes.",
+            f"{_at(late[1])}: refresh is late, and searches and lists show old statuses",
+            "Call ckan freshness refresh by cron, every ten minutes.",
         )
     unsent = (
         model.Session.query(sa.func.count(), sa.func.min(Unindexed.since))
-        .filter(Unindexed.since < utc(now) - STILL)
+        .filter(Unindexed.since < utc(now) - LATE)
         .one()
     )
     if unsent[0]:

@@ -1,12 +1,11 @@
-"""What Solr knows of a dataset's freshness, and what is made of searches and of results.
+"""What Solr holds about a dataset's freshness, and the status that a single dataset is shown with.
 
-The stored status is as old as the last write; status and results shown are computed from the dates of
-the boundaries, so that they are right at any minute. ``now`` is an argument.
+Searches, facets and lists use the stored status, so that a facet's count is the number of datasets that
+it finds. Where one dataset is shown, its status is computed from its boundaries. ``now`` is an argument.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -16,25 +15,17 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..aging.dates import parse_date
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import SearchQueryError
 from .assessing import own_keys
 from .projection import KEYS
-from .solr_query import (
-    DELINQUENT_FIELD,
-    DUE_FIELD,
-    FIELD,
-    OVERDUE_FIELD,
-    UNDETERMINED_FIELD,
-    StatusQueryError,
-    rewrite,
-)
 
+FIELD = "freshness"
+UNDETERMINED_FIELD = "freshness_undetermined"
 STATUSES = {status.value for status in Status}
 
 _DATES = {
-    DUE_FIELD: "freshness_due",
-    OVERDUE_FIELD: "freshness_overdue",
-    DELINQUENT_FIELD: "freshness_delinquent",
+    "freshness_due_date": "freshness_due",
+    "freshness_overdue_date": "freshness_overdue",
+    "freshness_delinquent_date": "freshness_delinquent",
 }
 """Fields of Solr, and the extras that they hold."""
 
@@ -87,35 +78,11 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     return titles
 
 
-def with_dates_for_statuses(parameters: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Parameters of a search in which each clause about the status is about dates.
-
-    In ``q``, where people write sentences, what cannot be rewritten is left as it is.
-
-    :param parameters: as ``package_search`` hands them to its plugins; changed in place.
-    :raises SearchQueryError: a filter names the field in a way that cannot be answered.
-    """
-    try:
-        if isinstance(fq := parameters.get("fq"), str):
-            parameters["fq"] = rewrite(fq, now)
-        if isinstance(fq_list := parameters.get("fq_list"), list):
-            parameters["fq_list"] = [
-                rewrite(one, now) if isinstance(one, str) else one for one in fq_list
-            ]
-    except StatusQueryError as error:
-        raise SearchQueryError(str(error)) from error
-    q = parameters.get("q")
-    if isinstance(q, str) and ":" in q and parameters.get("defType") != "edismax":
-        with contextlib.suppress(StatusQueryError):
-            parameters["q"] = rewrite(q, now)
-    return parameters
-
-
 def show_current(dataset: dict[str, Any], now: datetime) -> None:
-    """Replace a dataset's stored status by the one it has now, where it stands; nothing is added.
+    """Replace a dataset's stored status, wherever it stands, by the status that it has now.
 
-    That is among the extras, or a field of its own where a site's schema shows it as one. What a schema
-    declares as a field to be filled in is the site's own.
+    It stands among the extras, or in a field of its own if the site's schema shows it as one. A field that
+    the schema declares for editors is the site's own and stays as it is.
     """
     places = dict(_places(dataset))
     due, overdue, delinquent = (
@@ -148,5 +115,5 @@ def _own_keys(package_type: str | None) -> Sequence[str]:
 
 
 def _exact(now: datetime) -> datetime:
-    """To the second, as searches are, so that they and what is shown agree."""
+    """Return a moment in UTC to the second, as boundaries are stored."""
     return now.astimezone(timezone.utc).replace(microsecond=0)

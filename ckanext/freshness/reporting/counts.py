@@ -1,7 +1,6 @@
-"""How many datasets are how fresh now, as far as somebody may see them.
+"""The number of datasets by status, among the datasets that a user may see.
 
-Counted by searches, which respect rights and are right at any minute: of the status that a dataset has
-now, whatever was last written.
+Searches count them, because searches respect permissions. They count stored statuses.
 """
 
 from __future__ import annotations

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..aging.status import Boundaries, status_at
 from ..ckan_adapter import model
 from ..model import CheckRun
 from ..model.moments import utc, utc_text
@@ -54,27 +53,18 @@ def _searched(
             fl=["id", "name"],
             facet="false",
         )["results"]
-        yield from _with_dates([one["id"] for one in found], asked.now)
+        yield from _with_dates([one["id"] for one in found])
         start += part
         if len(found) < part:
             return
 
 
-def _with_dates(ids: list[str], now: datetime) -> Iterator[Row]:
+def _with_dates(ids: list[str]) -> Iterator[Row]:
     if not ids:
         return
     rows = model.Session.execute(sa.text(_DATASETS), {"ids": ids}).mappings()
     for row in rows:
-        dated = {**row, "status": _status(row, now)}
-        yield moments(dated, "last_modified", "due", "overdue", "delinquent")
-
-
-def _status(row: Mapping[str, Any], now: datetime) -> str | None:
-    """The status of now, whatever was last written: searches go by the dates, too."""
-    dates = [row[key] for key in ("due", "overdue", "delinquent")]
-    if None in dates:
-        return None if row["status"] is None else str(row["status"])
-    return status_at(Boundaries(*(one.replace(tzinfo=timezone.utc) for one in dates)), now).value
+        yield moments(row, "last_modified", "due", "overdue", "delinquent")
 
 
 def statuses(asked: Asked) -> Iterator[tables.Row]:

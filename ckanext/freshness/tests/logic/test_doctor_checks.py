@@ -129,7 +129,7 @@ def test_parts_of_the_night_that_were_not_done() -> None:
 
 @pytest.mark.parametrize(
     ("minutes", "state", "late"),
-    [(61, "active", True), (59, "active", False), (61, "deleted", False)],
+    [(16, "active", True), (14, "active", False), (16, "deleted", False)],
 )
 def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> None:
     made = factories.Dataset(state=state)
@@ -144,7 +144,7 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
         assert "ckan freshness refresh" in found[0].advice
 
 
-@pytest.mark.parametrize(("minutes", "late"), [(61, True), (59, False)])
+@pytest.mark.parametrize(("minutes", "late"), [(16, True), (14, False)])
 def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
     since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
     model.Session.add(Unindexed(package_id="p", since=since))

@@ -13,12 +13,10 @@ from ckan.lib import search as ckan_search
 from ckan.lib.search.common import make_connection
 from ckan.tests import factories, helpers
 from freezegun import freeze_time
-from hypothesis import HealthCheck, given
-from hypothesis import settings as hypothesis_settings
-from hypothesis import strategies as st
 
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.ckan_adapter import SearchQueryError, model, package_extras
+from ckanext.freshness.ckan_adapter import model, package_extras
+from ckanext.freshness.logic.refresh import refresh
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -183,65 +181,6 @@ def test_a_long_extra_is_saved_and_found(long: str) -> None:
     assert len(extras(helpers.call_action("package_show", id="a-long"))["a_long_one"]) > 19_999
 
 
-SEARCHES: dict[str, set[str]] = {
-    **{f"freshness:{status.value}": {status.value} for status in Status},
-    'freshness:"overdue"': {"overdue"},
-    "+freshness:overdue": {"overdue"},
-    "-freshness:overdue": {"fresh", "due", "delinquent", "unavailable", "other"},
-    "NOT freshness:overdue": {"fresh", "due", "delinquent", "unavailable", "other"},
-    "freshness:(due OR overdue)": {"due", "overdue"},
-    "-freshness:(due OR overdue)": {"fresh", "delinquent", "unavailable", "other"},
-    "freshness:(-due -overdue)": {"fresh", "delinquent", "unavailable", "other"},
-    "(freshness:due OR freshness:fresh)": {"due", "fresh"},
-    "freshness:(due OR overdue) +name:a-due": {"due"},
-    'freshness:due title:"freshness:due"': set(),
-    "freshness:due freshness:overdue": set(),
-}
-
-
-def test_every_way_to_search_for_a_status(five: dict[str, str]) -> None:
-    # A type that is not judged has no status at all.
-    factories.Dataset(name="a-other", type="custom")
-    for query, names in SEARCHES.items():
-        assert set(found(fq=query)) == names, query
-        assert set(found(fq_list=[query])) == names, query
-        assert set(found(q=query)) == names, query
-    assert found(fq="freshness:(due OR overdue)", fq_list=["-freshness:due"]) == ["overdue"]
-    assert found(q="freshness: a study of rivers") == []
-
-
-def test_a_group_is_what_logic_says(five: dict[str, str]) -> None:
-    names = [status.value for status in Status]
-    leaf = st.sampled_from(names).map(lambda name: (name, {name}))
-
-    def compound(inner: st.SearchStrategy[tuple[str, set[str]]]) -> Any:
-        both = st.tuples(inner, inner)
-        return st.one_of(
-            inner.map(lambda one: (f"(NOT {one[0]})", set(names) - one[1])),
-            inner.map(lambda one: (f"(-{one[0]})", set(names) - one[1])),
-            both.map(lambda two: (f"({two[0][0]} AND {two[1][0]})", two[0][1] & two[1][1])),
-            both.map(lambda two: (f"({two[0][0]} OR {two[1][0]})", two[0][1] | two[1][1])),
-        )
-
-    @hypothesis_settings(
-        max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), database=None
-    )
-    @given(st.recursive(leaf, compound, max_leaves=5))
-    def check(expression: tuple[str, set[str]]) -> None:
-        query, expected = expression
-        assert set(found(fq=f"freshness:{query}")) == expected
-
-    check()
-
-
-@pytest.mark.parametrize("fq", ["freshness:late", "freshness:*", "freshness:[a TO b]"])
-def test_what_cannot_be_answered_is_a_clear_error(app: Any, fq: str) -> None:
-    with pytest.raises(SearchQueryError, match="fresh, due, overdue, delinquent or unavailable"):
-        found(fq=fq)
-    answer = app.get("/api/action/package_search", query_string={"fq": fq}, status=400)
-    assert "freshness:(due OR overdue)" in answer.json["error"]["message"]
-
-
 def test_pages_and_their_links(app: Any, five: dict[str, str]) -> None:
     heading = re.compile(r"</i>\s*Freshness\s*</h2>")
     for page in ("/dataset/", "/organization/org", "/group/group"):
@@ -252,16 +191,28 @@ def test_pages_and_their_links(app: Any, five: dict[str, str]) -> None:
         assert [name for name in five if f"freshness={name}" in body] == list(five), page
         assert heading.search(body), page
     assert not heading.search(app.get("/harvest", status=200).body)
-    refused = app.get("/dataset/", query_string={"freshness": "late"}, status=400)
-    assert "delinquent" in refused.body
-    # CKAN shows these pages without results, whatever a search fails for.
-    for page in ("/organization/org", "/group/group"):
-        app.get(page, query_string={"freshness": "late"}, status=200)
 
 
-def test_results_are_right_at_any_minute(five: dict[str, str], app: Any) -> None:
+def stored() -> dict[str, set[str]]:
+    """The datasets that search shows with each status; facet and filters must agree with their badges."""
+    result = helpers.call_action("package_search", rows=100)["results"]
+    badges: dict[str, set[str]] = {}
+    for one in result:
+        badges.setdefault(extras(one)["freshness"], set()).add(one["name"].removeprefix("a-"))
+    for status in Status:
+        assert set(found(fq=f"freshness:{status.value}")) == badges.get(status.value, set())
+    assert {key: count for key, count in facet().items() if count} == {
+        status: len(names) for status, names in badges.items()
+    }
+    return badges
+
+
+def test_searches_show_the_stored_status_and_single_datasets_the_computed_one(
+    five: dict[str, str],
+) -> None:
     due = extras(helpers.call_action("package_show", id="a-fresh"))["freshness_due"]
     boundary = datetime.fromisoformat(due.replace("Z", "+00:00"))
+    as_written = {name: {name} for name in five}
     moments = {
         boundary - timedelta(seconds=1): "fresh",
         boundary: "due",
@@ -270,16 +221,17 @@ def test_results_are_right_at_any_minute(five: dict[str, str], app: Any) -> None
     }
     for moment, expected in moments.items():
         with freeze_time(moment):
-            result = helpers.call_action("package_search", rows=100)["results"]
-            badges = {one["name"]: extras(one)["freshness"] for one in result}
-            for status in Status:
-                names = {name for name, badge in badges.items() if badge == status.value}
-                assert {f"a-{name}" for name in found(fq=f"freshness:{status.value}")} == names
-            assert badges["a-fresh"] == expected
             shown = helpers.call_action("package_show", id="a-fresh")
             assert extras(shown)["freshness"] == expected
-    # Nothing was written.
-    assert facet() == dict.fromkeys(five, 1)
+            assert helpers.call_action("freshness_show", id="a-fresh")["status"] == expected
+            assert stored() == as_written
+    with freeze_time(boundary):
+        # Whoever rebuilds the index writes the stored status, too.
+        ckan_search.rebuild()
+        ckan_search.commit()
+        assert stored() == as_written
+        refresh(datetime.now(timezone.utc))
+        assert stored()["due"] == {"fresh"}
 
 
 def test_what_is_shown_is_not_saved_by_a_patch(five: dict[str, str]) -> None:
