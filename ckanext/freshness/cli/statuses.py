@@ -60,7 +60,7 @@ def refresh(everything: bool, workers: int) -> None:
         raise click.ClickException(solr_away_in_words(error)) from error
     except WorkerError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(looked_at(done.datasets, done.changed))
+    click.echo(looked_at(done.datasets, done.changed, done.statuses))
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:
             click.echo(counted(forms, count))

@@ -54,6 +54,7 @@ class Row:
     undetermined: str | None
     stated_date: str | None
     stated_since: datetime | None
+    judge_anew: bool = False
 
 
 _values = attrgetter(*Row.__dataclass_fields__)
@@ -83,6 +84,8 @@ class Outcome:
     """The extras that are this extension's: all of its names but those that a schema declares."""
     resources: Sequence[Resource]
     """Its resources, as the database has them."""
+    changes_status: bool
+    """Whether it had another status before."""
 
     def missing_fields(self) -> dict[str, dict[str, Any]]:
         """What the checker had written into resources' fields, by their ids, and is to be written again.
@@ -162,7 +165,10 @@ def outcomes(
             reserved[dataset.type] = own_keys(dataset.type)
         keys = reserved[dataset.type]
         wanted = {key: value for key, value in projection.extras(row).items() if key in keys}
-        done.append(Outcome(dataset.id, dataset.extras, wanted, keys, dataset.resources))
+        changes_status = dataset.row is not None and dataset.row.status != row.status
+        done.append(
+            Outcome(dataset.id, dataset.extras, wanted, keys, dataset.resources, changes_status)
+        )
     written.write()
     return done
 
@@ -249,6 +255,8 @@ def _transitions(
 ) -> Iterator[dict[str, Any]]:
     """What changed since the last look: first what time alone did, each at its boundary."""
     status: Any = None if before is None else before.status
+    if before is not None and before.judge_anew:
+        cause = Cause.RECOMPUTE
 
     def changed(to: str, at: datetime | None, evidence: str | None, why: str) -> dict[str, Any]:
         return {

@@ -62,7 +62,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any]) -> Non
     """
     package_type = data_dict.get("type") or "dataset"
     if package_type == "harvest" and p.plugin_loaded("harvest"):
-        defaults.may_have_changed(Speaker.SOURCE, data_dict["id"], _now())
+        defaults.may_have_changed(Speaker.SOURCE, data_dict["id"])
     if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
         extras.write_in_hook(data_dict["id"], _now(), writer=context.get("user") or None)
@@ -70,7 +70,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any]) -> Non
 
 def after_organization_edit(organization: Any) -> None:
     """An organization was edited: what it assumes for its datasets may be something else now."""
-    defaults.may_have_changed(Speaker.ORGANIZATION, organization.id, _now())
+    defaults.may_have_changed(Speaker.ORGANIZATION, organization.id)
 
 
 def _is_judged(package_type: Any) -> bool:

@@ -1,14 +1,15 @@
-"""Frequencies that somebody assumes for datasets: what follows when the assumption changes."""
+"""Datasets that the next refresh judges anew, since something outside of them changed."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from typing import Any
 
+import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..ckan_adapter import ORGANIZATION_EXTRA, model
-from ..model.moments import utc
 from .frequencies import DEFAULT_KEY, Speaker
+from .observing import OF_PEOPLE
 
 _WHERE = {
     Speaker.ORGANIZATION: "p.owner_org = :owner"
@@ -21,9 +22,17 @@ WHERE d.frequency_from IS DISTINCT FROM 'dataset' AND p.state <> 'deleted' AND {
 ORDER BY p.id FOR NO KEY UPDATE OF p"""
 
 
-def may_have_changed(speaker: Speaker, owner_id: str, now: datetime) -> int:
-    """An organization or a harvest source was edited: its datasets that say no frequency themselves are
-    judged anew by the next refresh.
+_HARVESTED = """
+SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
+AND p.id IN (SELECT package_id FROM harvest_object)
+ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"""
+
+
+def may_have_changed(speaker: Speaker, owner_id: str) -> int:
+    """Let the next refresh judge the datasets of an organization or a harvest source that was edited.
+
+    Only those that say no frequency themselves.
 
     In the transaction of the edit, which neither waits for thousands of datasets nor fails for one.
 
@@ -31,21 +40,32 @@ def may_have_changed(speaker: Speaker, owner_id: str, now: datetime) -> int:
     :param owner_id: the id of the organization or of the source.
     :returns: how many datasets are concerned.
     """
-    session = model.Session
-    session.flush()
+    model.Session.flush()
     statement = _CONCERNED.format(where=_WHERE[speaker])
-    parameters = {"owner": owner_id}
+    parameters: dict[str, Any] = {"owner": owner_id}
     if speaker is Speaker.ORGANIZATION:
         parameters["key"] = DEFAULT_KEY
-    ids = list(session.execute(sa.text(statement), parameters).scalars())
+    return _judge_anew(statement, parameters)
+
+
+def may_be_harvested() -> int:
+    """Let the next refresh judge datasets that turned out to be harvested only after they were made.
+
+    Some harvesters link a dataset to its harvest object when the dataset is there already. Until then
+    its resources look as if a person had made them.
+
+    :returns: how many datasets are concerned.
+    """
+    if not p.plugin_loaded("harvest"):
+        return 0
+    return _judge_anew(_HARVESTED, {"kinds": [one.value for one in OF_PEOPLE]})
+
+
+def _judge_anew(select: str, parameters: dict[str, Any]) -> int:
+    ids = list(model.Session.execute(sa.text(select), parameters).scalars())
     if ids:
-        session.execute(
-            sa.text(
-                "UPDATE freshness_dataset SET next_boundary = :now WHERE package_id = ANY(:ids)"
-            ),
-            {
-                "ids": ids,
-                "now": utc(now).replace(microsecond=0),
-            },
+        model.Session.execute(
+            sa.text("UPDATE freshness_dataset SET judge_anew = true WHERE package_id = ANY(:ids)"),
+            {"ids": ids},
         )
     return len(ids)

@@ -37,7 +37,7 @@ def statuses(now: datetime) -> Told:
         done = refresh(now, run_id=str(uuid4()))
     except SolrAwayError as error:
         return Told(solr_away_in_words(error), complete=False)
-    told = looked_at(done.datasets, done.changed)
+    told = looked_at(done.datasets, done.changed, done.statuses)
     if done.failures:
         told = f"{told}; {_unindexed(done.failures)}"
     return Told(told, complete=not done.failures)

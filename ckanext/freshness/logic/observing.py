@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,7 +15,7 @@ REVIEW_KEY = "review_date"
 SCRIPT_KEY = "updated_by_script"
 STATED_KEY = "dataset_date"
 
-_OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
+OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
 """What happens at the moment of a harvest, too, and then says nothing of the data."""
 _ALGORITHM = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
 
@@ -27,12 +27,21 @@ def is_harvested(dataset: Dataset) -> bool:
     )
 
 
-def counting(pieces: Iterable[Dated], dataset: Dataset, *, metadata_edits: bool) -> list[Dated]:
-    """The pieces of evidence that count for a dataset, whatever was remembered once."""
-    leave_out = set(_OF_PEOPLE) if is_harvested(dataset) else set()
+def counting(pieces: Sequence[Dated], dataset: Dataset, *, metadata_edits: bool) -> list[Dated]:
+    """Return the pieces of evidence that count for a dataset, whatever was remembered once.
+
+    If somebody states a date for a resource, its creation does not count.
+    """
+    leave_out = set(OF_PEOPLE) if is_harvested(dataset) else set()
     if not metadata_edits:
         leave_out.add(Evidence.METADATA)
-    return [piece for piece in pieces if piece.evidence not in leave_out]
+    dated = {piece.resource for piece in pieces if piece.evidence is Evidence.UPLOAD}
+    return [
+        piece
+        for piece in pieces
+        if piece.evidence not in leave_out
+        and not (piece.evidence is Evidence.CREATED and piece.resource in dated)
+    ]
 
 
 def observed(dataset: Dataset, now: datetime, writer: str | None) -> Iterator[Dated]:
@@ -78,11 +87,22 @@ def _of_resource(
     kind = Evidence.UPLOAD if ours else Evidence.HARVEST
     yield resource.last_modified, kind
     yield parse_date(resource.extras.get("revision_last_updated")), kind
-    # CKAN dates uploads itself, and gives them the URL of their file's name.
-    if resource.is_known and resource.url_type != "upload" and resource.url != resource.known_url:
+    if _has_new_url(resource, dataset):
         yield now, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH
+
+
+def _has_new_url(resource: Resource, dataset: Dataset) -> bool:
+    """Decide whether a resource got another URL, and nobody states since when the data are there."""
+    # CKAN dates uploads itself, and gives them the URL of their file's name.
+    if not resource.is_known or resource.url_type == "upload" or resource.url == resource.known_url:
+        return False
+    date = resource.last_modified
+    return date is None or any(
+        piece.evidence is Evidence.UPLOAD and piece.resource == resource.id and piece.claim >= date
+        for piece in dataset.pieces
+    )
 
 
 def _is_new(resource: Resource, cut: Mapping[str | None, datetime]) -> bool:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..ckan_adapter import model
 from ..model.moments import utc
-from . import indexing
+from . import defaults, indexing
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
 from .indexing import BATCH, Failure, SolrAwayError
@@ -32,6 +32,8 @@ class Refreshed:
     """Datasets that were looked at."""
     changed: int = 0
     """Datasets whose extras changed."""
+    statuses: int = 0
+    """Datasets whose status changed."""
     healed: int = 0
     """Datasets of earlier runs whose documents were missing."""
     reaped: int = 0
@@ -68,6 +70,7 @@ def refresh(
     model.Session.rollback()
     result = Refreshed(reaped=_reap(everything=everything))
     result.healed, result.failures = indexing.heal()
+    defaults.may_be_harvested()
     ids = _all_ids() if everything else _passed_ids(now)
     model.Session.commit()
     job = _Job(now, run_id, everything)
@@ -79,6 +82,7 @@ def refresh(
         ):
             result.datasets += part.datasets
             result.changed += part.changed
+            result.statuses += part.statuses
             result.failures += part.failures
     else:
         for done in job.work(ids, result):
@@ -118,6 +122,7 @@ class _Job:
         model.Session.commit()
         result.failures += indexing.index(marks)
         result.changed += len(changed)
+        result.statuses += sum(one.changes_status for one in changed)
 
 
 def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -148,7 +153,7 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
 
 _PASSED = """
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
-WHERE d.next_boundary <= :now AND p.state <> 'deleted'"""
+WHERE (d.next_boundary <= :now OR d.judge_anew) AND p.state <> 'deleted'"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

@@ -151,16 +151,17 @@ def counted(forms: tuple[str, str], count: int, **values: object) -> str:
     return str(tk.ungettext(*forms, count)).format(count=count, **values)
 
 
-def looked_at(datasets: int, changed: int) -> str:
-    """What a refresh has done.
+def looked_at(datasets: int, changed: int, statuses: int) -> str:
+    """Return what a refresh has done, in a sentence.
 
-    :param changed: how many of the datasets have another status now.
+    :param changed: of how many datasets the extras changed.
+    :param statuses: how many of these have another status now.
     """
     forms = NN_(
-        "Looked at {count} dataset: {changed} changed",
-        "Looked at {count} datasets: {changed} changed",
+        "Looked at {count} dataset: {changed} changed, {statuses} with a new status",
+        "Looked at {count} datasets: {changed} changed, {statuses} with a new status",
     )
-    return counted(forms, datasets, changed=changed)
+    return counted(forms, datasets, changed=changed, statuses=statuses)
 
 
 def fresh_share(counts: Counts) -> str:

@@ -7,13 +7,16 @@ CKAN changes both without telling, so that whoever reads these tables asks CKAN'
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
-from sqlalchemy import BigInteger, Column, DateTime, Integer, UnicodeText
+from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 
 
 class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
     """How fresh a dataset is, as its extras and its document in Solr say it."""
 
     __tablename__ = "freshness_dataset"
+    __table_args__ = (
+        Index("ix_freshness_dataset_judge_anew", "package_id", postgresql_where=text("judge_anew")),
+    )
 
     package_id = Column(UnicodeText, primary_key=True, comment="dataset")
     status = Column(
@@ -43,6 +46,11 @@ class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
     stated_date = Column(UnicodeText, comment="dataset_date as the dataset has it; never counts")
     stated_since = Column(DateTime, comment="when that dataset_date was first seen")
+    judge_anew = Column(
+        Boolean,
+        nullable=False,
+        comment="the next refresh judges it, since rules or assumptions changed; nobody gets a mail",
+    )
 
 
 class FreshnessEvidence(tk.BaseModel):  # type: ignore[name-defined,misc]

@@ -195,9 +195,10 @@ def test_uploads_keep_their_fields(act: Act) -> None:
     assert fields_of(act, dataset) == {}
 
 
-def test_what_the_checker_wrote_is_no_evidence(act: Act) -> None:
+@pytest.mark.parametrize("modified", [FRESH, MADE - timedelta(days=300)])
+def test_what_the_checker_wrote_is_no_evidence(act: Act, modified: datetime) -> None:
     dataset = new(act)
-    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND | {"modified": FRESH})
+    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND | {"modified": modified})
     edit(act, dataset, FRESH, notes="edited")
     kinds = model.Session.execute(
         sa.text("SELECT DISTINCT evidence FROM freshness_evidence WHERE package_id = :id"),

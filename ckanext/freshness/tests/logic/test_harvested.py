@@ -12,6 +12,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model, package_extras
+from ckanext.freshness.logic.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     add_source,
     clean_queues,
@@ -150,6 +151,27 @@ def test_a_plain_harvester(monkeypatch: pytest.MonkeyPatch) -> None:
         imported(source, dict(package), before)
     assert dated(package["id"]) == ("2016-01-01T00:00:00Z", "harvest", "delinquent")
     assert len(second.documents) == 1
+
+
+def test_a_harvester_that_links_a_dataset_when_it_is_made_already() -> None:
+    package = call_action(
+        "package_create",
+        {"user": sysadmin()},
+        name="linked-later",
+        extras=[{"key": "issued", "value": "2015-01-01"}, {"key": "frequency", "value": "30"}],
+        resources=[{"url": "http://x.org/1"}],
+    )
+    assert dated(package["id"])[1:] == ("created", "fresh")
+    source = harvest_model.HarvestSource(url="http://x.org", type="plain")
+    source.save()
+    job = harvest_model.HarvestJob(source=source)
+    job.save()
+    harvest_model.HarvestObject(guid="1", job=job, content="", package_id=package["id"]).save()
+    model.Session.commit()
+    now = datetime.now(timezone.utc)
+    assert refresh(now).statuses == 1
+    assert dated(package["id"]) == ("2015-01-01T00:00:00Z", "harvest", "delinquent")
+    assert refresh(now).datasets == 0
 
 
 def test_what_was_harvested_is_not_fresh_when_its_harvests_are_forgotten() -> None:

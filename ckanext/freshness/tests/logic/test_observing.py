@@ -68,6 +68,10 @@ def extra(key: str, value: str) -> dict[str, Any]:
     return {"extras": [{"key": key, "value": value}]}
 
 
+def stated(when: datetime) -> dict[str, Any]:
+    return {"resources": [{"url": "http://x.org/1", "last_modified": when.isoformat()}]}
+
+
 def anew(dataset: Dataset, *urls: str) -> Dataset:
     """A dataset as clients send it who know no ids of resources: CKAN makes all of them anew."""
     return {**dataset, "title": "Other", "resources": [{"url": one} for one in urls]}
@@ -84,6 +88,8 @@ class Case:
 
 
 MADE = (at(CREATED), "created")
+STATED = datetime(2025, 3, 4, 5, 6, 7)
+"""A date that somebody gives a resource, long before it was made here."""
 NOTHING = lambda act, d: None  # noqa: E731
 TWO = {"resources": [{"url": "http://x.org/1"}, {"url": "http://x.org/2"}]}
 
@@ -149,19 +155,6 @@ CASES = {
         MADE,
         TWO,
     ),
-    "a date of an upload": Case(
-        NOTHING,
-        ("2025-03-04T05:06:07Z", "upload"),
-        {
-            "resources": [
-                {
-                    "url": "http://x.org/1",
-                    "created": "2020-01-01T00:00:00",
-                    "last_modified": "2025-03-04T05:06:07.89",
-                }
-            ]
-        },
-    ),
     "a date of an upload in older data": Case(
         NOTHING,
         ("2025-03-04T05:06:07Z", "upload"),
@@ -169,11 +162,42 @@ CASES = {
             "resources": [
                 {
                     "url": "http://x.org/1",
-                    "created": "2020-01-01T00:00:00",
                     "revision_last_updated": "2025-03-04T05:06:07.89",
                 }
             ]
         },
+    ),
+    "a date in the past, when it is made": Case(NOTHING, (at(STATED), "upload"), stated(STATED)),
+    "a date in the past, set later": Case(
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified=STATED.isoformat()
+        ),
+        (at(STATED), "upload"),
+    ),
+    "an earlier date than the one stated before": Case(
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified="2020-01-01T00:00:00"
+        ),
+        (at(STATED), "upload"),
+        stated(STATED),
+    ),
+    "another url, and its date": Case(
+        lambda act, d: act(
+            "resource_patch",
+            id=d["resources"][0]["id"],
+            url="http://x.org/o",
+            last_modified=(STATED + timedelta(days=1)).isoformat(),
+        ),
+        (at(STATED + timedelta(days=1)), "upload"),
+        stated(STATED),
+    ),
+    "another url, with the date of before": Case(
+        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
+        (at(EDITED), "url"),
+        stated(STATED),
+    ),
+    "a date in the past, and a link without one": Case(
+        NOTHING, MADE, {"resources": [*stated(STATED)["resources"], {"url": "http://x.org/2"}]}
     ),
     "a creation in the future, corrected": Case(
         lambda act, d: act("package_update", **resource(d, created="2024-01-01T00:00:00")),
@@ -190,15 +214,7 @@ CASES = {
             "resource_patch", id=d["resources"][0]["id"], last_modified="2025-06-07T00:00:00"
         ),
         ("2025-06-07T00:00:00Z", "upload"),
-        {
-            "resources": [
-                {
-                    "url": "http://x.org/1",
-                    "created": "2020-01-01T00:00:00",
-                    "last_modified": "2099-01-01T00:00:00",
-                }
-            ]
-        },
+        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
     ),
     "a review": Case(
         lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "2026-01-05")),

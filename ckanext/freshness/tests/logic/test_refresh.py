@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import alembic.command
 import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
@@ -22,12 +23,16 @@ from freezegun import freeze_time
 from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.logic import refresh as module
+from ckanext.freshness.logic.assessing import Cause, assess_packages
+from ckanext.freshness.logic.extras import write_by_sql
 from ckanext.freshness.logic.indexing import SolrAwayError
+from ckanext.freshness.logic.mails import outbox
 from ckanext.freshness.logic.projection import KEYS
 from ckanext.freshness.logic.refresh import Refreshed, refresh
 from ckanext.freshness.logic.workers import WorkerError
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.logic.meddling import MeddlingPlugin
+from ckanext.freshness.tests.test_tables import alembic_config
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -134,7 +139,7 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     assert refresh(datetime.now(timezone.utc)) == Refreshed()
     assert at(first.replace(tzinfo=timezone.utc) - timedelta(seconds=1)) == Refreshed()
     result = at(first.replace(tzinfo=timezone.utc), run_id="a run")
-    assert result == Refreshed(datasets=1, changed=1)
+    assert result == Refreshed(datasets=1, changed=1, statuses=1)
     assert stored() == {**before, "weekly": {**before["weekly"], "freshness": "due"}}
     assert transitions()[transitions_before:] == [("fresh", "due", first, "time", "a run")]
     assert facet() == {"fresh": 2, "due": 1, "unavailable": 1}
@@ -145,6 +150,29 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == Refreshed()
     shown = helpers.call_action("package_show", id="weekly")
     assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
+
+
+@pytest.mark.parametrize("first", ["refresh", "check"])
+def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) -> None:
+    stated = dataset("stated")
+    dataset("other")
+    model.Session.execute(
+        sa.text("UPDATE resource SET last_modified = :then WHERE package_id = :id"),
+        {"then": later(days=-30), "id": stated},
+    )
+    model.Session.commit()
+    model.Session.remove()
+    alembic.command.downgrade(alembic_config(), "009_lists")
+    alembic.command.upgrade(alembic_config(), "head")
+    before = len(transitions())
+    if first == "check":
+        write_by_sql(assess_packages([stated], later(), cause=Cause.CHECK))
+        model.Session.commit()
+    done = at(later())
+    assert (done.datasets, done.statuses) == {"refresh": (2, 1), "check": (1, 0)}[first]
+    assert [row[:2] for row in transitions()[before:]] == [("fresh", "delinquent")]
+    assert outbox.crossings(outbox.Start(0, datetime.min)) == []
+    assert at(later()) == Refreshed()
 
 
 def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:
