@@ -14,11 +14,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from stack import browser, ports
+from stack import browser, ports, tests
 from stack.commands import Interrupted, end_on_signals, foreground, undisturbed
 from stack.environment import ensure_ckan, ensure_tools, tools_are_made
 from stack.errors import StackError
-from stack.instances import TEST_SLOTS, Instance, Kind, ensure_data, environment, write_ini
+from stack.instances import (
+    TEST_SLOTS,
+    Instance,
+    Kind,
+    copy_template,
+    ensure_data,
+    environment,
+    write_ini,
+)
 from stack.layout import DEFAULT_SERIES, RELEASES, Layout
 from stack.locks import Lock
 from stack.processes import Identity, Ledger
@@ -97,8 +105,8 @@ def check_platform() -> None:
 
 
 @contextmanager
-def prepared(layout: Layout, series: str) -> Iterator[Context]:
-    """Environments made and services running for the block."""
+def prepared(layout: Layout, series: str, *, services: bool = True) -> Iterator[Context]:
+    """Environments made and, unless they are not needed, services running for the block."""
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
     myself = Identity.of(os.getpid(), leader=False)
@@ -106,15 +114,17 @@ def prepared(layout: Layout, series: str) -> Iterator[Context]:
     ledger = Ledger(layout.processes, myself)
     if ledger.sweep():
         say("Ended what a killed ./dev had left running")
-    services = Services(layout, tools_bin)
+    servers = Services(layout, tools_bin)
     try:
-        services.acquire()
-        yield Context(layout, series, ledger, services, ckan_bin)
+        if services:
+            servers.acquire()
+        yield Context(layout, series, ledger, servers, ckan_bin)
     finally:
         with undisturbed():
             # What it started itself, and we had to kill before it could end that.
             ledger.sweep()
-            services.release()
+            if services:
+                servers.release()
 
 
 DEMO_SETTINGS = {
@@ -171,38 +181,48 @@ def ckan(layout: Layout, options: argparse.Namespace) -> int:
 
 
 def test(layout: Layout, options: argparse.Namespace) -> int:
-    """``./dev test [pytest arguments]``"""
-    with prepared(layout, options.ckan) as context, test_slot(context) as instance:
-        write_ini(instance, context.services)
-        ensure_data(instance, context.services, context.ckan_bin)
-        pytest = [
-            "python",
-            "-m",
-            "pytest",
-            f"--ckan-ini={instance.ini}",
-            f"--rootdir={layout.root}",
-        ]
-        coverage = ["--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered"]
+    """``./dev test [--quick] [pytest arguments]``"""
+    plan = tests.plan(options.arguments, layout.root)
+    pytest = ["python", "-m", "pytest", f"--rootdir={layout.root}"]
+    if not plan.services:
+        with prepared(layout, options.ckan, services=False) as context:
+            command = [*pytest, *tests.distribution(plan.workers, plan.workers), *plan.arguments]
+            return context.run(Instance(layout, options.ckan, Kind.TEST), command)
+    with (
+        prepared(layout, options.ckan) as context,
+        test_sites(context, max(plan.workers, 1)) as sites,
+    ):
+        template = Instance(layout, options.ckan, Kind.TEMPLATE)
+        copy_template(template, sites, context.services, context.ckan_bin)
         variables = {}
-        if browser.are_asked_for(options.arguments, layout.root):
+        if browser.are_asked_for(plan.arguments, layout.root):
             chosen = os.environ.get(browser.VARIABLE)
             variables = browser.ensure_browser(layout, context.ckan_bin, chosen)
-        return context.run(instance, [*pytest, *coverage, *options.arguments], **variables)
+        variables[tests.SITES] = ":".join(str(site.ini) for site in sites)
+        ours = [f"--ckan-ini={sites[0].ini}", *tests.distribution(plan.workers, len(sites))]
+        return context.run(sites[0], [*pytest, *ours, *plan.arguments], **variables)
 
 
 @contextmanager
-def test_slot(context: Context) -> Iterator[Instance]:
-    """A test site that no other run uses at the same time."""
+def test_sites(context: Context, wanted: int) -> Iterator[list[Instance]]:
+    """As many of the wanted test sites as no other run uses; at least one."""
+    found: list[tuple[Instance, Lock]] = []
     for slot in range(TEST_SLOTS):
+        if len(found) == wanted:
+            break
         instance = Instance(context.layout, context.series, Kind.TEST, slot)
         lock = Lock(instance.home / f"{instance.label}.lock")
         if lock.take(wait=False):
-            try:
-                yield instance
-            finally:
-                lock.free()
-            return
-    raise StackError(f"{TEST_SLOTS} test runs of this checkout are going on; wait for one to end.")
+            found.append((instance, lock))
+    if not found:
+        raise StackError(
+            f"Other test runs of this checkout use all {TEST_SLOTS} test sites; wait for one to end."
+        )
+    try:
+        yield [instance for instance, _ in found]
+    finally:
+        for _, lock in found:
+            lock.free()
 
 
 def bench(layout: Layout, options: argparse.Namespace) -> int:

@@ -19,8 +19,8 @@ from stack.locks import exclusive
 from stack.progress import step
 from stack.services import Services
 
-TEST_SLOTS = 6
-"""How many test runs of one checkout and one CKAN can go on beside each other."""
+TEST_SLOTS = 12
+"""The number of test sites of one checkout and one CKAN series: each worker of a test run uses one."""
 
 
 class Kind(Enum):
@@ -28,7 +28,9 @@ class Kind(Enum):
 
     DEMO = 0
     BENCH = 1
-    TEST = 2
+    TEMPLATE = 2
+    """The site whose database is copied for each test run; no test uses it."""
+    TEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Instance:
         """The number of its Redis database, unique in the checkout (stack.redis.DATABASES)."""
         minor = int(python_label().rpartition(".")[2])
         environment = list(RELEASES).index(self.series) * 8 + minor % 8
-        return environment * 8 + self.kind.value + self.slot
+        return environment * 16 + self.kind.value + self.slot
 
     @property
     def state(self) -> dict[str, Any]:
@@ -104,7 +106,8 @@ def write_ini(instance: Instance, services: Services) -> None:
     instance.storage.mkdir(parents=True, exist_ok=True)
     test_ini = instance.layout.root / "test.ini"
     demo_ini = instance.layout.root / "stack" / "demo.ini"
-    parser = _read(test_ini if instance.kind is Kind.TEST else demo_ini)
+    for_tests = instance.kind in (Kind.TEMPLATE, Kind.TEST)
+    parser = _read(test_ini if for_tests else demo_ini)
     settings = parser["app:main"]
     settings["sqlalchemy.url"] = services.postgres.url(
         services.port(services.postgres), instance.name
@@ -114,7 +117,7 @@ def write_ini(instance: Instance, services: Services) -> None:
     )
     settings["solr_url"] = services.solr.url(services.port(services.solr), instance.name)
     settings["ckan.storage_path"] = f"%(here)s/storage/{instance.label}"
-    if instance.kind is not Kind.TEST:
+    if not for_tests:
         secret = _secret(instance.home / "secret")
         settings["ckan.plugins"] = plugins(test_ini)
         settings["ckan.site_id"] = instance.name
@@ -147,12 +150,33 @@ def ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
         _ensure_data(instance, services, ckan_bin)
 
 
-def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
+def copy_template(
+    template: Instance, instances: list[Instance], services: Services, ckan_bin: Path
+) -> None:
+    """Give each instance a fresh copy of the template's database, a core and an ini file."""
     port = services.port(services.postgres)
+    write_ini(template, services)
+    with exclusive(template.home / f"{template.label}-data.lock", f"it prepares {template.name}"):
+        _ensure_data(template, services, ckan_bin)
+        for instance in instances:
+            write_ini(instance, services)
+            _ensure_core(instance, services, ckan_bin)
+            drop = f"DROP DATABASE IF EXISTS {instance.name} WITH (FORCE)"
+            services.postgres.sql(port, drop)
+            services.postgres.sql(port, f"CREATE DATABASE {instance.name} TEMPLATE {template.name}")
+
+
+def _ensure_core(instance: Instance, services: Services, ckan_bin: Path) -> bool:
+    """Make the core if it is missing; say whether it is new."""
     schema = next(
         (ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml")
     )
-    core_is_new = services.solr.ensure_core(services.port(services.solr), instance.name, schema)
+    return services.solr.ensure_core(services.port(services.solr), instance.name, schema)
+
+
+def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:
+    port = services.port(services.postgres)
+    core_is_new = _ensure_core(instance, services, ckan_bin)
     exists = services.postgres.sql(
         port, f"SELECT 1 FROM pg_database WHERE datname = '{instance.name}'"
     )

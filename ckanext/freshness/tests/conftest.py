@@ -1,20 +1,69 @@
-"""Fixtures of all rooms."""
+"""How the suite starts, and the fixtures of all its folders.
+
+A module that is not pure by `subsets.is_pure` starts CKAN when it is collected: a run of pure tests never does.
+"""
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
+from hypothesis import settings
+
+from ckanext.freshness.tests.subsets import is_pure
+
+TESTS = Path(__file__).parent
+
+settings.register_profile("quick", max_examples=10)
 
 
-def pytest_configure() -> None:
-    """A run that is told to end stops what its fixtures have started, however often it is told."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that CKAN's pytest plugin, which may never be loaded, adds too late."""
+    parser.addoption("--ckan-ini", help="the ini file of the site that the tests use")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Stop what fixtures have started when a signal ends the run; give each worker its own site."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker and config.option.ckan_ini:
+        sites = os.environ.get("FRESHNESS_TEST_SITES", "").split(":")
+        index = int(worker.removeprefix("gw"))
+        if index >= len(sites) or not sites[index]:
+            raise pytest.UsageError(f"Worker {worker} has no site: run the tests with ./dev test.")
+        config.option.ckan_ini = os.environ["CKAN_INI"] = sites[index]
+
+
+# The last wrapper, so that pytest captures what CKAN logs.
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Start CKAN before the first module that needs it is imported."""
+    path = collector.path
+    is_ours = isinstance(collector, pytest.Module) and path.is_relative_to(TESTS)
+    if is_ours and not is_pure(str(path.relative_to(TESTS))):
+        _start_ckan(collector.session)
+    return (yield)
+
+
+def _start_ckan(session: pytest.Session) -> None:
+    plugins = session.config.pluginmanager
+    if plugins.has_plugin("setup_of_ckan"):
+        return
+    if not session.config.option.ckan_ini:
+        raise pytest.UsageError("These tests need a CKAN: run them with ./dev test, or --ckan-ini.")
+    from ckan.tests.pytest_ckan import ckan_setup, fixtures
+
+    plugins.register(fixtures, "fixtures_of_ckan")
+    plugins.register(ckan_setup, "setup_of_ckan")
+    ckan_setup.pytest_sessionstart(session)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -50,6 +99,7 @@ def clean_db(
     with_plugins: Any, reset_db: Callable[[], None], migrate_db_for: Callable[[str], None]
 ) -> None:
     """An empty database, with the tables of the plugins."""
+    import sqlalchemy as sa
     from ckan import model
 
     reset_db()

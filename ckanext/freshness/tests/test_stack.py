@@ -301,6 +301,7 @@ def test_instances_do_not_meet(tmp_path: Path) -> None:
     kinds = [
         (instances.Kind.DEMO, 0),
         (instances.Kind.BENCH, 0),
+        (instances.Kind.TEMPLATE, 0),
         *((instances.Kind.TEST, slot) for slot in range(instances.TEST_SLOTS)),
     ]
     made = [

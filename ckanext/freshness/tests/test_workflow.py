@@ -32,7 +32,7 @@ def test_every_series_is_tested_and_no_other(job: dict[str, Any]) -> None:
 
     series = job["strategy"]["matrix"]["ckan"]
     assert sorted(series) == sorted(RELEASES)
-    assert "./dev --ckan ${{ matrix.ckan }} test" in commands(job)
+    assert "./dev --ckan ${{ matrix.ckan }} test --cov" in commands(job)
 
 
 def test_every_command_is_one_of_the_checkouts_entry(job: dict[str, Any]) -> None:

@@ -334,7 +334,7 @@ def test_vocabularies_that_know_the_same_word_agree():
         (["30"], Reason.NOT_UNDERSTOOD),
         ({"days": 30}, Reason.NOT_UNDERSTOOD),
         (b"30", Reason.NOT_UNDERSTOOD),
-        (object(), Reason.NOT_UNDERSTOOD),
+        (Ellipsis, Reason.NOT_UNDERSTOOD),
         ("007", Reason.NOT_UNDERSTOOD),
         ("+7", Reason.NOT_UNDERSTOOD),
         ("- 7", Reason.NOT_UNDERSTOOD),

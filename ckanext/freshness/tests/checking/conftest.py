@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import sqlalchemy as sa
-
-from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.tests.checking.tables import (
-    sql,
-)
 
 
 @pytest.fixture
 def tables(request: pytest.FixtureRequest, with_plugins: Any) -> None:
     """Empty tables; the database is made once for the module."""
+    import sqlalchemy as sa
+
+    from ckanext.freshness.ckan_adapter import model
+    from ckanext.freshness.tests.checking.tables import sql
+
     if not getattr(request.module, "is_made", False):
         request.getfixturevalue("clean_db")
         request.module.is_made = True  # type: ignore[attr-defined]

@@ -1,0 +1,35 @@
+"""The parts of the suite that can run by themselves, as paths below this folder."""
+
+from __future__ import annotations
+
+PURE = (
+    *("aging", "checking", "copies", "reporting", "servers", "web"),
+    *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
+    *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
+    *("harvesting/fdp/test_odd_terms.py", "harvesting/fdp/test_turtle.py"),
+    *("harvesting/iati/test_brakes.py", "harvesting/test_layout_merge.py"),
+    *("harvesting/test_layout_scheming.py", "harvesting/test_strategy.py"),
+    *("test_import_rules.py", "test_stack_tests.py"),
+)
+"""Folders and files whose tests need neither CKAN nor its services."""
+
+IMPURE = ("checking/test_recording.py", "checking/test_runs.py", "checking/test_store.py")
+"""The files below `PURE` that need them all the same."""
+
+SAMPLES = (
+    "harvesting/fdp/test_end_to_end.py",
+    "logic/test_checks.py::test_what_two_nights_find",
+    "iati/test_cycle.py::test_the_first_cycle_brings_all",
+    "pages/test_dataset_page.py::test_every_status_is_explained",
+)
+"""One harvest, one check, one update cycle and one page, on a whole CKAN."""
+
+
+def is_pure(path: str) -> bool:
+    """Decide whether the tests of a file or a folder need neither CKAN nor its services."""
+
+    def is_below(places: tuple[str, ...]) -> bool:
+        return any(f"{path}/".startswith(f"{place}/") for place in places)
+
+    holds_impure = any(one.startswith(f"{path}/") for one in IMPURE)
+    return is_below(PURE) and not is_below(IMPURE) and not holds_impure

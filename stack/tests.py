@@ -1,0 +1,92 @@
+"""The arguments of ``./dev test``: which tests, how many workers, and whether they need services."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from stack.errors import StackError
+
+SITES = "FRESHNESS_TEST_SITES"
+"""The variable with the ini files of the workers' sites, separated by colons."""
+
+COVERAGE = ("--cov=ckanext.freshness", "--cov-report=term-missing:skip-covered")
+
+QUICK_PROFILE = "quick"
+"""The profile of Hypothesis for ``--quick``."""
+
+ONE_PROCESS = frozenset({"--pdb", "--trace", "-s", "--capture=no", "--collect-only", "--co"})
+"""Options of pytest that ask for, or show, a single process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run.
+
+    :ivar workers: processes that run tests; 0 if pytest runs them itself.
+    :ivar services: whether the tests need CKAN's services.
+    """
+
+    workers: int
+    services: bool
+    arguments: list[str]
+
+
+def plan(arguments: Sequence[str], root: Path) -> Plan:
+    """Part our arguments and ``-n`` from pytest's.
+
+    :raises StackError: ``-n`` is no number of workers.
+    """
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("-n", "--numprocesses")
+    parser.add_argument("--cov", action="store_true")
+    parser.add_argument("--quick", action="store_true")
+    ours, theirs = parser.parse_known_args(list(arguments))
+    tests = Path("ckanext", "freshness", "tests")
+    subsets = runpy.run_path(str(root / tests / "subsets.py"))
+    if ours.quick:
+        theirs = [f"--hypothesis-profile={QUICK_PROFILE}", *theirs]
+        if not named(theirs, root):
+            quick = [*subsets["PURE"], *subsets["SAMPLES"]]
+            theirs += [str(tests / one) for one in quick]
+            theirs += [f"--ignore={tests / one}" for one in subsets["IMPURE"]]
+    paths = named(theirs, root)
+    below = [os.path.relpath(path, root / tests) for path in paths]
+    return Plan(
+        _workers(ours.numprocesses, theirs, paths or {root / tests}),
+        not paths or not all(map(subsets["is_pure"], below)),
+        [*(COVERAGE if ours.cov else ()), *theirs],
+    )
+
+
+def named(arguments: Sequence[str], root: Path) -> set[Path]:
+    """The files and folders that pytest's arguments name."""
+    paths = {Path(root, one.partition("::")[0]) for one in arguments if not one.startswith("-")}
+    return {path for path in paths if path.exists()}
+
+
+def _workers(asked: str | None, arguments: Sequence[str], paths: set[Path]) -> int:
+    cores = len(os.sched_getaffinity(0))
+    if asked in ("auto", "logical"):
+        return cores
+    if asked is not None:
+        if not asked.isdecimal():
+            raise StackError(f"-n {asked} is no number of workers. Say -n 4, or -n auto.")
+        return int(asked)
+    if ONE_PROCESS & set(arguments):
+        return 0
+    files = sum(len(list(one.rglob("test_*.py"))) if one.is_dir() else 1 for one in paths)
+    workers = min(cores, files)
+    return workers if workers > 1 else 0
+
+
+def distribution(workers: int, sites: int) -> list[str]:
+    """Pytest's options for the workers, of which each needs a site."""
+    if not workers:
+        return ["-n0"]
+    # A worker that ends is not replaced: its successor would need its site.
+    return [f"-n{min(workers, sites)}", "--dist=worksteal", "--max-worker-restart=0"]
