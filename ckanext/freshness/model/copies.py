@@ -81,6 +81,7 @@ class IatiDataset(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
     attempts = Column(JSONB, nullable=False, comment="the last five attempts, newest first")
     failures = Column(Integer, nullable=False, comment="failed visits since the last success")
+    failing_since = Column(DateTime, comment="the first of those failed visits")
     postponed_until = Column(
         DateTime, comment="before this moment a failing URL is not asked again; empty if it may be"
     )

@@ -11,12 +11,12 @@ from ..ckan_adapter import model
 
 GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
-    "datasets_with_download": "The number of datasets with a last good download",
+    "datasets_with_download": "The number of datasets with a copy of their last good download",
     "datasets_added": "The number of datasets added during the last run",
     "datasets_unregistered": "The number of datasets unregistered and so removed during the last run",
     "datasets_expired": "The number of datasets that expired in the last run",
     "datasets_head_request_non_200": "The number of datasets whose last HEAD request was not answered 200",
-    "datasets_downloads_non_200": "The number of datasets whose last download was not answered 200",
+    "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
     "checker_run_duration": "The time taken by the last run of the checker (seconds)",
     "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
     "number_crashes": "The number of runs that are remembered and did not come to their end",

@@ -167,7 +167,7 @@ def decide(
 def _begin(state: State, now: datetime, policy: Policy, subject: Subject) -> Step:
     """Rules 1 and 2."""
     if state.failures and not _has_failed(state, subject):
-        state = replace(state, failures=0, postponed_until=None)
+        state = replace(state, failures=0, postponed_until=None, failing_since=None)
     until = state.postponed_until
     if until is not None and not policy.strict and now < until <= now + policy.backoff_most:
         return Step(Ask.NOTHING, state, Ending.POSTPONED)
@@ -304,20 +304,15 @@ def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) 
     return Step(Ask.NOTHING, state, Ending.NOT_STORED)
 
 
-EXPIRING_FAILURES = 3
-"""So many failures in a row, at least, before a copy is given up: as for a broken link."""
+def has_expired(state: State, policy: Policy) -> bool:
+    """Decide whether a copy expires: its URL fails now, and has failed for long enough.
 
-
-def has_expired(state: State, now: datetime, policy: Policy) -> bool:
-    """Whether the copy is to be given up: old, and its URL has failed ever since.
-
-    What the server confirmed later is not older than that: an answer to HEAD is no failure. Where no cycle
-    has run for days, the first failure after it is no proof of days of failing.
+    The time counts from the first failure after the last success. So it does not matter how many checks there
+    were in between, and if no cycle ran for days, the first failure after that expires nothing.
     """
-    good = state.good
-    if good is None or state.failures < EXPIRING_FAILURES:
+    if state.good is None or state.failing_since is None or state.failed_at is None:
         return False
-    return now - max(good.downloaded, good.verified_on_server) > policy.expire_after
+    return state.failed_at - state.failing_since >= policy.expire_after
 
 
 def backoff(failures: int, policy: Policy) -> timedelta:
@@ -352,7 +347,13 @@ def _failed(state: State, response: Response, now: datetime, policy: Policy) -> 
         return state
     failures = state.failures + 1
     until = None if policy.strict else now + backoff(failures, policy)
-    return replace(state, failures=failures, postponed_until=until)
+    return replace(
+        state,
+        failures=failures,
+        postponed_until=until,
+        failing_since=state.failing_since or now,
+        failed_at=now,
+    )
 
 
 def _has_failed(state: State, subject: Subject) -> bool:

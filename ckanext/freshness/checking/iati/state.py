@@ -17,7 +17,7 @@ class Policy:
 
     :ivar download_after: rule 2's: once a download is older than this another one is made
     :ivar trusted_for: rules 3 and 5's: as long a download is trusted without an answer to HEAD
-    :ivar expire_after: a copy is given up that is older than this and whose URL has failed ever since
+    :ivar expire_after: a copy expires if its URL fails this long after its first failure in a row
     :ivar backoff_first: how long a URL is left alone after its first failure; doubled by each further one
     :ivar backoff_most: how long at most
     :ivar strict: the rules alone, without back-off
@@ -96,6 +96,8 @@ class State:
     :ivar attempts: the last :data:`KEPT_ATTEMPTS` of both, the newest first
     :ivar content_modified: when a download last had another hash than what there was; the first one has
     :ivar failures: visits that failed since the last one that did not
+    :ivar failing_since: the first of these
+    :ivar failed_at: the failure of this visit; None if it has not failed, and not kept
     :ivar postponed_until: before this moment nothing is asked; None if it may be
     """
 
@@ -108,6 +110,8 @@ class State:
     content_modified_excluding_generated_timestamp: datetime | None = None
     failures: int = 0
     postponed_until: datetime | None = None
+    failing_since: datetime | None = None
+    failed_at: datetime | None = None
 
     # dataclasses.replace would take a tenth of the time of a visit that finds nothing new: what happens in
     # each of them is spelled out.
@@ -124,6 +128,8 @@ class State:
             self.content_modified_excluding_generated_timestamp,
             self.failures,
             self.postponed_until,
+            self.failing_since,
+            self.failed_at,
         )
 
     def tried(self, attempt: Attempt) -> State:
@@ -139,6 +145,8 @@ class State:
             self.content_modified_excluding_generated_timestamp,
             self.failures,
             self.postponed_until,
+            self.failing_since,
+            self.failed_at,
         )
 
     def healthy(self, good: Good | None) -> State:

@@ -154,9 +154,10 @@ def _cycle(
         _publish(source_id, store, clock, tell, report, anyway=True)
     if package_ids is not None:
         known = [one for one in known if one.package_id in package_ids]
-    is_quiet = _visit(store, known, places, there, policy, clock, tell, report)
+    is_quiet, expired = _visit(store, known, places, there, policy, clock, tell, report)
     # Both the visits and the files that follow need room for each dataset, though not at once.
     del known, there, places
+    _expire(source_id, store, expired, clock(), report)
     _sweep(store, prefix, strays, clock(), report)
     figures = report.figures
     moved = figures.moved or synced.added or synced.removed
@@ -198,8 +199,11 @@ def _visit(
     clock: Clock,
     tell: Tell,
     report: Report,
-) -> bool:
-    """Look at each file; whether all that was found is what was known."""
+) -> tuple[bool, list[str]]:
+    """Check each file.
+
+    :returns: whether all that was found is what was known, and the resources whose copies expire.
+    """
     lost = frozenset(one.resource_id for one in placing.lost(known, there))
     visits = [
         IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
@@ -207,7 +211,7 @@ def _visit(
     ]
     tell(FILES, (0, 0, len(visits)))
     if not visits:
-        return True
+        return True, []
     storing = Storing(
         store=store,
         policy=policy,
@@ -230,7 +234,7 @@ def _visit(
     finally:
         storing.close()
     report.errors += storing.errors
-    return storing.is_quiet
+    return storing.is_quiet, storing.expired
 
 
 def _visiting(
@@ -269,6 +273,36 @@ class _Indexing:
         except SolrAwayError as error:
             self._is_away = True
             self._report.errors.append(indexing.solr_away_in_words(str(error)))
+
+
+def _expire(
+    source_id: str, store: Store, resource_ids: Sequence[str], now: datetime, report: Report
+) -> None:
+    """Remove the copies of files that have failed for too long, unless these are more than half of all copies.
+
+    So many files do not vanish at once: it is more likely that this site has lost its network.
+    """
+    expiring = len(shelf.standing(resource_ids))
+    count = int(model.Session.execute(sa.text(_COPIES), {"source": source_id}).scalar_one())
+    if 2 * expiring > count:
+        words = tk._(
+            "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
+            "too long. Check whether this machine reaches their hosts"
+        )
+        report.errors.append(words.format(expiring=expiring, count=count))
+        return
+    taken = shelf.expire(resource_ids, now)
+    report.figures.datasets_expired = len(taken)
+    try:
+        shelf.throw_away(store, taken)
+    except StoreError as error:
+        # No row names their bytes any more, so the next cycle sweeps them away.
+        report.errors.append(str(error))
+
+
+_COPIES = """
+SELECT count(*) FROM freshness_copy c JOIN freshness_iati i ON i.resource_id = c.resource_id
+WHERE i.source_id = :source AND c.key IS NOT NULL"""
 
 
 def _strays(known: Sequence[Known], prefix: str, there: Mapping[str, int]) -> list[str]:
@@ -332,11 +366,14 @@ def _give_up(report: Report, now: datetime, error: BaseException) -> None:
 
 _FIGURES = """
 SELECT count(*) AS total_number_of_datasets,
-    count(i.downloaded) AS datasets_with_download,
+    (SELECT count(*) FROM freshness_copy c JOIN freshness_iati o ON o.resource_id = c.resource_id
+        WHERE o.source_id = :source AND c.key IS NOT NULL) AS datasets_with_download,
     count(*) FILTER (WHERE i.head_attempt ->> 'http_status' IS DISTINCT FROM '200'
         AND i.head_attempt IS NOT NULL) AS datasets_head_request_non_200,
     count(*) FILTER (WHERE i.get_attempt ->> 'http_status' IS DISTINCT FROM '200'
-        AND i.get_attempt IS NOT NULL) AS datasets_downloads_non_200,
+        AND i.get_attempt IS NOT NULL
+        AND (i.get_attempt ->> 'http_status', i.get_attempt ->> 'error_occurred')
+            IS DISTINCT FROM ('304', 'false')) AS datasets_downloads_non_200,
     (SELECT count(*) FROM freshness_run r WHERE r.kind = :kind AND r.id <> :run
         AND r.options ->> 'source' = :source AND r.resources IS NULL) AS number_crashes
 FROM freshness_iati i WHERE i.source_id = :source"""

@@ -13,12 +13,12 @@ from ..words import counted
 class Figures:
     """What a cycle counted; the names are those of the Bulk Data Service's gauges, as far as it has them.
 
-    :ivar datasets_with_download: those with a last known good download
+    :ivar datasets_with_download: those with a copy
     :ivar datasets_added: registered since the last cycle
     :ivar datasets_unregistered: no longer registered, and so removed
     :ivar datasets_expired: their copies were removed because their files failed for too long
     :ivar datasets_head_request_non_200: whose most recent HEAD did not answer 200
-    :ivar datasets_downloads_non_200: whose most recent GET did not answer 200
+    :ivar datasets_downloads_non_200: whose most recent GET was answered neither 200 nor, to a condition, 304
     :ivar checker_run_duration: seconds
     :ivar zipper_run_duration: seconds that index files and bulk ZIPs took
     :ivar number_crashes: cycles that ended early, of those that are remembered

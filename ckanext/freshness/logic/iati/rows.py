@@ -160,6 +160,7 @@ def _state(
     content_modified_excluding_generated_timestamp: datetime | None,
     failures: int,
     postponed_until: datetime | None,
+    failing_since: datetime | None,
     failed_attempts: list[Any] | None,
     hash_: str | None,
     *good: Any,
@@ -174,6 +175,7 @@ def _state(
         ),
         failures=failures,
         postponed_until=_aware(postponed_until),
+        failing_since=_aware(failing_since),
     )
 
 
@@ -207,6 +209,7 @@ def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
         },
         "failures": state.failures,
         "postponed_until": _moment(state.postponed_until),
+        "failing_since": _moment(state.failing_since),
         **({} if good is None else _good(good, before.good)),
     }
 
@@ -298,7 +301,7 @@ _KNOWN = """
 SELECT i.resource_id, i.package_id, r.url, i.organisation_name, i.dataset_name,
     c.key, c.zip_key, c.size, c.sha256,
     i.last_update_check, i.content_modified, i.content_modified_excluding_generated_timestamp,
-    i.failures, i.postponed_until, CASE WHEN i.failures > 0 THEN i.attempts END,
+    i.failures, i.postponed_until, i.failing_since, CASE WHEN i.failures > 0 THEN i.attempts END,
     i.hash, i.hash_excluding_generated_timestamp, i.downloaded, i.verified_on_server,
     i.content_length, '', i.etag, i.last_modified, i.source_url
 FROM freshness_iati i
@@ -322,13 +325,13 @@ UPDATE freshness_iati i SET
     attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]'),
     {", ".join(f"{one} = coalesce(f.{one}, i.{one})" for one in _CHANGES)},
     verified_on_server = coalesce(f.verified_on_server, i.verified_on_server),
-    failures = f.failures, postponed_until = f.postponed_until,
+    failures = f.failures, postponed_until = f.postponed_until, failing_since = f.failing_since,
     {", ".join(f"{one} = CASE WHEN f.hash IS NULL THEN i.{one} ELSE f.{one} END" for one in _GOOD)}
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
     resource_id text, last_update_check timestamp, head_attempt jsonb, get_attempt jsonb,
     attempts jsonb, content_modified timestamp,
     content_modified_excluding_generated_timestamp timestamp, failures integer,
-    postponed_until timestamp, hash text, hash_excluding_generated_timestamp text,
+    postponed_until timestamp, failing_since timestamp, hash text, hash_excluding_generated_timestamp text,
     downloaded timestamp, verified_on_server timestamp, content_length bigint,
     initial_contents text, etag text, last_modified text, source_url text
 )

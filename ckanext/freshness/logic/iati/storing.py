@@ -90,6 +90,7 @@ class Storing:
     :ivar known: what the cycle began from, by resource; ``places`` likewise
     :ivar lost: the resources whose copies are not there: lost, or expired
     :ivar index: sends documents
+    :ivar expired: the resources whose files have failed for so long that their copies expire
     :ivar is_quiet: whether all visits so far confirmed what was there, and nothing else
     """
 
@@ -104,6 +105,7 @@ class Storing:
     figures: Figures
     gate: Gate = field(default_factory=Gate)
     errors: list[str] = field(default_factory=list)
+    expired: list[str] = field(default_factory=list)
     is_quiet: bool = True
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(WORKERS, thread_name_prefix="store")
@@ -135,7 +137,11 @@ class Storing:
         for each in settled:
             self._count(each)
         self._leave(settled)
-        self._expire(settled, now)
+        self.expired += [
+            one.finding.visit.resource_id
+            for one in settled
+            if rules.has_expired(one.step.state, self.policy)
+        ]
         if marks:
             self.index(marks)
 
@@ -212,20 +218,6 @@ class Storing:
         try:
             shelf.throw_away(self.store, left)
         except StoreError as error:
-            self.errors.append(str(error))
-
-    def _expire(self, settled: Iterable[Settled], now: datetime) -> None:
-        old = [
-            one.finding.visit.resource_id
-            for one in settled
-            if rules.has_expired(one.step.state, now, self.policy)
-        ]
-        taken = shelf.expire(old, now)
-        self.figures.datasets_expired += len(taken)
-        try:
-            shelf.throw_away(self.store, taken)
-        except StoreError as error:
-            # Nobody names them any more; the next cycle sweeps them away.
             self.errors.append(str(error))
 
 

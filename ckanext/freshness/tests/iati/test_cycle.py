@@ -124,8 +124,8 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(
         assert figures["failed"] == 1 and "datasets_expired" not in figures
         assert site.bytes_of(bad) == good
         assert site.listed()[bad.name]["last_known_good_dataset"]["hash"]
-    figures = done(site.later(minutes=1).update(strict=True))
-    assert figures["datasets_expired"] == 1
+    figures = done(site.later(hours=24).update(strict=True))
+    assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
     assert site.bytes_of(bad) is None
     row, copy = site.row(bad), site.copy(bad)
     assert row.hash is not None and copy.key is None and copy.expired_at is not None
@@ -137,6 +137,28 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(
     bad.status, bad.body, bad.edition = 200, None, 1
     assert not {"lost", "restored"} & set(done(site.later(hours=7).update()))
     assert site.bytes_of(bad) == good
+
+
+def test_if_most_copies_would_expire_none_does(site: Site) -> None:
+    site.update()
+    first, second, _ = datasets(site)
+    first.status = second.status = 404
+    done(site.later(hours=1).update())
+    report = site.later(hours=72).update()
+    assert [one for one in report.complaints() if one.startswith("2 of 3 copies would expire")]
+    assert site.bytes_of(first) and site.bytes_of(second)
+    second.status = 200
+    assert done(site.later(hours=7).update())["datasets_expired"] == 1
+    assert site.bytes_of(first) is None and site.bytes_of(second)
+
+
+def test_a_304_to_a_condition_is_a_healthy_download(site: Site) -> None:
+    site.update()
+    answers: list[tuple[int | None, bool]] = [(304, False), (304, True), (None, True)]
+    for dataset, (status, failed) in zip(datasets(site), answers, strict=True):
+        site.row(dataset).get_attempt = {"http_status": status, "error_occurred": failed}
+    model.Session.commit()
+    assert done(site.later(hours=1).update())["datasets_downloads_non_200"] == 2
 
 
 def test_what_is_no_longer_registered_goes_and_the_rest_stays(

@@ -465,34 +465,40 @@ def test_strictly_nothing_is_postponed() -> None:
     assert (state.failures, state.postponed_until) == (1, None)
 
 
+@pytest.mark.parametrize("policy", [POLICY, STRICT])
 @pytest.mark.parametrize(
-    ("ago", "failures", "expired"),
+    ("failing_for", "failures", "expired"),
     [
         (72 * HOUR - MOMENT, 9, False),
-        (72 * HOUR, 9, False),
-        (72 * HOUR + MOMENT, 9, True),
-        (72 * HOUR + MOMENT, 3, True),
-        # Nobody looked for days, and the first looks fail.
-        (900 * HOUR, 2, False),
-        (72 * HOUR + MOMENT, 0, False),
+        (72 * HOUR, 9, True),
+        (72 * HOUR, 1, True),
+        # No cycle ran for days, and the first one fails.
+        (None, 0, False),
     ],
 )
-def test_a_copy_expires(ago: timedelta, failures: int, expired: bool) -> None:
-    state = replace(downloaded(ago), failures=failures)
-    assert has_expired(state, NOW, POLICY) is expired
-    assert not has_expired(State(failures=9), NOW, POLICY)
-
-
-@pytest.mark.parametrize(
-    ("ago", "expired"), [(HOUR, False), (72 * HOUR, False), (72 * HOUR + MOMENT, True)]
-)
-def test_a_copy_that_the_server_confirmed_is_not_older_than_that(
-    ago: timedelta, expired: bool
+def test_a_copy_expires(
+    failing_for: timedelta | None, failures: int, expired: bool, policy: Policy
 ) -> None:
-    state = downloaded(95 * HOUR)
-    assert state.good is not None
-    good = replace(state.good, verified_on_server=NOW - ago)
-    assert has_expired(replace(state, good=good, failures=3), NOW, POLICY) is expired
+    since = None if failing_for is None else NOW - failing_for
+    state = replace(downloaded(900 * HOUR), failures=failures, failing_since=since)
+    assert not has_expired(state, policy), "it has not failed this time"
+    failed = play(state, failed_get(), policy=policy).state
+    assert has_expired(failed, policy) is expired
+    assert not has_expired(replace(failed, good=None), policy)
+
+
+def test_a_success_ends_the_time_of_failing() -> None:
+    state = replace(downloaded(HOUR), failures=3, failing_since=NOW - 80 * HOUR)
+    assert play(state, head()).state.failing_since is None
+    tried = replace(state, attempts=(Attempt(NOW - HOUR, "GET", 500, error()),))
+    failed = play(tried, failed_get(), subject=Subject(f"{URL}?v=2")).state
+    assert failed.failing_since == NOW, "another URL has not failed before"
+
+
+def test_a_fault_of_ours_expires_nothing() -> None:
+    state = replace(downloaded(80 * HOUR), failures=3, failing_since=NOW - 80 * HOUR)
+    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), ours=True)
+    assert not has_expired(play(state, response).state, POLICY)
 
 
 @pytest.mark.parametrize(
