@@ -22,6 +22,7 @@ from .logic.projection import KEYS
 __all__ = [
     "freshness_cause_label",
     "freshness_custom_fields",
+    "freshness_edit_label",
     "freshness_evidence_label",
     "freshness_facet_items",
     "freshness_facet_label",
@@ -107,6 +108,11 @@ def freshness_not_visited_label(reason: str) -> str:
 def freshness_cause_label(cause: str) -> str:
     """What a status changed by, in words."""
     return words.cause_label(cause)
+
+
+def freshness_edit_label(transition: dict[str, Any]) -> str:
+    """Return the cause of a status change in words, with the resource if an edit was about one."""
+    return words.edit_label(transition["cause"], transition["change"], transition["resource_name"])
 
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:

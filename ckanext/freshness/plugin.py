@@ -27,6 +27,7 @@ from .logic import (
     freshness_actions,
     harvest_actions,
     mail_actions,
+    noting,
     report_actions,
     run_actions,
     search,
@@ -50,6 +51,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     p.implements(p.IFacets, inherit=True)
     p.implements(p.IOrganizationController, inherit=True)
     p.implements(p.IPackageController, inherit=True)
+    p.implements(p.IResourceController, inherit=True)
     p.implements(p.ITranslation)
 
     def update_config(self, config: Any) -> None:
@@ -81,10 +83,23 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         return own | dataset_actions.chained() | harvest
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_actions.after_write(context, pkg_dict)
+        dataset_actions.after_write(context, pkg_dict, "package_create")
 
     def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_actions.after_write(context, pkg_dict)
+        dataset_actions.after_write(context, pkg_dict, "package_update")
+
+    def before_resource_create(self, context: Any, resource: dict[str, Any]) -> None:
+        noting.adds(resource)
+
+    def before_resource_update(
+        self, context: Any, current: dict[str, Any], resource: dict[str, Any]
+    ) -> None:
+        noting.updates(current, resource)
+
+    def before_resource_delete(
+        self, context: Any, resource: dict[str, Any], resources: list[dict[str, Any]]
+    ) -> None:
+        noting.deletes(resource["id"], resources)
 
     def edit(self, entity: Any) -> None:
         # IOrganizationController's and IPackageController's hook of the same name.

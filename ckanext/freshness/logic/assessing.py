@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
 from operator import attrgetter
@@ -23,6 +23,7 @@ from ..checking import fields
 from ..ckan_adapter import declared_fields, lock_packages, model
 from . import doubt, frequencies, observing, projection, snapshot
 from .frequencies import Said, Speaker
+from .noting import Change, Edit
 from .snapshot import Dataset, Resource
 
 _MAX_STATED = 200
@@ -131,6 +132,7 @@ def outcomes(
     cause: str,
     run_id: str | None = None,
     writer: str | None = None,
+    edit: Edit | None = None,
     found: Mapping[str, Sequence[Dated]] | None = None,
 ) -> list[Outcome]:
     """Judge datasets anew and remember the outcome, with a number of statements that does not grow.
@@ -142,6 +144,7 @@ def outcomes(
     :param cause: a :class:`Cause`: why statuses change, unless time alone explains it.
     :param run_id: the run that does so, outside of edits.
     :param writer: the user who has just written the packages; None if nobody did.
+    :param edit: what this user did, if only one package is given.
     :param found: evidence that does not stand in the datasets themselves, by package: what a visit
         to their resources found.
     :raises settings.OptionError: an option that cannot be used; the text names it.
@@ -155,12 +158,14 @@ def outcomes(
     done: list[Outcome] = []
     reserved: dict[str, tuple[str, ...]] = {}
     for dataset in snapshot.take(package_ids, options.dataset_types):
+        done_by = None if edit is None else _completed(edit, dataset)
         more = (found or {}).get(dataset.id, ())
-        pieces = [*observing.observed(dataset, now, writer), *more]
+        replaced = done_by.resource_id if done_by and done_by.change is Change.REPLACED else None
+        pieces = [*observing.observed(dataset, now, writer, replaced), *more]
         judgement = judge(dataset, now, options, vocabularies, pieces)
         row = _row(dataset, judgement, now, adhoc_hosts)
         written.add(dataset, judgement.pieces, row, now, writer)
-        written.transitions += _transitions(dataset.row, row, now, cause, run_id)
+        written.transitions += _transitions(dataset.row, row, now, cause, run_id, done_by)
         if dataset.type not in reserved:
             reserved[dataset.type] = own_keys(dataset.type)
         keys = reserved[dataset.type]
@@ -250,16 +255,33 @@ def _row(
     )
 
 
+def _completed(edit: Edit, dataset: Dataset) -> Edit:
+    """Return an edit with the id that CKAN has given to a new resource meanwhile."""
+    if edit.change is not Change.ADDED or edit.resource_id is not None:
+        return edit
+    new = [one.id for one in dataset.resources if not one.is_known]
+    return replace(edit, resource_id=new[-1] if new else None)
+
+
 def _transitions(
-    before: Any | None, after: Row, now: datetime, cause: str, run_id: str | None
+    before: Any | None,
+    after: Row,
+    now: datetime,
+    cause: str,
+    run_id: str | None,
+    edit: Edit | None,
 ) -> Iterator[dict[str, Any]]:
-    """What changed since the last look: first what time alone did, each at its boundary."""
+    """Return the changes since the last look: first those of time alone, each at its boundary."""
     status: Any = None if before is None else before.status
     if before is not None and before.judge_anew:
-        cause = Cause.RECOMPUTE
+        cause, edit = Cause.RECOMPUTE, None
+    no_edit = dict.fromkeys(Edit.__dataclass_fields__)
 
-    def changed(to: str, at: datetime | None, evidence: str | None, why: str) -> dict[str, Any]:
+    def changed(
+        to: str, at: datetime | None, evidence: str | None, why: str, edit: Edit | None = None
+    ) -> dict[str, Any]:
         return {
+            **(no_edit if edit is None else asdict(edit)),
             "package_id": after.package_id,
             "from_status": status,
             "to_status": to,
@@ -277,7 +299,7 @@ def _transitions(
                 yield changed(to, at, before.evidence, Cause.TIME)
                 status = to
     if status != after.status:
-        yield changed(after.status, _naive(now), after.evidence, cause)
+        yield changed(after.status, _naive(now), after.evidence, cause, edit)
 
 
 _AGES = [one.value for one in Status]
@@ -380,7 +402,10 @@ _RESOURCES = _upsert(
     ("package_id", "url", "hash", "hash_writer"),
     ("first_seen",),
 )
-_TRANSITION = "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
+_TRANSITION = (
+    "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
+    ", action, change, resource_id, resource_name"
+)
 _WRITE = f"""
 WITH datasets AS ({_DATASETS}),
 evidence AS ({_EVIDENCE}),

@@ -11,15 +11,19 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model, package_extras
-from . import defaults, extras, frequency_form, harvest_actions, projection
+from . import defaults, extras, frequency_form, harvest_actions, noting, projection
 from .assessing import Cause, assess_packages
 from .copies import shown
 from .frequencies import Speaker
 
 
 def chained() -> dict[str, Callable[..., Any]]:
-    """The wrapped actions by name."""
-    return {"package_create": package_create, "package_update": package_update}
+    """Return the wrapped actions by name."""
+    return {
+        "package_create": package_create,
+        "package_update": package_update,
+        **dict.fromkeys(noting.ACTIONS, noting.resource_action),
+    }
 
 
 @tk.chained_action
@@ -55,17 +59,21 @@ def package_update(
     return original(context, {**extras.protected(data_dict, package), "id": package.id})
 
 
-def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any]) -> None:
-    """A package was created or updated: judge it, in the same transaction.
+def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action: str) -> None:
+    """Judge a package that was created or updated, in the same transaction.
 
-    If it is a harvest source, its datasets are judged by the next refresh.
+    If it is a harvest source, the next refresh judges its datasets.
+
+    :param action: the action that wrote it, unless a resource action noted what it does.
     """
     package_type = data_dict.get("type") or "dataset"
     if package_type == "harvest" and p.plugin_loaded("harvest"):
         defaults.may_have_changed(Speaker.SOURCE, data_dict["id"])
     if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
-        extras.write_in_hook(data_dict["id"], _now(), writer=context.get("user") or None)
+        writer = context.get("user") or None
+        edit = noting.noted(data_dict["id"]) or noting.Edit(action)
+        extras.write_in_hook(data_dict["id"], _now(), writer=writer, edit=edit)
 
 
 def after_organization_edit(organization: Any) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
 from . import resource_fields
 from .assessing import Cause, Outcome, outcomes, own_keys
+from .noting import Edit
 
 
-def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None:
+def write_in_hook(package_id: str, now: datetime, *, writer: str | None, edit: Edit) -> None:
     """Judge a package that an action has just written, and put the outcome into its extras.
 
     In the action's transaction and before it indexes, so that there is one write to Solr, and neither
@@ -19,7 +20,7 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None) -> None
     """
     # What other plugins' hooks have changed in the session is to be seen too.
     model.Session.flush()
-    for outcome in outcomes([package_id], now, cause=Cause.EDIT, writer=writer):
+    for outcome in outcomes([package_id], now, cause=Cause.EDIT, writer=writer, edit=edit):
         if outcome.changes_extras:
             package = model.Session.get(model.Package, package_id)
             write_extras_in_session(package, outcome.stored, outcome.wanted, outcome.keys)

@@ -42,7 +42,9 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``resource_name``, ``evidence``, ``date``, ``claimed``: the date in the future that it was cut
         from); ``deciding_resource`` (``id``, ``name``) or nothing; ``stated_date`` (``value``,
         ``since``, ``stands_still``) or nothing; ``problems``: sentences; ``transitions``: the newest 20
-        (``from``, ``to``, ``at``, ``evidence``, ``cause``); ``visits``: what is at the URLs, ``total``
+        (``from``, ``to``, ``at``, ``evidence``, ``cause``, and, if an edit was the cause, its ``action``;
+        if that was about a resource, ``change`` (``added``, ``replaced``, ``edited``, ``removed``),
+        ``resource_id`` and ``resource_name``); ``visits``: what is at the URLs, ``total``
         (resources) and ``resources``, at most 100 and those that fail first, each with ``id``, ``name``,
         ``url`` (for reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing),
         ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url``
@@ -267,6 +269,10 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             "at": utc_text(row.changed_at),
             "evidence": row.evidence,
             "cause": row.cause,
+            "action": row.action,
+            "change": row.change,
+            "resource_id": row.resource_id,
+            "resource_name": row.resource_name,
         }
         for row in rows
     ]

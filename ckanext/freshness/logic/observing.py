@@ -44,11 +44,14 @@ def counting(pieces: Sequence[Dated], dataset: Dataset, *, metadata_edits: bool)
     ]
 
 
-def observed(dataset: Dataset, now: datetime, writer: str | None) -> Iterator[Dated]:
-    """Every piece of evidence that a dataset gives now, those that do not count included.
+def observed(
+    dataset: Dataset, now: datetime, writer: str | None, replaced: str | None = None
+) -> Iterator[Dated]:
+    """Yield every piece of evidence that a dataset gives now, including pieces that do not count.
 
     :param now: when it is looked at, to the second.
     :param writer: the user who has just written it; None if nobody knows.
+    :param replaced: the id of the resource that has just got another file or URL; None if nobody noted it.
     """
     claims: list[tuple[datetime | None, Evidence]] = [
         (parse_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
@@ -66,7 +69,8 @@ def observed(dataset: Dataset, now: datetime, writer: str | None) -> Iterator[Da
     for resource in dataset.resources:
         if _is_new(resource, cut):
             yield from _pieces([(resource.created, Evidence.CREATED)], now, resource.id)
-        yield from _pieces(_of_resource(resource, now, writer, dataset), now, resource.id)
+        found = _of_resource(resource, now, writer, dataset, is_replaced=resource.id == replaced)
+        yield from _pieces(found, now, resource.id)
     if is_harvested(dataset):
         yield from _of_source(dataset, now)
 
@@ -80,23 +84,24 @@ def _pieces(
 
 
 def _of_resource(
-    resource: Resource, now: datetime, writer: str | None, dataset: Dataset
+    resource: Resource, now: datetime, writer: str | None, dataset: Dataset, *, is_replaced: bool
 ) -> Iterator[tuple[datetime | None, Evidence]]:
     # A harvester that copies the date of the source's own catalogue hands on what the source says.
     ours = resource.url_type == "upload" or not dataset.is_harvested
     kind = Evidence.UPLOAD if ours else Evidence.HARVEST
     yield resource.last_modified, kind
     yield parse_date(resource.extras.get("revision_last_updated")), kind
-    if _has_new_url(resource, dataset):
+    if _has_new_url(resource, dataset, is_replaced=is_replaced):
         yield now, Evidence.URL
     if not dataset.is_harvested and _has_new_hash(resource, writer):
         yield now, Evidence.HASH
 
 
-def _has_new_url(resource: Resource, dataset: Dataset) -> bool:
+def _has_new_url(resource: Resource, dataset: Dataset, *, is_replaced: bool) -> bool:
     """Decide whether a resource got another URL, and nobody states since when the data are there."""
+    differs = resource.is_known and resource.url != resource.known_url
     # CKAN dates uploads itself, and gives them the URL of their file's name.
-    if not resource.is_known or resource.url_type == "upload" or resource.url == resource.known_url:
+    if resource.url_type == "upload" or not (differs or is_replaced):
         return False
     date = resource.last_modified
     return date is None or any(

@@ -90,6 +90,13 @@ _CAUSES = {
     "recompute": N_("All statuses were computed anew"),
 }
 
+_RESOURCE_CHANGES = {
+    "added": N_("The resource {name} was added"),
+    "replaced": N_("The resource {name} was replaced"),
+    "edited": N_("The resource {name} was edited"),
+    "removed": N_("The resource {name} was removed"),
+}
+
 _LINES_OF_HOSTS = {one: one for one in (OTHERS, TOTAL)}
 
 _VALUES = {status.value for status in Status}
@@ -140,6 +147,13 @@ def given_by_label(whom: str) -> str:
 def cause_label(cause: str) -> str:
     """What a status changed by."""
     return _translated(_CAUSES, cause)
+
+
+def edit_label(cause: str, change: str | None, resource_name: str | None) -> str:
+    """Return the cause of a status change, with the resource if an edit was about one."""
+    if change not in _RESOURCE_CHANGES:
+        return cause_label(cause)
+    return tk._(_RESOURCE_CHANGES[change]).format(name=resource_name)
 
 
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:

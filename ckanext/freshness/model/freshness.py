@@ -102,6 +102,14 @@ class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
         UnicodeText, nullable=False, comment="edit, time, check or recompute: who wrote it"
     )
     run_id = Column(UnicodeText, comment="the run that wrote it; empty outside runs")
+    action = Column(
+        UnicodeText, comment="CKAN's action that changed the dataset; empty if no edit did"
+    )
+    change = Column(
+        UnicodeText, comment="added, replaced, edited or removed: what it did to a resource"
+    )
+    resource_id = Column(UnicodeText, comment="that resource")
+    resource_name = Column(UnicodeText, comment="its name, or its URL if it had none")
 
 
 class Unindexed(tk.BaseModel):  # type: ignore[name-defined,misc]
