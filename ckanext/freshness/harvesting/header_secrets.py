@@ -20,18 +20,20 @@ Headers = Mapping[str, Mapping[str, str]]
 
 
 def check_allowed(headers: Headers | None, listed: Iterable[str]) -> None:
-    """Refuse what somebody who is no sysadmin may not name.
+    """Refuse values that only a sysadmin may name.
 
     :param listed: entries ``env:NAME``, ``file:PATH``, each optionally followed by ``@host``.
-    :raises ConfigError: names the header and what to do.
+    :raises ConfigError: names each such header and what to do.
     """
     allowed = {_split(entry)[0] for entry in listed}
-    for name, origin in (headers or {}).items():
-        if _key(origin) not in allowed:
-            raise ConfigError(
-                f'"headers": {name} may not take its value from {_key(origin)}: only a sysadmin may save '
-                f"this, unless the site's option {OPTION} lists it"
-            )
+    refused = [
+        f'"headers": {name} may not take its value from {_key(origin)}: only a sysadmin may save '
+        f"this, unless the site's option {OPTION} lists it"
+        for name, origin in (headers or {}).items()
+        if _key(origin) not in allowed
+    ]
+    if refused:
+        raise ConfigError(*refused)
 
 
 def read_headers(
@@ -76,9 +78,10 @@ def _read(name: str, origin: Mapping[str, str], environment: Mapping[str, str]) 
     try:
         return Path(origin["file"]).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise ConfigError(
             f'"headers": {name} takes its value from the file {origin["file"]}, '
-            f"which cannot be read ({type(error).__name__})"
+            f"which cannot be read ({why})"
         ) from error
 
 

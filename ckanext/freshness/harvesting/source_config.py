@@ -48,7 +48,14 @@ _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 
 
 class ConfigError(ValueError):
-    """A source's configuration that cannot be used; the text names the key and the allowed values."""
+    """A source's configuration that cannot be used.
+
+    The text names each mistake: the key and the allowed values.
+    """
+
+    def __init__(self, *mistakes: str) -> None:
+        super().__init__("; ".join(mistakes))
+        self.mistakes = mistakes
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +221,24 @@ def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceCon
     :param text: JSON text; empty or None means all defaults.
     :param without: keys that sources of this type do not have.
     :returns: the configuration, and warnings about keys of other harvesters that have no effect.
-    :raises ConfigError: no JSON object, an unknown key, or a value that is not allowed.
+    :raises ConfigError: no JSON object, or unknown keys and values that are not allowed: all of them.
+    """
+    config, warnings, mistakes = examine(text, without=without)
+    if mistakes:
+        raise ConfigError(*mistakes)
+    return config, warnings
+
+
+def examine(
+    text: str | None, *, without: Collection[str] = ()
+) -> tuple[SourceConfig, list[str], list[str]]:
+    """Read what can be read of a source's configuration; arguments as for :func:`parse`.
+
+    :returns: the configuration with defaults where there are mistakes, warnings, and the mistakes.
+    :raises ConfigError: no JSON object.
     """
     if not text or not text.strip():
-        return SourceConfig(), []
+        return SourceConfig(), [], []
     try:
         plain = json.loads(text)
     except ValueError as error:
@@ -228,15 +249,20 @@ def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceCon
         raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
     values: dict[str, Any] = {}
     warnings: list[str] = []
+    mistakes: list[str] = []
+    unknown: list[str] = []
     for key, value in plain.items():
         if key in FOREIGN_KEYS:
             warnings.append(f'"{key}" belongs to another harvester and has no effect here')
         elif key not in KEYS or key in without:
-            allowed = ", ".join(one for one in KEYS if one not in without)
-            raise ConfigError(f'Unknown key "{key}". Allowed keys: {allowed}')
+            unknown.append(_quoted(key))
         elif value is not None:
             try:
                 values[key] = KEYS[key](value)
             except ValueError as error:
-                raise ConfigError(f'"{key}" must be {error}') from error
-    return SourceConfig(**values), warnings
+                mistakes.append(f'"{key}" must be {error}')
+    if unknown:
+        allowed = ", ".join(key for key in KEYS if key not in without)
+        noun = "key" if len(unknown) == 1 else "keys"
+        mistakes.append(f"Unknown {noun} {', '.join(unknown)}. Allowed keys: {allowed}")
+    return SourceConfig(**values), warnings, mistakes

@@ -82,6 +82,12 @@ class SourceType(Protocol):
     def adopts(self) -> tuple[str, ...]:
         """Types of deleted sources whose packages a source of this type takes over."""
 
+    def validate_config(self, text: str) -> str:
+        """Return the configuration in a source's form if it can be used.
+
+        :raises ConfigError: names every mistake.
+        """
+
     def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
         """Crawl a source, handing each record to the sink as it comes.
 

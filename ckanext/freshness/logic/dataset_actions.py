@@ -33,7 +33,7 @@ def package_create(
     """Create a package without what the caller says under the names of this extension's extras."""
     data_dict = shown.without(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
-        harvest_actions.make_room(context, data_dict)
+        harvest_actions.before_source_create(context, data_dict)
     if _is_judged(data_dict.get("type") or "dataset"):
         frequency_form.take(data_dict, settings.aging().frequency_keys)
         data_dict = extras.protected(data_dict, None)
@@ -51,6 +51,8 @@ def package_update(
     data_dict = shown.without(data_dict)
     reference = data_dict.get("id") or data_dict.get("name")
     package = model.Package.get(reference) if isinstance(reference, str) else None
+    if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
+        harvest_actions.before_source_update(context, data_dict)
     if package is None or not _is_judged(package.type):
         return original(context, data_dict)
     frequency_form.take(data_dict, settings.aging().frequency_keys)

@@ -12,6 +12,9 @@ import redis
 from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
 from ..harvesting import object_states, stages, takeover
 from ..harvesting.iati import once
+from ..harvesting.source_config import ConfigError
+from ..harvesting.source_forms import url_mistake
+from ..harvesting.source_types import source_type_named
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +29,47 @@ def chained() -> dict[str, Callable[..., Any]]:
     return actions
 
 
-def make_room(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
-    """Let a harvest source that was deleted be made again, under its old URL and name.
+def before_source_create(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
+    """Prepare ``package_create`` of a harvest source.
 
-    To be called before ``package_create`` of a harvest source. ckanext-harvest's validator counts
-    deleted sources as well. Its form and its action ``harvest_source_create`` both come here.
+    ckanext-harvest's form and its action ``harvest_source_create`` both come here. A source that was
+    deleted can be made again, under its old URL and name: ckanext-harvest's validator counts deleted
+    sources as well.
+
+    :raises ValidationError: the URL cannot be that of a source.
     """
     tk.check_access("package_create", context, data_dict)
+    _check_source(data_dict)
     takeover.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
+
+
+def before_source_update(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
+    """Prepare ``package_update`` of a harvest source.
+
+    :raises ValidationError: the URL cannot be that of a source.
+    """
+    tk.check_access("package_update", context, data_dict)
+    _check_source(data_dict)
+
+
+def _check_source(data_dict: dict[str, Any]) -> None:
+    """Check the URL of one of our sources before ckanext-harvest takes it apart.
+
+    If it is wrong, the mistakes in the configuration are named too, so that all are seen at once.
+    """
+    source_type = source_type_named(data_dict.get("source_type"))
+    url = data_dict.get("url")
+    if source_type is None or not isinstance(url, str) or not url.strip():
+        return
+    mistake = url_mistake(url)
+    if mistake is None:
+        return
+    errors = {"url": [mistake]}
+    try:
+        source_type.validate_config(data_dict.get("config") or "")
+    except ConfigError as error:
+        errors["config"] = [str(error)]
+    raise tk.ValidationError(errors)
 
 
 @tk.chained_action

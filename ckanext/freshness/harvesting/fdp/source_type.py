@@ -42,13 +42,11 @@ class FairDataPoint:
     owned_keys: frozenset[str] = OWNED_KEYS
 
     def validate_config(self, text: str) -> str:
-        """Check the configuration box of a source's form; the text comes back as it is.
+        """Check the configuration in a source's form; the text comes back as it is.
 
-        :raises ConfigError: names the key and the allowed values.
+        :raises ConfigError: names every mistake, with the allowed values.
         """
-        config = check_config(text, without=NO_KEYS)
-        if config.profiles:
-            _check_profiles(config)
+        check_config(text, without=NO_KEYS, more=_check_profiles)
         return text
 
     def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
@@ -86,6 +84,8 @@ async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: S
 
 
 def _check_profiles(config: SourceConfig) -> None:
+    if not config.profiles:
+        return
     try:
         profiles.check(config.profiles)
     except ValueError as error:

@@ -42,19 +42,12 @@ class IatiRegistry:
     owned_keys: frozenset[str] = FIELD_KEYS
 
     def validate_config(self, text: str) -> str:
-        """Check the configuration box of a source's form; the text comes back as it is.
+        """Check the configuration in a source's form; the text comes back as it is.
 
-        :raises ConfigError: names the key and the allowed values, or says who may have such a source.
+        :raises ConfigError: names every mistake, with the allowed values, or says who may have such a
+            source.
         """
-        check_config(text, without=NO_KEYS)
-        if has_request_context():
-            try:
-                tk.check_access("organization_create", {"user": tk.current_user.name})
-            except tk.NotAuthorized as error:
-                raise ConfigError(
-                    "a registry makes organizations: only who may create organizations may have "
-                    "such a source"
-                ) from error
+        check_config(text, without=NO_KEYS, more=_check_editor)
         return text
 
     def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
@@ -62,6 +55,17 @@ class IatiRegistry:
 
 
 IATI_REGISTRY = IatiRegistry()
+
+
+def _check_editor(config: SourceConfig) -> None:
+    if not has_request_context():
+        return
+    try:
+        tk.check_access("organization_create", {"user": tk.current_user.name})
+    except tk.NotAuthorized as error:
+        raise ConfigError(
+            "a registry makes organizations: only who may create organizations may have such a source"
+        ) from error
 
 
 async def _crawl(source: Source, known: Current, sink: Sink) -> Crawled:

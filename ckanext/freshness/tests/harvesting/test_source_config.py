@@ -206,6 +206,16 @@ def test_what_is_no_configuration(text: str, words: str) -> None:
     assert str(raised.value).startswith(words)
 
 
+def test_all_mistakes_are_named_at_once() -> None:
+    with pytest.raises(ConfigError) as raised:
+        parse('{"lang": "en", "timeout": 0, "colour": 1, "language": "nl", "concurrency": 65}')
+    low, high, unknown = raised.value.mistakes
+    assert low == '"timeout" must be a number from 1 to 3600'
+    assert high == '"concurrency" must be a whole number from 1 to 64'
+    assert unknown.startswith('Unknown keys "lang", "colour". Allowed keys: harvest_catalogs, ')
+    assert str(raised.value) == f"{low}; {high}; {unknown}"
+
+
 @pytest.mark.parametrize("key", sorted(FOREIGN_KEYS))
 def test_keys_of_other_harvesters_are_accepted_with_a_warning(key: str) -> None:
     config, (warning,) = parse(json.dumps({key: "whatever", "language": "nl"}))
@@ -257,8 +267,8 @@ def test_headers_are_read_when_they_are_used(tmp_path: Path) -> None:
         ("env", " ", "the value of Authorization is empty or no legal header value"),
         ("env", "s3cret\r\nX: y", "the value of Authorization is empty or no legal header value"),
         ("env", "s3cret\u20ac", "the value of Authorization is empty or no legal header value"),
-        ("file", None, "which cannot be read (FileNotFoundError)"),
-        ("file", b"\xff\xfe s3cret", "which cannot be read (UnicodeDecodeError)"),
+        ("file", None, "which cannot be read (No such file or directory)"),
+        ("file", b"\xff\xfe s3cret", "which cannot be read (it is no text in UTF-8)"),
         ("file", b"", "the value of Authorization is empty or no legal header value"),
     ],
 )

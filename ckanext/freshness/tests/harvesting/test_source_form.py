@@ -89,6 +89,12 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert form.select_one("[name=config]") is not None
     assert form.select_one("[name=source_type][value=fdp]") is not None
 
+    at_a_file = {**filled_in, "url": "file:///etc/passwd"}
+    status, page = browser.submit("/harvest/new", "#source-new", **at_a_file, config="")
+    assert status == 200
+    (error,) = page.select(".error-explanation li")
+    assert "is a file: URL; only http and https are visited" in error.text
+
     bad = '{"max_delete_fraction": 50}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
     assert status == 200
@@ -145,6 +151,68 @@ def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> No
         )
     (message,) = answer.value.error_dict["config"]
     assert words in message
+
+
+def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
+    organization = factories.Organization()
+    config = {
+        "timeout": 0,
+        "default_groups": ["nobody", "no-group"],
+        "profiles": ["nope"],
+        "langauge": "en",
+    }
+    with pytest.raises(tk.ValidationError) as answer:
+        call_action(
+            "harvest_source_create",
+            name="bad",
+            url="fdp.example.org",
+            source_type="fdp",
+            owner_org=organization["id"],
+            config=json.dumps(config),
+        )
+    errors = answer.value.error_dict
+    assert errors["url"] == [
+        "The URL cannot be visited: it does not begin with http:// or https://"
+    ]
+    (message,) = errors["config"]
+    for words in (
+        '"timeout" must be a number from 1 to 3600',
+        '"default_groups": there is no group called nobody',
+        '"default_groups": there is no group called no-group',
+        "profiles: unknown: nope; known: ",
+        'Unknown key "langauge"',
+    ):
+        assert words in message
+
+
+BAD_URLS = {
+    "fdp.example.org": "it does not begin with http:// or https://",
+    "ftp://fdp.example.org": "is a ftp: URL; only http and https are visited",
+    "javascript:alert(1)": "is a javascript: URL; only http and https are visited",
+    "https://": "it has no host",
+    "http:///catalog/1": "it has no host",
+    "http://[::1": "it has a malformed IPv6 address as its host",
+    "https://user:s3cret@fdp.example.org": "contains a user name or password",
+    "https://user@fdp.example.org": "contains a user name or password",
+}
+
+
+def test_urls_that_no_source_can_have() -> None:
+    good = "https://fdp.example.org"
+    made = add_source(good).source
+    other = {"name": "other", "source_type": "fdp", "owner_org": made["owner_org"]}
+    for url, words in BAD_URLS.items():
+        for action, data in (
+            ("harvest_source_create", {**other, "url": url}),
+            ("harvest_source_update", {**made, "url": url}),
+        ):
+            with pytest.raises(tk.ValidationError) as answer:
+                call_action(action, **data)
+            (message,) = answer.value.error_dict["url"]
+            assert words in message
+            assert "s3cret" not in message
+    (shown,) = call_action("harvest_source_list")
+    assert call_action("harvest_source_show", id=shown["id"])["url"] == good
 
 
 def test_an_editor_names_only_secrets_that_the_site_lists(
