@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import yaml
-from rdflib import DCTERMS, FOAF, OWL, PROV, RDFS, SKOS, TIME, URIRef
+from rdflib.term import Node
 
 from ckanext.freshness import model
 from ckanext.freshness.aging import frequency
@@ -38,34 +38,14 @@ from ckanext.freshness.reporting import report
 DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
 
-PREFIXES = {
-    "adms": namespaces.ADMS,
-    "dcat": namespaces.DCAT,
-    "dcatap": namespaces.DCATAP,
-    "dct": DCTERMS,
-    "dpv": namespaces.DPV,
-    "dqv": namespaces.DQV,
-    "foaf": FOAF,
-    "healthdcatap": namespaces.HEALTHDCATAP,
-    "locn": namespaces.LOCN,
-    "oa": namespaces.OA,
-    "owl": OWL,
-    "prov": PROV,
-    "rdfs": RDFS,
-    "schema": namespaces.SCHEMA,
-    "schemas": namespaces.SCHEMAS,
-    "skos": SKOS,
-    "spdx": namespaces.SPDX,
-    "time": TIME,
-    "vcard": namespaces.VCARD,
-}
-
 READERS: dict[Callable[..., Any], str] = {
     values.text: "text",
     values.line: "text on one line",
     values.named: "text, or the name of what is linked",
     values.literal: "text",
     values.texts: "list of texts",
+    values.text_or_texts: "text, or a list of several",
+    values.telephone: "telephone number",
     values.iris: "list of IRIs",
     values.standards: "list of texts",
     values.email: "e-mail address",
@@ -78,6 +58,8 @@ READERS: dict[Callable[..., Any], str] = {
     tables.contacts: "list of contacts",
     tables.periods: "list of periods",
     tables.places: "list of places",
+    tables.policies: "list of policies",
+    tables.services: "list of access services",
 }
 """How a value is read, in words; whatever is not here is a list of descriptions."""
 
@@ -89,8 +71,12 @@ MAPPINGS: tuple[tuple[str, Iterable[values.Row]], ...] = (
     ("Agents", tables.AGENT),
     ("Contacts", tables.CONTACT),
     ("Periods", tables.PERIOD),
+    ("Addresses", tables.ADDRESS),
     ("Places", tables.PLACE),
     ("Access services", tables.SERVICE),
+    ("Policies", tables.POLICY),
+    ("Rules of policies", tables.RULE),
+    ("Constraints of rules", tables.CONSTRAINT),
     ("Qualified relations", tables.RELATION),
     ("Qualified attributions", tables.ATTRIBUTION),
     ("Provenance activities", tables.ACTIVITY),
@@ -142,8 +128,15 @@ def mapping() -> Iterator[str]:
             for row in rows
         ]
         yield from table(("Key", "Read from", "Value"), cells, "24 50 26")
+    for title, reasons in (
+        ("Left out: what the server says of itself", tables.SERVER_NOISE),
+        ("Followed: how records hang together", tables.STRUCTURE),
+    ):
+        yield from heading(title, "-")
+        cells = [(path_words(predicate), reason) for predicate, reason in reasons.items()]
+        yield from table(("Predicate", "What it is"), cells, "30 70")
     yield from heading("Prefixes", "-")
-    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in PREFIXES.items()]
+    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in namespaces.PREFIXES.items()]
     yield from table(("Prefix", "Namespace"), spaces, "20 80")
 
 
@@ -352,21 +345,10 @@ def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
     yield f"  {url}"
 
 
-def path_words(path: URIRef | values.Path) -> str:
+def path_words(path: Node | values.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
-    return f"``{'/'.join(map(short, steps))}``"
-
-
-def short(iri: URIRef) -> str:
-    """An IRI with its prefix.
-
-    :raises LookupError: none of the prefixes is its beginning; add one.
-    """
-    for prefix, space in PREFIXES.items():
-        if iri.startswith(str(space)):
-            return f"{prefix}:{iri[len(str(space)) :]}"
-    raise LookupError(f"{iri} has no prefix in {__file__}")
+    return f"``{'/'.join(namespaces.short(str(step)) for step in steps)}``"
 
 
 def reader_words(row: values.Row) -> str:

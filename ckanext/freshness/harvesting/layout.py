@@ -13,8 +13,9 @@ from typing import Any
 
 from . import legal, scheming
 from .dates import utc_moment
-from .licenses import license_id, license_index
+from .licenses import distinct, license_id, license_index
 from .merging import merge, same_package
+from .people import people
 from .record import Laid, Record
 
 __all__ = ["Laid", "Site", "license_index", "merge", "package_dict", "same_package"]
@@ -143,6 +144,7 @@ class _Layout:
         resources = legal.clean_all(record.resources)
         self._complete(fields, record.tags)
         self._license(fields, resources)
+        filled = self._people(fields)
 
         package: dict[str, Any] = {"type": self.site.package_type}
         extras: dict[str, Any] = {}
@@ -153,7 +155,7 @@ class _Layout:
         package["resources"] = [self._resource(resource) for resource in resources]
         if self.site.default_groups:
             package["groups"] = [{"name": name} for name in self.site.default_groups]
-        return Laid(package, self.warnings)
+        return Laid(package, self.warnings, filled & package.keys())
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
         """Fill in what every package must have."""
@@ -168,23 +170,36 @@ class _Layout:
             fields.setdefault("tags_translated", {"": tags})
 
     def _license(self, fields: dict[str, Any], resources: list[dict[str, Any]]) -> None:
-        """Put ``license_id`` where the register knows the licence; the source's words stay if not.
+        """Put ``license_id`` if the record has one licence, and the register knows it.
 
         A dataset without a licence has the one that all its resources agree on: DCAT puts licences on
-        distributions.
+        distributions. Several licences are all kept under ``licenses``, and the resources keep theirs.
         """
-        said = scheming.plain(fields.get("license"))
-        if said is None:
-            ids = {
-                license_id(scheming.plain(resource.get("license")) or "", self.site.licenses)
-                for resource in resources
-            }
-            known = ids.pop() if len(ids) == 1 else None
-        else:
-            known = license_id(said, self.site.licenses)
-        if known:
-            fields["license_id"] = known
+        stated = distinct(_texts(fields.get("license")))
+        of_resources = [_texts(one.get("license")) for one in resources]
+        found = stated or distinct(one for some in of_resources for one in some)
+        ids = {license_id(one, self.site.licenses) for one in found}
+        # Resources keep their own: several names of one licence lose nothing.
+        if len(found) == 1 or (not stated and len(ids) == 1 and None not in ids):
+            known = ids.pop()
+            if known and (stated or all(of_resources)):
+                fields["license_id"] = known
+                fields.pop("license", None)
+        elif found:
+            fields["licenses"] = found
             fields.pop("license", None)
+            listed = ", ".join(one[:80] for one in found)
+            self.warn("license", f"the record names {len(found)}: {listed}; no license_id is set")
+
+    def _people(self, fields: dict[str, Any]) -> frozenset[str]:
+        """Fill in CKAN's own fields for people if the site's schema has none for them.
+
+        :returns: the fields that were filled in.
+        """
+        own = people(fields, self.dataset_fields)
+        filled = {key: value for key, value in own.items() if key not in fields}
+        fields.update(filled)
+        return frozenset(filled)
 
     def _derived(self, fields: dict[str, Any]) -> set[str]:
         """Translated fields of the schema that a record has in one language only."""
@@ -287,9 +302,12 @@ class _Layout:
             package["version"] = version[:limit]
 
     def _tags(self, record: Record) -> list[dict[str, str]]:
-        names, refused = legal.tags([*map(legal.clean, record.tags), *self.site.default_tags])
-        for text in refused:
-            self.warn("tags", f'"{text[:80]}" has fewer than two letters or digits; left out')
+        names, changed = legal.tags([*map(legal.clean, record.tags), *self.site.default_tags])
+        for text, name in changed.items():
+            if name is None:
+                self.warn("tags", f'"{text[:80]}" has fewer than two letters or digits; left out')
+            else:
+                self.warn("tags", f'"{text[:80]}" becomes "{name}"')
         return [{"name": name} for name in names]
 
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -363,6 +381,13 @@ class _Layout:
             else:
                 out[key] = value
         return out
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of a field that has one or several."""
+    return [
+        text for text in map(scheming.plain, value if isinstance(value, list) else [value]) if text
+    ]
 
 
 def _says_no_more(key: str, value: Any) -> bool:

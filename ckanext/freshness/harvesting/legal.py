@@ -80,17 +80,18 @@ def is_tag(text: str) -> bool:
     return shortest <= len(text) <= longest and not _NOT_IN_TAGS.search(text)
 
 
-def tags(texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Legal tags in order, unique whatever their case, and the texts that made none."""
+def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
+    """Return legal tags in order, unique whatever their case, and what became of the other texts.
+
+    Each text that is none of the tags is a key, with the tag that it became, or None if it became none.
+    """
     names: dict[str, str] = {}
-    refused = []
+    became: dict[str, str | None] = {}
     for text in sorted(set(texts)):
         name = tag(text)
-        if name is None:
-            refused.append(text)
-        else:
-            names.setdefault(name.casefold(), name)
-    return sorted(names.values(), key=lambda name: (name.casefold(), name)), refused
+        became[text] = None if name is None else names.setdefault(name.casefold(), name)
+    changed = {text: name for text, name in became.items() if text != name}
+    return sorted(names.values(), key=lambda name: (name.casefold(), name)), changed
 
 
 def is_email(text: str) -> bool:

@@ -102,3 +102,11 @@ def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
             if found is not None:
                 return found
     return None
+
+
+def distinct(texts: Iterable[str]) -> list[str]:
+    """Return some licences in order, each once in whichever way its URL is spelled."""
+    found: dict[str, str] = {}
+    for text in sorted(texts):
+        found.setdefault(normalise(text), text)
+    return list(found.values())

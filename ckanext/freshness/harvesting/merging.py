@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .fdp.tables import PACKAGE_KEYS, RESOURCE_KEYS
+from .people import PEOPLE_KEYS, people
 from .record import Laid
 
 _AGENT = ("uri", "name", "email", "url", "type", "identifier")
@@ -64,7 +65,17 @@ def merge(
     # CKAN sets it when something changed; handed back by a sysadmin it would stay as it was.
     result.pop("metadata_modified", None)
 
-    for key in (new.keys() | set(owned)) - _IDENTITY - _OWN_WAY - keep:
+    # Fields that the harvester fills in yield to an editor: only its own earlier value is replaced.
+    filled = laid.filled if isinstance(laid, Laid) else frozenset()
+    before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
+    for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
+        old = existing.get(key)
+        if key in new and old in (*_EMPTY, before.get(key)):
+            result[key] = new[key]
+        elif old not in _EMPTY and old == before.get(key):
+            result[key] = ""
+
+    for key in (new.keys() | set(owned)) - _IDENTITY - _OWN_WAY - keep - filled:
         if key in new:
             result[key] = _kept_if_same(existing.get(key), new[key])
         elif existing.get(key) not in _EMPTY:

@@ -23,12 +23,14 @@ class Record:
     """Keywords as the source writes them, not yet made legal for CKAN."""
     warnings: list[str] = field(default_factory=list)
     """What could not be used, in words for the source's editor."""
+    unmapped: dict[str, str] = field(default_factory=dict)
+    """Properties that no field has, by their names with prefixes, with an example of a value each."""
     name: str | None = None
     """What the source itself calls it, which CKAN's name follows; None where names are made of titles."""
 
     def as_json(self) -> str:
         """The record as text; equal records give equal texts."""
-        return _canonical({**self._content(), "warnings": self.warnings})
+        return _canonical({**self._content(), "warnings": self.warnings, "unmapped": self.unmapped})
 
     @classmethod
     def from_json(cls, text: str) -> Record:
@@ -44,13 +46,14 @@ class Record:
             data["resources"],
             data["tags"],
             data.get("warnings", []),
+            data.get("unmapped", {}),
             data.get("name"),
         )
 
     def digest(self) -> str:
         """SHA-256 in hex of the content: equal while nothing that a package is made of changes.
 
-        Warnings are left out, so that other words in them rewrite no package.
+        Warnings and unmapped properties are left out: they rewrite no package.
         """
         return sha256(_canonical(self._content()).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -67,6 +70,8 @@ class Laid:
     """Without ``id``, ``name`` and ``owner_org``, which are the caller's."""
     warnings: list[str]
     """What CKAN would have refused; what could not be read is in the record's own warnings."""
+    filled: frozenset[str] = frozenset()
+    """Keys that the source does not state: they yield to what an editor has written there."""
 
 
 def _canonical(data: Any) -> str:

@@ -97,6 +97,11 @@ def _nested(fitting: Fitting) -> list[dict[str, Any]] | None:
             home = next((name for name in ("name", "text", "uri") if name in subfields), None)
             value = {home: plain(value)} if home else {}
         item = {}
+        for name in sorted(value.keys() - subfields.keys()):
+            if not name.endswith("_translated") and f"{name}_translated" not in subfields:
+                fitting.warn(
+                    f"{fitting.key}.{name}", "the schema's field has no room for it; left out"
+                )
         for name, subfield in subfields.items():
             translations = value.get(f"{name.removesuffix('_translated')}_translated")
             inner = value.get(name, value.get(name.removesuffix("_translated")))

@@ -21,7 +21,7 @@ from ..legal import clean_all
 from ..record import Record
 from .mapping import MappingError
 from .namespaces import DCAT
-from .values import View, text
+from .values import View, text_or_texts
 
 GROUP = "ckan.rdf.profiles"
 """The entry points under which ckanext-dcat and others register profiles."""
@@ -77,7 +77,7 @@ def map_with_profiles(
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.of(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
-    licence = text(view, view.objects(subject, DCT.license), "license")
+    licence = text_or_texts(view, view.objects(subject, DCT.license), "license")
     if licence:
         record.fields["license"] = licence
     return record

@@ -24,7 +24,7 @@ from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 
-MAPPING_VERSION = 1
+MAPPING_VERSION = 2
 """To be raised when mapping or layout make another package of the same record: all are read again."""
 
 NO_KEYS = frozenset({"registry"})

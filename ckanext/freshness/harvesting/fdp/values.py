@@ -7,7 +7,7 @@ of tables is fixed, so blank nodes that point at each other are followed no furt
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -55,17 +55,22 @@ class Row:
 
 
 class View:
-    """One graph seen from one record: each node's triples are looked up once."""
+    """One graph seen from one record: each node's triples are looked up once.
 
-    __slots__ = ("_graph", "_nodes", "_noise", "_record", "_where", "language", "warnings")
+    :ivar left: objects that the reader at work could not use
+    :ivar warnings: values that could not be used, in words for the source's editor
+    """
+
+    __slots__ = ("_graph", "_nodes", "_read", "_record", "_where", "language", "left", "warnings")
 
     def __init__(self, graph: Graph, language: str | None) -> None:
         self._graph = graph
         self._nodes: dict[Node, dict[Node, list[Node]]] = {}
-        self._noise: frozenset[str] = frozenset()
+        self._read: set[tuple[Node, Node, Node | None]] = set()
         self._record = ""
         self._where = ""
         self.language = (language or "").lower()
+        self.left: set[Node] = set()
         self.warnings: list[str] = []
 
     def of(self, node: Node) -> dict[Node, list[Node]]:
@@ -84,11 +89,9 @@ class View:
         self.warnings.append(f"{self._where}{key}: {words}")
 
     def look_at(self, record: Node, where: str = "") -> None:
-        """Read the next values as this record's: its own noise is left out, warnings begin so."""
+        """Read the next values as this record's; warnings begin with `where`."""
         self._where = where
         self._record = str(record)
-        # The reference implementation adds these nodes to every record by itself.
-        self._noise = frozenset({f"{record}#identifier", f"{record}#accessRights"})
 
     def is_own_profile(self, iri: str) -> bool:
         """Whether an IRI is a profile (SHACL shapes) on the server of the record itself."""
@@ -96,37 +99,132 @@ class View:
         return place > 0 and self._record.startswith(iri[: place + 1])
 
     def objects(self, node: Node, step: URIRef | Path) -> list[Node]:
-        """What a predicate, or a path of them, leads to, without what the server made by itself."""
-        if isinstance(step, tuple):
-            nodes = [node]
-            for predicate in step:
-                nodes = [found for start in nodes for found in self.of(start).get(predicate, ())]
-        else:
-            nodes = self.of(node).get(step, [])
-        if not nodes or not self._noise:
-            return nodes
-        return [found for found in nodes if str(found) not in self._noise]
+        """Return the nodes that a predicate, or a path of them, leads to, without server noise."""
+        predicate, rest = (step[0], step[1:]) if isinstance(step, tuple) else (step, ())
+        nodes = [
+            found
+            for found in self.of(node).get(predicate, ())
+            if not is_made_by_server(node, found)
+        ]
+        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
+
+    # Which triples have been read
+
+    def mark(self, node: Node, step: URIRef | Path, left: Collection[Node] = ()) -> bool:
+        """Note that the triples of a step have been read, but for those with objects that are left.
+
+        :returns: whether there are any.
+        """
+        predicate, rest = (step[0], step[1:]) if isinstance(step, tuple) else (step, ())
+        values = self.of(node).get(predicate, [])
+        if not left and not rest:
+            self._read.add((node, predicate, None))
+            return bool(values)
+        read = [one for one in values if (self.mark(one, rest, left) if rest else one not in left)]
+        self._read.update((node, predicate, one) for one in read)
+        return bool(read)
+
+    def unread(self, node: Node, predicate: Node) -> list[Node]:
+        """Return the objects of a predicate that are in no triple that has been read."""
+        if (node, predicate, None) in self._read:
+            return []
+        return [one for one in self.of(node)[predicate] if (node, predicate, one) not in self._read]
+
+
+def is_made_by_server(node: Node, value: Node) -> bool:
+    """Whether a node is one that the reference implementation adds to every record by itself."""
+    return isinstance(value, URIRef) and str(value) in (
+        f"{node}#identifier",
+        f"{node}#accessRights",
+    )
 
 
 def describe(view: View, node: Node, table: Iterable[Row]) -> dict[str, Any]:
     """The values of a table's rows that a node has."""
     out: dict[str, Any] = {}
     known = view.of(node)
+    outer = view.left
     for row in table:
-        for step in row.predicates:
-            if (step[0] if isinstance(step, tuple) else step) not in known:
-                continue
-            objects = view.objects(node, step)
-            value = row.read(view, objects, row.key) if objects else None
-            if value is None:
-                continue
-            out[row.key] = value
-            if row.translated:
-                translations = by_language(objects)
-                if any(translations):
-                    out[f"{row.key}_translated"] = translations
-            break
+        for index, step in enumerate(row.predicates):
+            if (step[0] if isinstance(step, tuple) else step) in known:
+                if row.read in LISTS or isinstance(row.read, Nested):
+                    _read_all(view, node, row, out)
+                else:
+                    _read_first(view, node, row, row.predicates[index:], out)
+                break
+    view.left = outer
     return out
+
+
+def _read_all(view: View, node: Node, row: Row, out: dict[str, Any]) -> None:
+    """Read a list of values, from all predicates of a row."""
+    objects = [found for step in row.predicates for found in view.objects(node, step)]
+    if _read(view, node, row, row.predicates, objects, out) is not None and row.translated:
+        _add_translations(row, objects, out)
+
+
+def _read_first(
+    view: View, node: Node, row: Row, steps: Sequence[URIRef | Path], out: dict[str, Any]
+) -> None:
+    """Read one value, from the first predicate that has one, and warn of others beside it."""
+    for index, step in enumerate(steps):
+        objects = view.objects(node, step)
+        value = _read(view, node, row, [step], objects, out)
+        if value is None:
+            continue
+        kept = [value]
+        if row.translated:
+            kept += _add_translations(row, objects, out)
+        if len(objects) > max(1, len(kept) - 1):
+            others = {str(one) for one in _readings(view, row, objects) if one not in kept}
+            if others:
+                words = ", ".join(f'"{one[:80]}"' for one in sorted(others)[:3])
+                view.warn(row.key, f'"{str(value)[:80]}" is kept; left out: {words}')
+        for later in steps[index + 1 :]:
+            rest = [one for one in view.objects(node, later) if one not in objects]
+            view.mark(node, later, [one for one in rest if not _says(view, row, one, kept)])
+        return
+
+
+def _read(
+    view: View,
+    node: Node,
+    row: Row,
+    steps: Sequence[URIRef | Path],
+    objects: Objects,
+    out: dict[str, Any],
+) -> Any:
+    """Read a row's value and note which triples have become part of it."""
+    if not objects:
+        return None
+    view.left = set()
+    value = row.read(view, objects, row.key)
+    if value is not None:
+        out[row.key] = value
+    for step in steps:
+        view.mark(node, step, view.left)
+    return value
+
+
+def _readings(view: View, row: Row, objects: Objects) -> list[Any]:
+    """What a reader makes of each of some objects, without warnings."""
+    before = len(view.warnings)
+    found = [row.read(view, [one], row.key) for one in objects]
+    del view.warnings[before:]
+    return [one for one in found if one is not None]
+
+
+def _says(view: View, row: Row, node: Node, kept: Collection[Any]) -> bool:
+    """Whether a node says no more than the values that are kept."""
+    return any(one in kept for one in _readings(view, row, [node]))
+
+
+def _add_translations(row: Row, objects: Objects, out: dict[str, Any]) -> list[str]:
+    """Add the translations of a row, and return all texts that are kept."""
+    translations = by_language(objects)
+    if any(translations):
+        out[f"{row.key}_translated"] = translations
+    return list(translations.values())
 
 
 # Texts
@@ -143,7 +241,9 @@ def label(view: View, node: Node) -> str:
     for predicate in _LABELS:
         texts = [value for value in known.get(predicate, ()) if isinstance(value, Literal)]
         if texts:
-            return best(view, texts)
+            name = best(view, texts)
+            view.mark(node, predicate, [one for one in known[predicate] if lexical(one) != name])
+            return name
     return ""
 
 
@@ -185,27 +285,44 @@ def by_language(objects: Objects) -> dict[str, str]:
     return found
 
 
+def _words(view: View, node: Node) -> str:
+    """A literal's or IRI's text, or a blank node's name; a node without any is left."""
+    words = label(view, node) if isinstance(node, BNode) else lexical(node)
+    if not words and not isinstance(node, Literal):
+        view.left.add(node)
+    return words
+
+
 def text(view: View, objects: Objects, key: str) -> str | None:
     """One text, or an IRI as text, or a blank node's name."""
+    for node in objects:
+        if isinstance(node, BNode):
+            _words(view, node)
     return best(view, objects) or None
 
 
 def line(view: View, objects: Objects, key: str) -> str | None:
     """The same on one line: titles and names."""
-    return one_line(best(view, objects)) or None
+    found = text(view, objects, key)
+    return one_line(found) or None if found else None
 
 
 def named(view: View, objects: Objects, key: str) -> str | None:
     """One text; what the graph calls an IRI rather than the IRI itself."""
     texts = [node for node in objects if isinstance(node, Literal)]
     names = sorted(filter(None, (label(view, node) for node in objects)))
-    return best(view, texts) or next(iter(names), None) or best(view, objects) or None
+    return best(view, texts) or next(iter(names), None) or text(view, objects, key)
 
 
 def texts(view: View, objects: Objects, key: str) -> list[str] | None:
     """All texts and IRIs, sorted, each once."""
-    found = {label(view, node) if isinstance(node, BNode) else lexical(node) for node in objects}
-    return sorted(found - {""}) or None
+    return sorted({_words(view, node) for node in objects} - {""}) or None
+
+
+def text_or_texts(view: View, objects: Objects, key: str) -> str | list[str] | None:
+    """One text, or a list where there are several: a licence."""
+    found = texts(view, objects, key)
+    return found[0] if found and len(found) == 1 else found
 
 
 def standards(view: View, objects: Objects, key: str) -> list[str] | None:
@@ -215,18 +332,27 @@ def standards(view: View, objects: Objects, key: str) -> list[str] | None:
 
 def iris(view: View, objects: Objects, key: str) -> list[str] | None:
     """All IRIs, sorted; literals are something else under this predicate."""
+    view.left.update(node for node in objects if not isinstance(node, URIRef))
     return sorted({lexical(node) for node in objects if isinstance(node, URIRef)} - {""}) or None
 
 
 def literal(view: View, objects: Objects, key: str) -> str | None:
     """One literal; IRIs are something else under this predicate."""
+    view.left.update(node for node in objects if not isinstance(node, Literal))
     return best(view, [node for node in objects if isinstance(node, Literal)]) or None
 
 
 def email(view: View, objects: Objects, key: str) -> str | None:
     """One address, without ``mailto:`` and its query."""
+    view.left.update(node for node in objects if isinstance(node, BNode))
     found = (_address(lexical(node)) for node in objects if not isinstance(node, BNode))
     return min(filter(None, found), default=None)
+
+
+def telephone(view: View, objects: Objects, key: str) -> str | None:
+    """One telephone number, without ``tel:``."""
+    found = text(view, objects, key)
+    return found[4:] if found and found[:4].lower() == "tel:" else found
 
 
 def _address(words: str) -> str:
@@ -299,34 +425,33 @@ def geometries(view: View, objects: Objects, key: str) -> str | None:
 # Nested descriptions
 
 
-def nested(
-    table: Sequence[Row],
-    from_text: Callable[[str], dict[str, Any]],
-    *,
-    iri_key: str | None = "uri",
-) -> Reader:
-    """A reader of nodes that are described by a table of their own: agents, places, periods.
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A reader of nodes that are described by a table of their own: agents, places, periods."""
 
-    `from_text` is what a literal says where a description belongs; `iri_key` takes the node's IRI. The
-    result is a sorted list of dictionaries without empty ones, or None.
-    """
+    table: Sequence[Row]
+    from_text: Callable[[str], dict[str, Any]]
+    """Reads a literal where a description belongs."""
+    iri_key: str | None = "uri"
+    """Takes the node's IRI."""
 
-    def read(view: View, objects: Objects, key: str) -> list[dict[str, Any]] | None:
+    def __call__(self, view: View, objects: Objects, key: str) -> list[dict[str, Any]] | None:
+        """Return a sorted list of dictionaries without empty ones, or None."""
         found: dict[str, dict[str, Any]] = {}
         for node in objects:
             if isinstance(node, Literal):
-                item = from_text(lexical(node))
+                item = self.from_text(lexical(node))
             else:
-                item = describe(view, node, table)
+                item = describe(view, node, self.table)
                 if isinstance(node, URIRef):
-                    item = _identified(item, lexical(node), iri_key)
+                    item = _identified(item, lexical(node), self.iri_key)
             if item:
                 found[json.dumps(item, sort_keys=True)] = item
             elif words := lexical(node):
                 view.warn(key, f'"{words[:80]}" says nothing that could be used; left out')
+            elif isinstance(node, BNode):
+                view.left.add(node)
         return [found[text] for text in sorted(found)] or None
-
-    return read
 
 
 def _identified(item: dict[str, Any], iri: str, iri_key: str | None) -> dict[str, Any]:
@@ -346,3 +471,7 @@ def name_or_email(words: str) -> dict[str, Any]:
 def nothing(words: str) -> dict[str, Any]:
     """A text where only a description makes sense."""
     return {}
+
+
+LISTS: frozenset[Reader] = frozenset({texts, text_or_texts, iris, standards})
+"""Readers that keep every value, from all predicates of a row; others keep one."""

@@ -126,7 +126,12 @@ def test_tags(text: str, name: str | None) -> None:
 def test_tags_are_unique_whatever_their_case() -> None:
     result = laid(tags=["Brain", "brain", "BRAIN", "cns/brain", "CNS Brain", "?"])
     assert result.package["tags"] == [{"name": "BRAIN"}, {"name": "CNS Brain"}]
-    assert result.warnings == ['tags: "?" has fewer than two letters or digits; left out']
+    assert result.warnings == [
+        'tags: "?" has fewer than two letters or digits; left out',
+        'tags: "Brain" becomes "BRAIN"',
+        'tags: "brain" becomes "BRAIN"',
+        'tags: "cns/brain" becomes "CNS Brain"',
+    ]
 
 
 # Limits
@@ -311,6 +316,84 @@ def test_a_dataset_has_the_licence_that_all_its_resources_agree_on(
 ) -> None:
     package = laid(resources=[{"license": url} for url in licenses], site=SITE).package
     assert package.get("license_id") == license_id
+
+
+CC_BY_3, CC_BY_4 = (f"http://creativecommons.org/licenses/by/{one}/" for one in ("3.0", "4.0"))
+OWN = "https://example.org/own"
+
+
+@pytest.mark.parametrize(
+    ("stated", "of_resources", "known", "kept"),
+    [
+        (CC_BY_4, [], "cc-by", None),
+        (CC_BY_4, [OWN], "cc-by", None),
+        ([CC_BY_4, CC_BY_4.replace("http:", "https:") + "deed.nl"], [], "cc-by", None),
+        ([CC_BY_4, OWN], [], None, [CC_BY_4, OWN]),
+        # The register has one entry for both, and they are two licences nevertheless.
+        ([CC_BY_3, CC_BY_4], [], None, [CC_BY_3, CC_BY_4]),
+        (None, [CC_BY_4, OWN], None, [CC_BY_4, OWN]),
+        (None, [CC_BY_4, [CC_BY_4, OWN]], None, [CC_BY_4, OWN]),
+        # Resources keep theirs, so that nothing is lost.
+        (None, [CC_BY_4, "CC-BY-4.0"], "cc-by", None),
+        (None, [CC_BY_4, None], None, None),
+        (None, [OWN, OWN], None, None),
+    ],
+)
+def test_several_licences_are_never_reduced_to_one(
+    stated: Any, of_resources: list[Any], known: str | None, kept: list[str] | None
+) -> None:
+    given = [{"license": one} if one else {} for one in of_resources]
+    result = laid({"license": stated} if stated else {}, resources=given, site=SITE)
+    assert result.package.get("license_id") == known
+    assert extras(result.package).get("licenses") == (json.dumps(kept) if kept else None)
+    resources = [one.get("license") for one in result.package["resources"]]
+    assert resources == [json.dumps(one) if isinstance(one, list) else one for one in of_resources]
+    assert bool(result.warnings) == bool(kept)
+    if kept:
+        (warning,) = result.warnings
+        assert warning == f"license: the record names 2: {', '.join(kept)}; no license_id is set"
+
+
+def test_several_licences_go_into_a_field_of_the_schema() -> None:
+    schema = {"dataset_fields": [{"field_name": "licenses", "preset": "multiple_text"}]}
+    site = Site(SITE.licenses, schema)
+    assert laid({"license": [CC_BY_4, OWN]}, site=site).package["licenses"] == [CC_BY_4, OWN]
+
+
+DESK = {"name": "Desk", "email": "desk@example.org"}
+INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "schema", "filled"),
+    [
+        (
+            {"contact": [{"uri": "u"}, {"name": "No address"}, DESK]},
+            (),
+            {"maintainer": "Desk", "maintainer_email": "desk@example.org"},
+        ),
+        ({"contact": [{"email": "a@b.nl"}]}, (), {"maintainer_email": "a@b.nl"}),
+        ({"creator": [INSTITUTE], "publisher": [DESK]}, (), {"author": "Institute"}),
+        (
+            {"publisher": [DESK]},
+            (),
+            {"author": "Desk", "author_email": "desk@example.org"},
+        ),
+        ({"publisher": [DESK], "author": "Stated"}, (), {"author": "Stated"}),
+        ({"contact": [DESK], "publisher": [DESK]}, ("contact", "creator"), {}),
+        ({"contact": "a text", "publisher": []}, (), {}),
+    ],
+)
+def test_maintainer_and_author_are_filled_in(
+    fields: dict[str, Any], schema: tuple[str, ...], filled: dict[str, str]
+) -> None:
+    site = Site(schema={"dataset_fields": [{"field_name": name} for name in schema]})
+    package = laid(fields, site=site).package
+    keys = ("author", "author_email", "maintainer", "maintainer_email")
+    found = {key: package[key] for key in keys if key in package}
+    if "author" in fields:
+        found.pop("author_email")
+    assert found == filled
 
 
 # Anything

@@ -284,3 +284,42 @@ def test_the_harvester_owns_what_it_can_write() -> None:
     assert {f"{row.key}_translated" for row in rows if row.translated} <= OWNED_KEYS
     assert {row.key for row in tables.RESOURCE} <= tables.RESOURCE_KEYS
     assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
+
+
+CONTACT = '[{"email": "%s@example.org", "name": "%s"}]'
+
+
+@pytest.mark.parametrize(
+    ("stored", "before", "now", "kept"),
+    [
+        # what the dataset has, the source's contacts before and now, what it has then
+        (None, None, "desk", "desk"),
+        ("", "desk", "desk", "desk"),
+        ("desk", "desk", "new", "new"),
+        ("desk", "desk", None, ""),
+        ("An editor", "desk", "new", "An editor"),
+        ("An editor", None, "new", "An editor"),
+        ("An editor", "desk", None, "An editor"),
+    ],
+)
+def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
+    stored: str | None, before: str | None, now: str | None, kept: str
+) -> None:
+    existing: dict[str, Any] = {"title": "T", "maintainer": stored, "extras": []}
+    if before:
+        existing["extras"] = [{"key": "contact", "value": CONTACT % (before, before)}]
+    new: dict[str, Any] = {"title": "T", "extras": []}
+    if now:
+        new["maintainer"] = now
+        new["extras"] = [{"key": "contact", "value": CONTACT % (now, now)}]
+    merged = merge(existing, Laid(new, [], frozenset({"maintainer"} if now else ())))
+    assert merged["maintainer"] == kept
+    protected = merge(existing, Laid(new, [], frozenset({"maintainer"})), ["maintainer"])
+    assert protected["maintainer"] == stored
+
+
+def test_a_maintainer_that_the_source_states_replaces_any_other() -> None:
+    existing = {"title": "T", "maintainer": "An editor", "extras": []}
+    assert (
+        merge(existing, Laid({"title": "T", "maintainer": "Stated"}, []))["maintainer"] == "Stated"
+    )

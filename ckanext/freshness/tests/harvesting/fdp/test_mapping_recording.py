@@ -138,6 +138,8 @@ def test_its_distributions() -> None:
         "url": "https://example.org/api",
         "format": "JSON",
         "mimetype": "application/json",
+        "version": "1",
+        "publisher": INSTITUTE,
         "license": CC_ZERO,
         "language": [ENGLISH],
         "access_services": [{"title": "svc", "endpoint_url": ["https://example.org/api"]}],
@@ -153,6 +155,8 @@ def test_its_distributions() -> None:
         "mimetype": "text/csv",
         "size": 2048,
         "issued": "2024-01-02T00:00:00Z",
+        "version": "1",
+        "publisher": INSTITUTE,
         "license": "http://creativecommons.org/licenses/by/4.0/",
         "language": [ENGLISH],
     }
@@ -185,6 +189,8 @@ def test_a_dataset_with_one_distribution() -> None:
             "url": "https://example.org/p",
             "format": "JSON",
             "mimetype": "application/json",
+            "version": "1",
+            "publisher": INSTITUTE,
             "license": CC_ZERO,
             "language": [ENGLISH],
         }
@@ -268,6 +274,10 @@ def test_the_package_of_a_rich_dataset_on_a_site_without_a_schema() -> None:
         "url": "https://example.org/cohort-a",
         "version": "1.2",
         "license_id": "cc-by",
+        "author": "Example Institute",
+        "author_email": "info@example.org",
+        "maintainer": "Help desk",
+        "maintainer_email": "help@example.org",
         "tags": [{"name": "CNS Brain"}, {"name": "genomics"}],
     }
     assert list(extras) == sorted(extras)
@@ -299,4 +309,7 @@ def test_the_package_of_a_rich_dataset_on_a_site_without_a_schema() -> None:
         '[{"endpoint_url": ["https://example.org/api"], "title": "svc"}]'
     )
     assert resources[1]["size"] == 2048
-    assert laid.warnings == ['tags: "x" has fewer than two letters or digits; left out']
+    assert laid.warnings == [
+        'tags: "CNS/Brain" becomes "CNS Brain"',
+        'tags: "x" has fewer than two letters or digits; left out',
+    ]

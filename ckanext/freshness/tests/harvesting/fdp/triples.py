@@ -1,0 +1,309 @@
+"""What becomes of each triple of a recorded FAIR Data Point; prints a table when run as a program.
+
+    ./dev run python -m ckanext.freshness.tests.harvesting.fdp.triples
+
+A triple is mapped if a field that its predicate belongs to holds its value, whatever the mapping
+itself believes to have read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
+from rdflib.term import Node
+
+from ckanext.freshness.harvesting.dates import iso_date
+from ckanext.freshness.harvesting.fdp import geometry, tables
+from ckanext.freshness.harvesting.fdp.formats import file_format
+from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LDP, SPDX, short
+from ckanext.freshness.harvesting.fdp.values import Nested, Row
+from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.tests.servers.replay import (
+    FDP_EDITED,
+    FDP_RECORDING,
+    FDP_RICH,
+    load_recording,
+)
+
+BASE = "https://fdp.example.org"
+RECORDINGS = {"recording": FDP_RECORDING, "edited": FDP_EDITED, "rich": FDP_RICH}
+
+MAPPED, REPORTED, STRUCTURE, NOISE, LOST = "mapped", "reported", "structure", "noise", "lost"
+
+Triple = tuple[Node, Node, Node]
+
+_SERVER_NODES = {
+    "#identifier": "the server's own number of its metadata, the record's URL",
+    "#accessRights": "the same sentence for every record to which nobody gave access rights",
+}
+_OF_THE_SERVER = "the FAIR Data Point's description of itself: a harvest source has its own"
+_METRICS = tables.SERVER_NOISE[URIRef("http://semanticscience.org/resource/SIO_000628")]
+_PROFILE = "the profile, on the server itself, that its forms were checked against"
+_CONTAINER = tables.STRUCTURE[LDP.contains]
+
+
+class Recording:
+    """A recording, its documents parsed, and what becomes of each of their triples."""
+
+    def __init__(self, path: Path) -> None:
+        plain = _here(load_recording(path))
+        self.listed: dict[str, Any] = {k: v for k, v in plain.items() if k != "responses"}
+        self.documents: dict[str, Graph] = {}
+        self.pages: dict[str, Graph] = {}
+        for url, answer in plain["responses"].items():
+            if answer["status"] != 200 or "/profile/" in url:
+                continue
+            kind = self.pages if "/page/" in url else self.documents
+            kind[url] = Graph().parse(data=answer["body"], format="turtle")
+        self.records: dict[str, Record] = {}
+        self.fates: dict[Triple, tuple[str, str]] = {}
+        self._map_all()
+
+    def _map_all(self) -> None:
+        for url in (*self.listed["datasets"], *self.listed.get("series", ())):
+            graph = self._merged(url)
+            self.records[url] = record = map_dataset(graph, URIRef(url))
+            self._follow(graph, URIRef(url), tables.DATASET, record)
+        for url in self.listed["catalogs"]:
+            graph = self._merged(url)
+            self.records[url] = record = map_catalog(graph, URIRef(url))
+            self._follow(graph, URIRef(url), tables.CATALOG, record)
+        for url, graph in self.documents.items():
+            for triple in graph:
+                if triple not in self.fates:
+                    self.fates[triple] = self._rest(graph, url, triple)
+
+    def _merged(self, url: str) -> Graph:
+        """A record's document with those of its distributions and services, as the crawl merges them."""
+        graph = Graph()
+        pending, met = [url], set()
+        while pending:
+            one = pending.pop()
+            if one in met or one not in self.documents:
+                continue
+            met.add(one)
+            graph += self.documents[one]
+            for predicate in (DCAT.distribution, DCAT.accessService, DCAT.service):
+                pending += map(str, self.documents[one].objects(URIRef(one), predicate))
+        return graph
+
+    def _follow(self, graph: Graph, subject: Node, table: Iterable[Row], record: Record) -> None:
+        """Tell of each triple of a record what became of it."""
+        walk = _Walk(graph, subject, record)
+        for triple in walk.node(subject, table, [record.fields], ""):
+            self._tell(*triple)
+
+    def _tell(self, triple: Triple, fate: str, why: str) -> None:
+        # A node that several records describe may be mapped in one and mentioned in another.
+        ranks = (MAPPED, REPORTED, STRUCTURE, NOISE, LOST)
+        before = self.fates.get(triple)
+        if before is None or ranks.index(fate) < ranks.index(before[0]):
+            self.fates[triple] = fate, why
+
+    def _rest(self, graph: Graph, url: str, triple: Triple) -> tuple[str, str]:
+        """What becomes of a triple that no record leads to."""
+        subject, predicate, _ = triple
+        if (subject, RDF.type, LDP.DirectContainer) in graph:
+            return STRUCTURE, _CONTAINER
+        if url.rstrip("/") == BASE:
+            return NOISE, _OF_THE_SERVER
+        for end, reason in _SERVER_NODES.items():
+            if str(subject).endswith(end):
+                return NOISE, reason
+        if "/metrics/" in str(subject):
+            return NOISE, _METRICS
+        if "/profile/" in str(subject):
+            return NOISE, _PROFILE
+        return LOST, short(str(predicate))
+
+    def repeated_in_pages(self) -> Iterator[tuple[str, Triple]]:
+        """Triples of page endpoints that no document of a record has."""
+        known = {_named(triple) for graph in self.documents.values() for triple in graph}
+        for url, graph in self.pages.items():
+            for triple in graph:
+                if (triple[0], RDF.type, LDP.DirectContainer) not in graph and (
+                    _named(triple) not in known
+                ):
+                    yield url, triple
+
+
+class _Walk:
+    """A walk through the graph of one record, by the tables."""
+
+    def __init__(self, graph: Graph, subject: Node, record: Record) -> None:
+        self.graph = graph
+        self.subject = subject
+        self.record = record
+        self.warnings = "\n".join(record.warnings)
+
+    def node(
+        self, node: Node, table: Iterable[Row], values: list[dict[str, Any]], path: str
+    ) -> Iterator[tuple[Triple, str, str]]:
+        """Each triple of a node, and of those below it, with its fate.
+
+        :param values: what the mapping made of the node, or of each node that it could be.
+        """
+        for _, predicate, value in self.graph.triples((node, None, None)):
+            step = path + short(str(predicate))
+            triple = (node, predicate, value)
+            fate, why = self._fate(triple, table, values, step)
+            yield triple, fate, why
+            if fate in (MAPPED, REPORTED) and not isinstance(value, Literal):
+                yield from self._below(value, predicate, table, values, f"{step}/")
+
+    def _fate(
+        self, triple: Triple, table: Iterable[Row], values: list[dict[str, Any]], step: str
+    ) -> tuple[str, str]:
+        node, predicate, value = triple
+        if predicate in tables.SERVER_NOISE:
+            return NOISE, tables.SERVER_NOISE[predicate]
+        for end, reason in _SERVER_NODES.items():
+            if str(value) == f"{node}{end}":
+                return NOISE, reason
+        if predicate == DCTERMS.conformsTo and str(value).startswith(f"{BASE}/profile/"):
+            return NOISE, _PROFILE
+        if predicate == DCAT.distribution:
+            is_there = any(one["uri"] == str(value) for one in self.record.resources)
+            return (MAPPED, "") if is_there else self._reported(value, step)
+        if self._holds(triple, table, values):
+            return MAPPED, ""
+        if predicate in tables.STRUCTURE:
+            return STRUCTURE, tables.STRUCTURE[predicate]
+        return self._reported(value, step)
+
+    def _reported(self, value: Node, step: str) -> tuple[str, str]:
+        words = self.graph.objects(value) if isinstance(value, BNode) else [value]
+        is_named = any(str(one)[:80] in self.warnings for one in words)
+        return (REPORTED if step in self.record.unmapped or is_named else LOST), step
+
+    def _holds(self, triple: Triple, table: Iterable[Row], values: list[dict[str, Any]]) -> bool:
+        """Whether a field that belongs to the predicate has the value."""
+        _, predicate, value = triple
+        if predicate == DCAT.keyword:
+            held: list[Any] = [self.record.tags, *(one.get("keyword") for one in values)]
+        elif predicate in (DCTERMS.format, DCAT["format"], DCAT.mediaType):
+            held = [one.get(key) for one in values for key in ("format", "mimetype")]
+        elif predicate == SPDX.checksum:
+            held = [one.get("hash") for one in values]
+        else:
+            keys = [row.key for row in table if predicate in _heads(row)]
+            held = [one.get(f"{key}{end}") for one in values for key in keys for end in _ENDS]
+        leaves = set(_leaves(held))
+        if isinstance(value, BNode):
+            below = self.graph.objects(value)
+            return any(leaves & _forms(one) for one in below if not isinstance(one, BNode)) or any(
+                leaves & _forms(one) for deeper in below for one in self.graph.objects(deeper)
+            )
+        return bool(leaves & _forms(value))
+
+    def _below(
+        self,
+        node: Node,
+        predicate: Node,
+        table: Iterable[Row],
+        values: list[dict[str, Any]],
+        path: str,
+    ) -> Iterator[tuple[Triple, str, str]]:
+        """The triples of a node that another one's triple leads to."""
+        if predicate == DCAT.distribution:
+            found = [one for one in self.record.resources if one["uri"] == str(node)]
+            yield from self.node(node, tables.RESOURCE, found, path)
+            return
+        if predicate == SPDX.checksum:
+            yield from self.node(node, tables.CHECKSUM, values, path)
+            return
+        if (node, RDF.type, DCAT.Dataset) in self.graph:
+            return
+        rows = [row for row in table if predicate in _heads(row)]
+        held = [one.get(row.key) for one in values for row in rows]
+        items = [item for value in held if isinstance(value, list) for item in value]
+        nested = [row.read.table for row in rows if isinstance(row.read, Nested)]
+        if nested:
+            yield from self.node(
+                node, nested[0], [one for one in items if isinstance(one, dict)], path
+            )
+            return
+        leaves = set(_leaves(held))
+        for _, inner, value in self.graph.triples((node, None, None)):
+            triple = (node, inner, value)
+            if leaves & _forms(value):
+                yield triple, MAPPED, ""
+            elif inner in tables.STRUCTURE:
+                yield triple, STRUCTURE, tables.STRUCTURE[inner]
+            else:
+                yield triple, *self._reported(value, path + short(str(inner)))
+
+
+_ENDS = ("", "_translated")
+
+
+def _heads(row: Row) -> set[Node]:
+    return {step[0] if isinstance(step, tuple) else step for step in row.predicates}
+
+
+def _leaves(value: Any) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from _leaves(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _leaves(one)
+    elif value is not None:
+        yield str(value)
+
+
+def _forms(node: Node) -> set[str]:
+    """The texts under which a value can stand in a field."""
+    text = str(node).strip()
+    forms = {text, " ".join(text.split()), text.removeprefix("mailto:"), text.removeprefix("tel:")}
+    forms.add(str(node.value) if isinstance(node, Literal) else text)
+    found = file_format([text], [])
+    forms |= {one for one in (iso_date(text), found.format, found.mimetype) if one}
+    if isinstance(node, Literal):
+        forms.add(geometry.geojson(text) or text)
+        if text[:1].isdigit():
+            # A period in one text, and a whole number that is written as a decimal.
+            forms |= {*text.split("/"), text.removesuffix(".0")}
+    return forms
+
+
+def _named(triple: Triple) -> tuple[str, ...]:
+    return tuple("" if isinstance(node, BNode) else str(node) for node in triple)
+
+
+def _here(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("{base}", BASE)
+    if isinstance(value, list):
+        return [_here(one) for one in value]
+    if isinstance(value, dict):
+        return {_here(key): _here(one) for key, one in value.items()}
+    return value
+
+
+def table() -> Iterator[str]:
+    """Lines of Markdown: the fate of all triples, and the reasons for noise and structure."""
+    recordings = {name: Recording(path) for name, path in RECORDINGS.items()}
+    fates = (MAPPED, REPORTED, STRUCTURE, NOISE, LOST)
+    yield f"| Recording | Triples | {' | '.join(fates)} |"
+    yield "|---" * (len(fates) + 2) + "|"
+    for name, one in recordings.items():
+        counts = Counter(fate for fate, _ in one.fates.values())
+        cells = [name, len(one.fates), *(counts[fate] for fate in fates)]
+        yield f"| {' | '.join(map(str, cells))} |"
+    for fate in (REPORTED, STRUCTURE, NOISE):
+        yield from ("", f"## {fate.capitalize()}", "")
+        reasons = Counter(
+            why for one in recordings.values() for found, why in one.fates.values() if found == fate
+        )
+        yield from (f"- {count}: {why}" for why, count in reasons.most_common())
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))
