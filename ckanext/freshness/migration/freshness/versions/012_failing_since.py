@@ -1,7 +1,7 @@
 """Remember since when the file of an IATI dataset fails, because its copy expires by that.
 
-Revision ID: 011_failing_since
-Revises: 010_judge_anew
+Revision ID: 012_failing_since
+Revises: 011_edits
 Create Date: 2026-11-22
 """
 
@@ -10,8 +10,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
-revision = "011_failing_since"
-down_revision = "010_judge_anew"
+revision = "012_failing_since"
+down_revision = "011_edits"
 branch_labels = None
 depends_on = None
 
