@@ -55,8 +55,9 @@ def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
 
 
 def newly_said(run_id: str) -> Iterator[tuple[str, Updated]]:
-    """Datasets that were reviewed, or of which a script has said that they changed, since the start of the
-    last run before this one; of each, what it was.
+    """Yield the datasets that were reviewed or updated by a script since the last run that checked them.
+
+    That run has come to its end, or to its count: what was said before one that was killed is still new.
     """
     rows = model.Session.execute(sa.text(_SAID), {"run": run_id, "said": list(_UPDATED)}).all()
     for package_id, evidence in rows:
@@ -87,10 +88,14 @@ _PASSED = """
 SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND next_boundary <= :now"""
 
 _SAID = """
-SELECT e.package_id, e.evidence FROM freshness_evidence e
-WHERE e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
-    SELECT max(before.started_at) FROM freshness_run before, freshness_run this
-    WHERE this.id = :run AND before.kind = this.kind AND before.started_at < this.started_at
+SELECT e.package_id, e.evidence FROM freshness_evidence e, freshness_run this
+WHERE this.id = :run AND e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
+    SELECT max(before.started_at) FROM freshness_run before
+    WHERE before.kind = this.kind AND before.started_at < this.started_at
+    AND before.datasets <> '{}' AND (before.options ->> 'package_ids' IS NULL
+        OR before.options -> 'package_ids' @> to_jsonb(e.package_id))
+    AND (before.options ->> 'host' IS NULL OR EXISTS (SELECT FROM freshness_check c
+        WHERE c.package_id = e.package_id AND c.host = before.options ->> 'host'))
 )"""
 
 _STATUSES = """
