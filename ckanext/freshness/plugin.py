@@ -26,6 +26,7 @@ from .logic import (
     dataset_actions,
     freshness_actions,
     harvest_actions,
+    known_facts,
     mail_actions,
     noting,
     report_actions,
@@ -33,7 +34,6 @@ from .logic import (
     search,
     words,
 )
-from .logic.copies import shown
 from .reporting import options
 
 
@@ -123,7 +123,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        shown.show(search_results["results"])
+        known_facts.show(search_results["results"])
         words.name_facet_values(search_results["search_facets"])
         return search_results
 
@@ -131,7 +131,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         # Without validation, a package is shown to be indexed: Solr holds the stored status.
         if context.get("validate", True):
             search.show_current(pkg_dict, datetime.now(timezone.utc))
-        shown.show([pkg_dict])
+        known_facts.show([pkg_dict], context)
 
 
 class _Harvester:

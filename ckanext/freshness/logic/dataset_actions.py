@@ -11,9 +11,16 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model, package_extras
-from . import defaults, extras, frequency_form, harvest_actions, noting, projection
+from . import (
+    defaults,
+    extras,
+    frequency_form,
+    harvest_actions,
+    known_facts,
+    noting,
+    projection,
+)
 from .assessing import Cause, assess_packages
-from .copies import shown
 from .frequencies import Speaker
 
 
@@ -31,13 +38,13 @@ def package_create(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> Any:
     """Create a package without what the caller says under the names of this extension's extras."""
-    data_dict = shown.without(data_dict)
+    data_dict = dict(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
         harvest_actions.before_source_create(context, data_dict)
     if _is_judged(data_dict.get("type") or "dataset"):
         frequency_form.take(data_dict, settings.aging().frequency_keys)
         data_dict = extras.protected(data_dict, None)
-    return original(context, data_dict)
+    return known_facts.write(original, context, data_dict)
 
 
 @tk.chained_action
@@ -48,17 +55,19 @@ def package_update(
 
     A dataset that was never looked at is looked at first: what changes is noticed by comparing.
     """
-    data_dict = shown.without(data_dict)
+    data_dict = dict(data_dict)
     reference = data_dict.get("id") or data_dict.get("name")
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
         harvest_actions.before_source_update(context, data_dict)
     if package is None or not _is_judged(package.type):
-        return original(context, data_dict)
+        return known_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.aging().frequency_keys)
     if package_extras(package).keys().isdisjoint(projection.KEYS):
         assess_packages([package.id], _now(), cause=Cause.EDIT)
-    return original(context, {**extras.protected(data_dict, package), "id": package.id})
+    return known_facts.write(
+        original, context, {**extras.protected(data_dict, package), "id": package.id}
+    )
 
 
 def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action: str) -> None:

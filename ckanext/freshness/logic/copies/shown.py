@@ -1,9 +1,6 @@
-"""What resources show of their copies: two URLs, which are computed each time and stored nowhere."""
+"""The two URLs of a resource's copy, which are computed each time and stored nowhere."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
@@ -13,24 +10,6 @@ from ...ckan_adapter import model
 CACHED_URL = "cached_url"
 CACHED_ZIP_URL = "cached_zip_url"
 KEYS = (CACHED_URL, CACHED_ZIP_URL)
-
-
-def show(packages: Iterable[dict[str, Any]]) -> None:
-    """Let the resources of packages say where their copies are, and nothing else there.
-
-    CKAN keeps what is shown in Solr's document: what has expired since is taken out again.
-    """
-    resources = {
-        one["id"]: one
-        for package in packages
-        for one in package.get("resources") or ()
-        if isinstance(one, dict) and "id" in one
-    }
-    for resource in resources.values():
-        for key in KEYS:
-            resource.pop(key, None)
-    for resource_id, where in urls(list(resources)).items():
-        resources[resource_id].update(where)
 
 
 def urls(resource_ids: list[str]) -> dict[str, dict[str, str]]:
@@ -62,22 +41,6 @@ def site_url() -> str:
     root = (tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
     site = str(tk.config.get("ckan.site_url") or "").rstrip("/")
     return f"{site}{root}"
-
-
-def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
-    """What somebody wants to write, without what is only shown: most callers send back what they read."""
-    resources = data_dict.get("resources")
-    if not isinstance(resources, list):
-        return dict(data_dict)
-    return {**data_dict, "resources": list(_without(resources))}
-
-
-def _without(resources: Iterable[Any]) -> Iterator[Any]:
-    for one in resources:
-        if isinstance(one, dict) and not one.keys().isdisjoint(KEYS):
-            yield {key: value for key, value in one.items() if key not in KEYS}
-        else:
-            yield one
 
 
 def _copies(resource_ids: list[str]) -> list[tuple[str, str, bool]]:

@@ -77,7 +77,8 @@ def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) 
     server.body, server.etag, server.last_modified = b"a,b\n3,4\n", '"v2"', None
     run(resource, 2)
     assert bytes_of(resource) == b"a,b\n3,4\n"
-    assert helpers.call_action("resource_show", id=resource["id"])["cached_zip_url"]
+    facts = helpers.call_action("resource_show", id=resource["id"])["freshness_check"]
+    assert facts["outcome"] == "hash" and facts["cached_zip_url"]
 
 
 @pytest.mark.parametrize(
