@@ -1,80 +1,39 @@
-"""The other side of :mod:`.sandbox`: a process that opens one file after another and may be lost.
-
-It is started by nothing but its socket and imports next to nothing. Each line asks for a file, which comes
-as an open descriptor, and is answered by a line.
-"""
+"""The part of :mod:`.sandbox` that runs in a process of the sandbox."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
-import math
-import os
-import socket
 import sys
-from typing import Any
+from encodings import aliases
+from operator import attrgetter
+from typing import Any, BinaryIO
 
+from ..sandbox.errors import Unopened
 from .content import fingerprint
-from .detectors import ContainerLimits, Detector, Unreadable
+from .detectors import ContainerLimits, Unreadable
 
-LONGEST = 64 * 1024
+for _codec in set(aliases.aliases.values()):
+    # expat and zipfile look codecs up when they meet one, too late to import it.
+    with contextlib.suppress(ImportError):
+        importlib.import_module(f"encodings.{_codec}")
 
 
-def main(descriptor: int) -> None:
-    """Answer until the other side closes.
+def fingerprint_of(request: bytes, file: BinaryIO) -> bytes:
+    """Return the hash of a file by the detectors that the request names, as JSON.
 
-    What is no fault of the file, a mistake in a detector say, ends the process, with a traceback.
+    :raises Unopened: the file cannot be read
     """
-    with socket.socket(fileno=descriptor) as channel:
-        while True:
-            line, descriptors, _, _ = socket.recv_fds(channel, LONGEST, 1)
-            if not line:
-                return
-            answer = _answer(json.loads(line), descriptors[0])
-            channel.sendall(json.dumps(answer).encode() + b"\n")
-            if answer.get("last"):
-                return
+    asked = json.loads(request)
+    detectors = [_detector(name) for name in asked["detectors"]]
+    try:
+        found = fingerprint(file, detectors, ContainerLimits(**asked["limits"]))
+    except Unreadable as error:
+        raise Unopened(str(error)) from error
+    return json.dumps(found).encode()
 
 
-def _answer(request: dict[str, Any], descriptor: int) -> dict[str, Any]:
-    limits = ContainerLimits(**request["limits"])
-    with os.fdopen(descriptor, "rb") as file:
-        try:
-            detectors = [_detector(name) for name in request["detectors"]]
-            _restrict(limits)
-            return {"hash": fingerprint(file, detectors, limits)}
-        except Unreadable as error:
-            return {"reason": str(error)}
-        except (MemoryError, RecursionError):
-            # Memory that could not be had may leave anything behind: a new process goes on.
-            return {"reason": f"needs more than {limits.memory} bytes of memory", "last": True}
-
-
-def _detector(name: str) -> type[Detector]:
+def _detector(name: str) -> Any:
     module, _, qualified = name.partition(":")
-    found: Any = importlib.import_module(module)
-    for part in qualified.split("."):
-        found = getattr(found, part)
-    return found
-
-
-def _restrict(limits: ContainerLimits) -> None:
-    """Let the system end what goes beyond the limits; processor time counts from here."""
-    if sys.platform == "win32":
-        return
-    import resource
-
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    used = math.ceil(usage.ru_utime + usage.ru_stime)
-    for what, most in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_AS, limits.memory),
-        (resource.RLIMIT_CPU, used + limits.cpu_seconds),
-    ):
-        _, hard = resource.getrlimit(what)
-        soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        try:
-            resource.setrlimit(what, (soft, hard))
-        except (OSError, ValueError):
-            # macOS refuses some of them; the other side's clock remains.
-            continue
+    return attrgetter(qualified)(sys.modules[module])

@@ -15,10 +15,11 @@ NAME = "ckanext.freshness"
 ROOMS: dict[str, set[str]] = {
     "aging": set(),
     "copies": set(),
+    "sandbox": set(),
     "web": set(),
     "model": set(),
-    "harvesting": {"web", "model", "ckan_adapter", "settings", "solr_queue"},
-    "checking": {"web", "copies", "aging", "model", "ckan_adapter", "settings"},
+    "harvesting": {"web", "sandbox", "model", "ckan_adapter", "settings", "solr_queue"},
+    "checking": {"web", "sandbox", "copies", "aging", "model", "ckan_adapter", "settings"},
     # web shows URLs without their secrets.
     "reporting": {"aging", "model", "ckan_adapter", "settings", "web"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
@@ -34,7 +35,7 @@ SHELL = {
     *("interfaces", "dcat"),
 }
 
-WITHOUT_CKAN = ("aging/", "copies/", "web/", "tests/servers/")
+WITHOUT_CKAN = ("aging/", "copies/", "sandbox/", "web/", "tests/servers/")
 """Nothing of CKAN, not even its toolkit."""
 
 TOOLKIT = ("ckan.plugins", "ckan.types")
@@ -156,6 +157,7 @@ def test_the_rules_are_about_files_that_exist() -> None:
         ("aging/status.py", "day = date.today()", "now is an argument"),
         ("web/client.py", "from ..harvesting.strategy import Known", "freshness.harvesting"),
         ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
+        ("sandbox/worker.py", "from ..checking import content", "freshness.checking"),
         ("harvesting/fdp/crawl.py", "from ...aging import status", "uses ckanext.freshness.aging"),
         ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
         ("harvesting/objects.py", "from ckanext.harvest import model", "only ckan_adapter may"),

@@ -227,8 +227,8 @@ def test_a_large_body_takes_no_memory(first: bytes) -> None:
 @pytest.mark.parametrize(
     ("what", "limits", "reason"),
     [
-        (b"killed", LIMITS, "ended with status -9"),
-        (b"mistake", LIMITS, "ended with status 1"),
+        (b"killed", LIMITS, "ends the process that opens it (status -9)"),
+        (b"mistake", LIMITS, "ends the process that opens it (status 1)"),
         (b"memory", LIMITS, f"needs more than {LIMITS.memory} bytes of memory"),
         (b"asleep", replace(LIMITS, seconds=1.0), "takes more than 1 seconds"),
         (b"busy", replace(LIMITS, cpu_seconds=1), "takes more than 1 seconds of processor time"),

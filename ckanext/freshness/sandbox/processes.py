@@ -1,0 +1,227 @@
+"""Starts the processes that open untrusted content, and replaces those that are lost.
+
+A file can cost any time and memory, whatever it claims about itself. It is therefore opened in a fresh
+process without CKAN. The system limits the process's memory, processor time and descriptors; this side
+limits its time. A process serves one file after another, since a start costs more than most files do.
+
+``concurrent.futures`` cannot replace this: one lost process breaks its pool for all files, a process that
+hangs cannot be ended, and each process imports the program's main module, which is CKAN.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from .errors import Exceeded, Unopened
+
+MIB = 1024 * 1024
+
+_START = (
+    "import sys; sys.path[:] = sys.argv[4:];"
+    " from ckanext.freshness.sandbox.worker import main;"
+    " main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))"
+)
+
+_LONGEST_HEADER = 16 * 1024
+
+_TIME_TO_EXIT = 1.0
+"""Seconds that a process gets to exit after it closed its socket: it may be writing a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessLimits:
+    """The limits of one process.
+
+    :ivar seconds: for one file
+    :ivar cpu_seconds: for one file
+    :ivar memory: bytes of address space
+    :ivar answer: bytes of an answer
+    """
+
+    seconds: float = 60.0
+    cpu_seconds: int = 40
+    memory: int = 512 * MIB
+    answer: int = MIB
+
+
+class Sandbox:
+    """A few processes that run one function, started when they are needed. Belongs to one event loop.
+
+    Use it as a context manager, or call :meth:`close`.
+
+    :param function: ``module:name`` of a function ``(request, file) -> answer`` on bytes. It may raise
+        :class:`.errors.Unopened`; any other exception ends its process
+    :param workers: the largest number of processes
+    """
+
+    def __init__(self, function: str, limits: ProcessLimits, workers: int = 1) -> None:
+        self._function = function
+        self._limits = limits
+        self._slots = asyncio.Semaphore(workers)
+        self._idle: list[_Worker] = []
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        while self._idle:
+            self._idle.pop().end()
+
+    async def run(
+        self, request: bytes, file: BinaryIO | None = None, imports: Sequence[str] = ()
+    ) -> bytes:
+        """Return the function's answer.
+
+        :param file: a real file, flushed; its position moves
+        :param imports: modules that the function needs: once it runs, nothing can be imported
+        :raises Exceeded: not within the limits
+        :raises Unopened: the content cannot be opened
+        """
+        header = {"size": len(request), "imports": list(imports)}
+        descriptors = [] if file is None else [file.fileno()]
+        async with self._slots:
+            try:
+                worker = self._worker_for(json.dumps(header).encode() + b"\n", descriptors)
+            except OSError as error:
+                words = f"cannot be opened: no process to do it: {error.strerror or error}"
+                raise Unopened(words) from error
+            try:
+                reply, answer = await asyncio.wait_for(
+                    worker.ask(request, self._limits.answer), self._limits.seconds
+                )
+            except asyncio.TimeoutError:
+                worker.end()
+                raise Exceeded(f"takes more than {self._limits.seconds:g} seconds") from None
+            except (ConnectionError, ValueError) as error:
+                raise Exceeded(self._last_words(worker.status())) from error
+            except BaseException:
+                worker.end()
+                raise
+            if reply.get("last"):
+                worker.end()
+            else:
+                self._idle.append(worker)
+        if "exceeded" in reply:
+            raise Exceeded(reply["exceeded"])
+        if "unopened" in reply:
+            raise Unopened(reply["unopened"])
+        return answer
+
+    def _worker_for(self, header: bytes, descriptors: list[int]) -> _Worker:
+        """Return a process that has taken a request's header.
+
+        :raises OSError: no process can be started
+        """
+        while self._idle:
+            worker = self._idle.pop()
+            try:
+                worker.begin(header, descriptors)
+            except OSError:
+                # It was lost while idle: no fault of this file.
+                worker.end()
+            else:
+                return worker
+        worker = _Worker(self._function, self._limits)
+        try:
+            worker.begin(header, descriptors)
+        except OSError:
+            worker.end()
+            raise
+        return worker
+
+    def _last_words(self, status: int) -> str:
+        if status == -signal.SIGXCPU:
+            return f"takes more than {self._limits.cpu_seconds} seconds of processor time"
+        return f"ends the process that opens it (status {status})"
+
+
+class _Worker:
+    """One process and the socket to it."""
+
+    def __init__(self, function: str, limits: ProcessLimits) -> None:
+        self._channel, theirs = socket.socketpair()
+        self._channel.setblocking(False)
+        with theirs:
+            try:
+                self._process = subprocess.Popen(
+                    [
+                        *(_interpreter(), "-I", "-c", _START, function),
+                        *(str(limits.memory), str(limits.cpu_seconds), *sys.path),
+                    ],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    # Ctrl-C is meant for us alone.
+                    start_new_session=True,
+                )
+            except OSError:
+                self._channel.close()
+                raise
+
+    def begin(self, header: bytes, descriptors: list[int]) -> None:
+        socket.send_fds(self._channel, [header], descriptors)
+
+    async def ask(self, request: bytes, longest: int) -> tuple[dict[str, Any], bytes]:
+        """Send the request; return the header of the answer, and the answer.
+
+        :raises ConnectionError: the process has ended
+        :raises ValueError: this is no answer
+        """
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(self._channel, request)
+        received = bytearray()
+        while (end := received.find(b"\n")) < 0 and len(received) < _LONGEST_HEADER:
+            received += await self._receive()
+        reply = json.loads(received[:end])
+        size = int(reply["size"])
+        if not 0 <= size <= longest:
+            return {"exceeded": f"gives more than {longest} bytes when opened", "last": True}, b""
+        answer = received[end + 1 :]
+        while len(answer) < size:
+            answer += await self._receive()
+        return reply, bytes(answer)
+
+    async def _receive(self) -> bytes:
+        piece = await asyncio.get_running_loop().sock_recv(self._channel, 1 << 18)
+        if not piece:
+            raise ConnectionResetError
+        return piece
+
+    def status(self) -> int:
+        """Return the exit status of a process that closed its socket; negative for a signal."""
+        try:
+            return self._process.wait(_TIME_TO_EXIT)
+        except subprocess.TimeoutExpired:
+            return -signal.SIGKILL
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        self._channel.close()
+        self._process.kill()
+        self._process.wait()
+
+
+def _interpreter() -> str:
+    """Return the path of Python: in an embedded interpreter ``sys.executable`` is the web server."""
+    if os.path.basename(sys.executable).startswith("python"):
+        return sys.executable
+    return os.path.join(sys.exec_prefix, "bin", "python3")

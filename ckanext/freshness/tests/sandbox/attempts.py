@@ -1,0 +1,43 @@
+"""What a parser might attempt in a process of the sandbox."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from typing import BinaryIO
+
+from ckanext.freshness.sandbox.errors import Unopened
+
+DEEDS: dict[str, Callable[[], object]] = {
+    "open": lambda: open(sys.executable, "rb"),  # noqa: SIM115
+    "socket": socket.socket,
+    "pipe": os.pipe,
+    "command": lambda: subprocess.Popen(["true"], stdout=subprocess.PIPE),
+    "url": lambda: urllib.request.urlopen("http://127.0.0.1:9/"),
+}
+
+
+def attempt(request: bytes, file: BinaryIO | None) -> bytes:
+    """Return the name of the error that a deed ends in, and what the file contains."""
+    content = file.read() if file else b""
+    try:
+        DEEDS[request.decode()]()
+    except OSError as error:
+        cause: OSError = getattr(error, "reason", error)  # urllib puts it there
+        return errno.errorcode[cause.errno or 0].encode() + content
+    return b"done" + content
+
+
+def repeat(request: bytes, file: BinaryIO | None) -> bytes:
+    """Return the request a thousand times.
+
+    :raises Unopened: it is empty
+    """
+    if not request:
+        raise Unopened("is empty")
+    return request * 1000

@@ -1,0 +1,63 @@
+"""A process of the sandbox can get hold of nothing but what it is given."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+import pytest
+
+from ckanext.freshness.sandbox.errors import Exceeded, Unopened
+from ckanext.freshness.sandbox.processes import ProcessLimits, Sandbox
+from ckanext.freshness.tests.sandbox.attempts import DEEDS
+
+ATTEMPTS = "ckanext.freshness.tests.sandbox.attempts"
+
+
+def answers(
+    function: str, *requests: bytes, file: BinaryIO | None = None, answer: int = 10_000
+) -> list[bytes | Unopened]:
+    """The answers of one process to some requests."""
+
+    async def run() -> list[bytes | Unopened]:
+        found: list[bytes | Unopened] = []
+        with Sandbox(f"{ATTEMPTS}:{function}", ProcessLimits(20, answer=answer)) as sandbox:
+            for request in requests:
+                try:
+                    found.append(await sandbox.run(request, file))
+                except Unopened as error:
+                    found.append(error)
+        return found
+
+    return asyncio.run(run())
+
+
+@pytest.mark.parametrize("content", [None, b"content"])
+def test_nothing_can_be_opened(content: bytes | None) -> None:
+    requests = [name.encode() for name in DEEDS]
+    if content is None:
+        assert answers("attempt", *requests) == [b"EMFILE"] * len(requests)
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        for request in requests:
+            file.seek(0)
+            assert answers("attempt", request, file=file) == [b"EMFILE" + content]
+
+
+def test_an_answer_may_be_too_long_and_a_request_refused() -> None:
+    first, second, third, fourth = answers("repeat", b"x", b"", b"x" * 1000, b"y")
+    assert (first, fourth) == (b"x" * 1000, b"y" * 1000)
+    assert type(second) is Unopened and str(second) == "is empty"
+    assert type(third) is Exceeded and "gives more than 10000 bytes" in str(third)
+
+
+def test_python_is_found_from_within_a_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There ``sys.executable`` is the web server."""
+    python = Path(sys.exec_prefix, "bin", "python3")
+    assert python.exists()
+    monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
+    assert answers("repeat", b"x") == [b"x" * 1000]
