@@ -61,6 +61,11 @@ def one_line(text: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
+def brief(error: object) -> str:
+    """Return a library's message on malformed input: one line, bounded, fit for a database."""
+    return one_line(clean(str(error)))[:200] or type(error).__name__
+
+
 def tag(text: str) -> str | None:
     """A legal name for a free tag, or None where fewer than two legal characters are left.
 

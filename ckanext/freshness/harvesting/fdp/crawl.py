@@ -105,6 +105,7 @@ class Crawl:
         finally:
             await self._page_crew.dismiss()
             await self._record_crew.dismiss()
+            self._reader.close()
         self.errors += self._reader.errors
         return self.containers
 

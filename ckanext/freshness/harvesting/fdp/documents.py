@@ -18,9 +18,10 @@ from rdflib.namespace import DCAT, DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
+from ..legal import brief
 from .mapping import MappingError, Record
 from .odd_terms import unlogged
-from .parsing import DocumentError, brief
+from .parsing import DocumentError
 
 log = logging.getLogger(__name__)
 

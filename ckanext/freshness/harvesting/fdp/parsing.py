@@ -1,27 +1,28 @@
-"""RDF documents from bytes to graph, whatever a server sends."""
+"""RDF documents from bytes to graph: parsed in a process of the sandbox."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 
-from rdflib import Graph
-from rdflib.plugins.parsers.notation3 import BadSyntax
+from rdflib import BNode, Graph, Literal, URIRef
+from rdflib.term import Node
 
-from ..legal import clean, one_line
-from .odd_terms import unlogged
-from .turtle import read_turtle
-
-FORMATS = {
-    "text/turtle": "turtle",
-    "application/x-turtle": "turtle",
-    "text/n3": "n3",
-    "application/n-triples": "nt",
-    "application/rdf+xml": "xml",
-    "application/ld+json": "json-ld",
-}
-"""Content types that are read, and the parser for each."""
+from ...sandbox.errors import Exceeded, Unopened
+from ...sandbox.processes import MIB, ProcessLimits, Sandbox
+from ..legal import brief
+from .triples import MEDIA_TYPES, Term
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
+
+LIMITS = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
+"""The limits of one document."""
+
+MOST_EXCEEDED = 10
+"""Documents of one crawl that may exceed these limits; the others are then refused unparsed."""
+
+_BIG = 256 * 1024
+"""Bytes above which a graph is built in a thread, so that the clocks of other requests go on."""
 
 
 class DocumentError(Exception):
@@ -29,64 +30,87 @@ class DocumentError(Exception):
 
 
 def media_type(content_type: str | None) -> str:
-    """The media type of a Content-Type header, without parameters; empty if there is none."""
+    """Return the media type of a Content-Type header, without parameters; empty if there is none."""
     return (content_type or "").partition(";")[0].strip().lower()
 
 
-@unlogged()
-def parse(body: bytes, content_type: str | None, url: str) -> Graph:
-    """The triples of a document.
+class Parser:
+    """Parses the documents of one crawl, in one process. Belongs to one event loop; close it."""
 
-    :param content_type: as the server sent it; decides the parser.
-    :param url: base of relative IRIs.
-    :raises DocumentError: empty, another content type, or not well-formed.
+    def __init__(self, limits: ProcessLimits = LIMITS) -> None:
+        self._sandbox = Sandbox("ckanext.freshness.harvesting.fdp.triples:read", limits)
+        self._exceeded = 0
+
+    def close(self) -> None:
+        """End the process."""
+        self._sandbox.close()
+
+    async def parse(self, body: bytes, content_type: str | None, url: str) -> Graph:
+        """Return the triples of a document.
+
+        :param content_type: as the server sent it; decides the parser
+        :param url: base of relative IRIs
+        :raises DocumentError: the document is empty, of another content type, malformed, or takes more
+            time or memory than a document may
+        """
+        kind = media_type(content_type)
+        asked = request(body, kind, url)
+        if self._exceeded >= MOST_EXCEEDED:
+            raise DocumentError(
+                f"the {kind} was not parsed: {MOST_EXCEEDED} documents of this source have taken "
+                "more time or memory than a document may"
+            )
+        try:
+            answer = await self._sandbox.run(asked)
+        except Exceeded as error:
+            self._exceeded += 1
+            raise DocumentError(f"the {kind} {error}") from error
+        except Unopened as error:
+            raise DocumentError(f"the {kind} {brief(error)}") from error
+        if len(answer) > _BIG:
+            return await asyncio.to_thread(graph_of, answer)
+        return graph_of(answer)
+
+
+def request(body: bytes, kind: str, url: str) -> bytes:
+    """Return what :func:`.triples.read` takes.
+
+    :param kind: the document's media type
+    :raises DocumentError: this is no RDF
     """
     if not body.strip():
         raise DocumentError("the answer is empty")
-    kind = media_type(content_type)
-    if kind not in FORMATS:
+    if kind not in MEDIA_TYPES:
         raise DocumentError(
             f"the answer is {kind or 'of no content type'}, not RDF (text/turtle, "
             "application/rdf+xml or application/ld+json)"
         )
-    if FORMATS[kind] == "json-ld":
-        _refuse_remote_contexts(body)
-    try:
-        if FORMATS[kind] == "turtle" and (fast := read_turtle(body, url)) is not None:
-            return fast
-        graph = Graph()
-        graph.parse(data=body, format=FORMATS[kind], publicID=url)
-    except BadSyntax as error:
-        # str() of a BadSyntax quotes the whole document; its message alone is for people.
-        where = f"near line {error.lines + 1}"
-        raise DocumentError(f"the {kind} is malformed {where}: {brief(error._why)}") from error
-    except RecursionError as error:
-        raise DocumentError(f"the {kind} is nested too deeply to be read") from error
-    except Exception as error:
-        # Malformed input makes rdflib raise whatever it happens to run into, AttributeError and
-        # bare Exceptions included; none of it may end the crawl of everything else.
-        raise DocumentError(f"the {kind} is malformed: {brief(error)}") from error
+    return json.dumps({"media_type": kind, "base": url}).encode() + b"\n" + body
+
+
+def graph_of(answer: bytes) -> Graph:
+    """Return the graph of an answer of :func:`.triples.read`.
+
+    No literal is converted to a Python value: some values would take gigabytes.
+    """
+    plain, indices = json.loads(answer)
+    terms = [_term(value) for value in plain]
+    # The default store also keeps indices by context, which nobody needs here.
+    graph = Graph(store="SimpleMemory")
+    add = graph.store.add
+    numbers = iter(indices)
+    for subject, predicate, value in zip(numbers, numbers, numbers, strict=True):
+        add((terms[subject], terms[predicate], terms[value]), graph)
     return graph
 
 
-def _refuse_remote_contexts(body: bytes) -> None:
-    """rdflib would load a remote context itself, past every limit and address guard."""
-    try:
-        pending = [json.loads(body)]
-    except (ValueError, RecursionError) as error:
-        raise DocumentError(f"the JSON-LD is malformed: {brief(error)}") from error
-    while pending:
-        one = pending.pop()
-        if isinstance(one, list):
-            pending.extend(one)
-        elif isinstance(one, dict):
-            contexts = one.get("@context", [])
-            for context in contexts if isinstance(contexts, list) else [contexts]:
-                if isinstance(context, str) or (isinstance(context, dict) and "@import" in context):
-                    raise DocumentError("the JSON-LD names a remote @context, which is not loaded")
-            pending.extend(one.values())
-
-
-def brief(error: object) -> str:
-    """What a library says of malformed input: on one line, not endless, fit for a database."""
-    return one_line(clean(str(error)))[:200] or type(error).__name__
+def _term(value: Term) -> Node:
+    if isinstance(value, str):
+        # URIRef's own check of the characters only warns.
+        return str.__new__(URIRef, value)
+    if value is None:
+        return BNode()  # labels belong to the document, and documents are merged
+    literal = Literal(value[0], lang=value[1] if len(value) > 1 else None)
+    if len(value) == 3:
+        literal.__setstate__((None, {"language": None, "datatype": URIRef(value[2])}))
+    return literal

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import urljoin
 
 from rdflib import Graph
@@ -21,7 +21,7 @@ from ..reach import Reach
 from ..strategy import Outcome
 from . import parsing
 from .documents import Outline
-from .parsing import DocumentError
+from .parsing import DocumentError, Parser
 
 PAGE_SIZE = 50
 """Children asked for with one request where the server has page endpoints."""
@@ -46,9 +46,6 @@ _OUTCOMES = {
 _AWAY = frozenset({408, 429, 502, 503, 504})
 """Statuses of a host that cannot serve anything at the moment."""
 
-_BIG = 256 * 1024
-"""Bytes above which a document is parsed in a thread, so that the other requests' clocks go on."""
-
 
 @dataclass(slots=True)
 class Document:
@@ -60,11 +57,14 @@ class Document:
     content_type: str | None
     digest: str
     """Hash of bytes and media type: the same bytes under another label may be no RDF."""
+    parser: Parser
     following: str | None = None
     """The next page (RFC 8288, rel="next")."""
     is_paged: bool = False
     """It says where the first or the last page is: its server counts pages."""
-    graph: Graph | None = None
+    _graph: Graph | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Many records of one page ask for its graph at the same time."""
 
     @property
     def is_html(self) -> bool:
@@ -72,18 +72,15 @@ class Document:
         return parsing.media_type(self.content_type) == "text/html"
 
     async def parsed(self) -> Graph:
-        """Its graph, parsed when first asked for.
+        """Return its graph, parsed when first asked for.
 
         :raises Unreadable: it cannot be understood.
         """
-        if self.graph is None:
-            arguments = (self.body, self.content_type, self.base)
-            with understood(self.url):
-                if len(self.body) > _BIG:
-                    self.graph = await asyncio.to_thread(parsing.parse, *arguments)
-                else:
-                    self.graph = parsing.parse(*arguments)
-        return self.graph
+        async with self._lock:
+            if self._graph is None:
+                with understood(self.url):
+                    self._graph = await self.parser.parse(self.body, self.content_type, self.base)
+        return self._graph
 
 
 class Unreadable(Exception):
@@ -122,7 +119,7 @@ def understood(url: str) -> Iterator[None]:
 
 
 class Reader:
-    """Reads the documents of one source.
+    """Reads the documents of one source. Close it.
 
     What a whole host does is said once and not for each of its documents (``errors``).
     """
@@ -147,11 +144,16 @@ class Reader:
         self._client = client
         self._memory = memory
         self._salt = salt
+        self._parser = Parser()
         self._reach = Reach(source_url, allowed_hosts, headers)
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
         self._said_pause: set[str] = set()
+
+    def close(self) -> None:
+        """End the process that parses; no document can be parsed after this."""
+        self._parser.close()
 
     @property
     def errors(self) -> list[str]:
@@ -195,6 +197,7 @@ class Reader:
             body=body,
             content_type=content_type,
             digest=self.hash(parsing.media_type(content_type), body),
+            parser=self._parser,
             following=following,
             is_paged=not links.keys().isdisjoint({"first", "last"}),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 import pytest
@@ -195,24 +194,6 @@ def test_no_page_endpoint_costs_one_request(fdp: FdpServer) -> None:
     site = Site(fdp)
     assert site.job().requests == 2 + 1 + 2 * 10
     unchanged(site)
-
-
-def test_json_ld_with_a_context_of_somebody_else(fdp: FdpServer) -> None:
-    fdp.layout.pages = False
-    catalog = fdp.add_catalog()
-    fine, remote = fdp.add_dataset(catalog), fdp.add_dataset(catalog)
-    with RedirectServer() as elsewhere:
-        body = json.dumps(
-            {"@context": f"{elsewhere.url}/context.jsonld", "@id": fdp.iri_of(remote)}
-        )
-        fdp.faults[remote.path] = faults.Body(body.encode(), "application/ld+json")
-        job = Site(fdp).job()
-        assert elsewhere.requests == []
-    assert job.of(Kind.NEW) == urls(fdp, fine)
-    (error,) = job.errors
-    assert (
-        error == f"{fdp.url_of(remote)}: the JSON-LD names a remote @context, which is not loaded"
-    )
 
 
 # Hosts and secrets

@@ -9,11 +9,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 
-from ckanext.freshness.harvesting.fdp import documents, parsing
+from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.fdp.documents import Member, Outline
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.parsing import DocumentError
 from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_render import OLD_FDP_O, R3D
@@ -32,7 +33,7 @@ PREFIXES = """
 
 
 def graph_of(turtle: str) -> Graph:
-    return parsing.parse((PREFIXES + turtle).encode(), TURTLE, B)
+    return parse((PREFIXES + turtle).encode(), TURTLE, B)
 
 
 def small_source() -> tuple[FdpServer, list[str]]:
@@ -49,7 +50,7 @@ def small_source() -> tuple[FdpServer, list[str]]:
 def test_forms_of_rdf(media_type: str) -> None:
     _, (root, _, _) = small_source()
     body = converted(root, media_type.partition(";")[0].lower())
-    assert len(parsing.parse(body, media_type, B)) == len(parsing.parse(root.encode(), TURTLE, B))
+    assert len(parse(body, media_type, B)) == len(parse(root.encode(), TURTLE, B))
 
 
 REFUSED = [
@@ -60,18 +61,16 @@ REFUSED = [
     (b"<a> <b> <c> .", "application/octet-stream", "the answer is application/octet-stream"),
     (HTML_PAGE, TURTLE, "the text/turtle is malformed near line 1: "),
     (b"\n\n<a> <b> ; .", TURTLE, "the text/turtle is malformed near line 3: "),
-    (b"<a> <b> nobody:said .", TURTLE, 'malformed near line 1: Prefix "nobody:" not bound'),
-    (b"<a> <b> \xff .", TURTLE, "the text/turtle is malformed: "),
-    (b"{}}", JSON_LD, "the JSON-LD is malformed: "),
-    (b"[" * 100_000, JSON_LD, "the JSON-LD is malformed: "),
+    (b"<a> <b> nobody:said .", TURTLE, "malformed near line 1: The prefix nobody: has not been"),
+    (b"<a> <b> \xff .", TURTLE, "the text/turtle is malformed near line 1: Invalid UTF-8"),
+    (b"{}}", JSON_LD, "the application/ld+json is malformed"),
+    (b"[" * 100_000, JSON_LD, "the application/ld+json is malformed"),
     (b"<a> <b> " + b"(" * 5000, TURTLE, "the text/turtle is "),
     (b"<rdf:RDF", "application/rdf+xml", "the application/rdf+xml is malformed: "),
-    (b"<a> <b>", "application/n-triples", "the application/n-triples is malformed: "),
+    (b"<a> <b>", "application/n-triples", "the application/n-triples is malformed near line 1: "),
     (b"No metadata found for the uri 'x'", TURTLE, "the text/turtle is malformed near line 1"),
-    # Here rdflib ends in an AttributeError, a bare Exception, an UnboundLocalError, a MemoryError.
     (b"<a> ?x <b> .", TURTLE, "the text/turtle is malformed"),
     (b"<a> <b> ? .", "text/n3", "the text/n3 is malformed"),
-    (b'"x"', JSON_LD, "the application/ld+json is malformed"),
     (
         b'<a> <b> "1e999999999999999"^^<http://www.w3.org/2001/XMLSchema#decimal> .',
         TURTLE,
@@ -83,7 +82,7 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "content_type", "words"), REFUSED)
 def test_what_cannot_be_understood(body: bytes, content_type: str | None, words: str) -> None:
     with pytest.raises(DocumentError) as caught:
-        parsing.parse(body, content_type, B)
+        parse(body, content_type, B)
     said = str(caught.value)
     assert words in said
     assert len(said) < 400
@@ -109,9 +108,9 @@ def test_no_context_is_loaded(context: object, refused: bool, nested: bool) -> N
     body = json.dumps([{"@id": "http://y/", "http://q/": node}] if nested else node).encode()
     if refused:
         with pytest.raises(DocumentError, match="names a remote @context, which is not loaded"):
-            parsing.parse(body, JSON_LD, B)
+            parse(body, JSON_LD, B)
     else:
-        assert len(parsing.parse(body, JSON_LD, B)) == 1 + nested
+        assert len(parse(body, JSON_LD, B)) == 1 + nested
 
 
 _TOKENS = [
@@ -145,7 +144,7 @@ _DOCUMENTS = {form: [converted(text, form) for text in small_source()[1]] for fo
 def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, str]) -> None:
     body, media_type = spoilt
     try:
-        graph = parsing.parse(body, media_type, B)
+        graph = parse(body, media_type, B)
         documents.outline_of_container(graph, f"{B}/catalog/1", is_root=False)
         documents.outline_of_dataset(graph, f"{B}/dataset/1", map_dataset)
     except DocumentError as error:
@@ -167,7 +166,7 @@ def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool) -> None:
     assert len(whole) == 5
     for end in range(0, len(text), 3):
         try:
-            graph = parsing.parse(text[:end].encode(), TURTLE, B)
+            graph = parse(text[:end].encode(), TURTLE, B)
             outline = documents.outline_of_container(graph, url, is_root=False)
         except DocumentError:
             continue
@@ -361,7 +360,7 @@ def test_blank_nodes_of_two_documents_are_never_one() -> None:
             "@type": f"http://www.w3.org/ns/dcat#{kind}",
             predicate: {"@id": "_:b0", "http://xmlns.com/foaf/0.1/name": name},
         }
-        return parsing.parse(json.dumps(node).encode(), JSON_LD, B)
+        return parse(json.dumps(node).encode(), JSON_LD, B)
 
     publisher = "http://purl.org/dc/terms/publisher"
     own = json_ld("dataset/1", "Dataset", publisher, "Z, mine")
@@ -378,7 +377,7 @@ def test_old_servers(ontology: str) -> None:
     if ontology == R3D:
         server.layout.catalog_relation = f"{R3D}dataCatalog"
         server.layout.root_type = f"{R3D}Repository"
-    graph = parsing.parse(server.renderer.document(server.root).encode(), TURTLE, B)
+    graph = parse(server.renderer.document(server.root).encode(), TURTLE, B)
     outline = documents.outline_of_container(graph, server.source_url, is_root=True)
     assert outline.catalogs == [server.iri_of(server.catalogs[0])]
     assert not outline.is_catalog

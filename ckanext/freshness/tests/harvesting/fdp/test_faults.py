@@ -59,7 +59,7 @@ ROWS = [
     Row("gzip bomb", lambda: faults.GzipBomb(size=2**24), "is larger than 256 KiB"),
     Row("malformed headers", faults.malformed_headers, "did not answer in HTTP"),
     Row("huge headers", faults.huge_headers, "sent headers longer than"),
-    Row("no Turtle", lambda: faults.Body(b"<http://a> nobody:said <b> ."), "Prefix"),
+    Row("no Turtle", lambda: faults.Body(b"<http://a> nobody:said <b> ."), "has not been declared"),
     Row("other RDF", lambda: faults.Body(b"<http://a> <http://b> <http://c> ."), "describes n"),
 ]
 HTML = Row("HTML", faults.html, "the answer is text/html, not RDF")

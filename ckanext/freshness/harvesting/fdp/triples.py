@@ -1,0 +1,136 @@
+"""RDF documents from bytes to triples of plain values: runs in a process of the sandbox.
+
+pyoxigraph reads all formats. It opens nothing: it has no loader of JSON-LD contexts and reads no external
+entity. Literals keep the text that the server sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import BinaryIO
+from xml.parsers import expat
+
+import pyoxigraph
+
+from ...sandbox.errors import Unopened
+
+MOST_TRIPLES = 250_000
+MOST_TEXT = 64 * 1024 * 1024
+"""Characters in the terms of a document; each term counts once."""
+
+MEDIA_TYPES = {
+    "text/turtle": pyoxigraph.RdfFormat.TURTLE,
+    "application/x-turtle": pyoxigraph.RdfFormat.TURTLE,
+    "text/n3": pyoxigraph.RdfFormat.N3,
+    "application/n-triples": pyoxigraph.RdfFormat.N_TRIPLES,
+    "application/rdf+xml": pyoxigraph.RdfFormat.RDF_XML,
+    "application/ld+json": pyoxigraph.RdfFormat.JSON_LD,
+}
+"""The content types that are read."""
+
+_XSD = "http://www.w3.org/2001/XMLSchema#"
+_HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
+_PIECE = 4096
+
+Term = str | list[str] | None
+"""An IRI; text, language and datatype of a literal, later ones may be absent; None for a blank node."""
+
+
+def read(request: bytes, file: BinaryIO | None = None) -> bytes:
+    """Return a document's triples as JSON: the distinct terms, and three indices for each triple.
+
+    :param request: a line of JSON with media type and base IRI, then the document
+    :raises Unopened: the document is malformed or too large
+    """
+    header, _, body = request.partition(b"\n")
+    asked = json.loads(header)
+    if asked["media_type"] == "application/rdf+xml":
+        _refuse_entities(body)
+    quads = pyoxigraph.parse(
+        body, format=MEDIA_TYPES[asked["media_type"]], base_iri=asked["base"], lenient=True
+    )
+    try:
+        terms, indices = _numbered(quads)
+    except SyntaxError as error:
+        if "LoadDocumentCallback" in error.msg:
+            raise Unopened("names a remote @context, which is not loaded") from error
+        where = f" near line {error.lineno}" if error.lineno else ""
+        # "Parser error at line 3 column 5: ..."
+        _, _, why = error.msg.rpartition("Parser error at")
+        raise Unopened(f"is malformed{where}: {why.partition(': ')[2] or error.msg}") from error
+    except ValueError as error:
+        raise Unopened(f"is malformed: {error}") from error
+    return json.dumps([terms, indices], ensure_ascii=False).encode()
+
+
+def _numbered(quads: pyoxigraph.QuadParser) -> tuple[list[Term], list[int]]:
+    """Return the distinct terms of the default graph, and its triples as indices of them in one list."""
+    numbers: dict[object, int] = {}
+    terms: list[Term] = []
+    indices: list[int] = []
+    text = 0
+    for quad in quads:
+        if not isinstance(quad.graph_name, pyoxigraph.DefaultGraph):
+            continue
+        for term in (quad.subject, quad.predicate, quad.object):
+            number = numbers.get(term)
+            if number is None:
+                number = numbers[term] = len(terms)
+                value = _plain(term)
+                terms.append(value)
+                text += len(value if isinstance(value, str) else value[0] if value else "")
+            indices.append(number)
+        if len(indices) > 3 * MOST_TRIPLES:
+            raise Unopened(f"has more than {MOST_TRIPLES:,} triples")
+        if text > MOST_TEXT:
+            raise Unopened(f"has more than {MOST_TEXT:,} characters")
+    return terms, indices
+
+
+def _plain(term: object) -> Term:
+    if isinstance(term, pyoxigraph.NamedNode):
+        return term.value
+    if isinstance(term, pyoxigraph.BlankNode):
+        return None
+    if not isinstance(term, pyoxigraph.Literal):
+        raise Unopened(
+            f"has a {type(term).__name__.lower()} as a term, which RDF 1.1 does not know"
+        )
+    if term.language:
+        return [term.value, term.language]
+    datatype = term.datatype.value
+    if datatype == _XSD + "string":
+        return [term.value]
+    if datatype == _XSD + "decimal" and _HUGE.search(term.value):
+        # Written out, such a number has more digits than fit into memory.
+        raise Unopened(f"is malformed: {term.value[:40]!r} is no xsd:decimal")
+    return [term.value, "", datatype]
+
+
+def _refuse_entities(body: bytes) -> None:
+    """Refuse entities that are external, or that name others: expanding them may never end.
+
+    Internal entities that stand for a text, as namespaces use them, are harmless. Nothing after the
+    first tag is read.
+
+    :raises Unopened: the document declares such an entity
+    """
+    parser = expat.ParserCreate()
+    tags: list[str] = []
+
+    def declared(name: str, is_parameter: bool, value: str | None, *external: str | None) -> None:
+        if is_parameter or value is None:
+            raise Unopened("is malformed: it declares an external or parameter entity")
+        if "&" in value:
+            raise Unopened("is malformed: it declares an entity that names another one")
+
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler = lambda tag, attributes: tags.append(tag)
+    try:
+        for start in range(0, len(body), _PIECE):
+            parser.Parse(body[start : start + _PIECE], False)
+            if tags:
+                return
+    except (expat.ExpatError, LookupError):
+        return  # the RDF parser reports what is wrong

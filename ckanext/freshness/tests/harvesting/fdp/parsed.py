@@ -1,0 +1,23 @@
+"""The parser of documents without its process, for tests of what becomes of a graph."""
+
+from __future__ import annotations
+
+from rdflib import Graph
+
+from ckanext.freshness.harvesting.fdp import parsing, triples
+from ckanext.freshness.harvesting.fdp.parsing import DocumentError
+from ckanext.freshness.harvesting.legal import brief
+from ckanext.freshness.sandbox.errors import Unopened
+
+
+def parse(body: bytes, content_type: str | None, url: str) -> Graph:
+    """Return the triples of a document.
+
+    :raises DocumentError: it cannot be understood
+    """
+    kind = parsing.media_type(content_type)
+    asked = parsing.request(body, kind, url)
+    try:
+        return parsing.graph_of(triples.read(asked))
+    except Unopened as error:
+        raise DocumentError(f"the {kind} {brief(error)}") from error
