@@ -22,7 +22,6 @@ from .logic.projection import KEYS
 __all__ = [
     "freshness_cause_label",
     "freshness_custom_fields",
-    "freshness_edit_label",
     "freshness_evidence_label",
     "freshness_facet_items",
     "freshness_facet_label",
@@ -41,6 +40,7 @@ __all__ = [
     "freshness_status",
     "freshness_status_label",
     "freshness_status_meaning",
+    "freshness_transition_label",
     "freshness_undetermined_label",
     "sorted_extras",
 ]
@@ -90,6 +90,11 @@ def freshness_hosts_label(name: str) -> str:
     return words.hosts_label(name)
 
 
+def freshness_transition_label(transition: dict[str, Any]) -> str:
+    """Return the cause of a status change in words, with what was changed and by whom."""
+    return words.transition_label(transition)
+
+
 def freshness_undetermined_label(reason: str) -> str:
     """Why nothing can be learned of a dataset's changes, in words."""
     return words.undetermined_label(reason)
@@ -108,11 +113,6 @@ def freshness_not_visited_label(reason: str) -> str:
 def freshness_cause_label(cause: str) -> str:
     """What a status changed by, in words."""
     return words.cause_label(cause)
-
-
-def freshness_edit_label(transition: dict[str, Any]) -> str:
-    """Return the cause of a status change in words, with the resource if an edit was about one."""
-    return words.edit_label(transition["cause"], transition["change"], transition["resource_name"])
 
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:

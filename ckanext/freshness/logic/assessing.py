@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.evidence import Dated, newest, remember
+from ..aging.evidence import Dated, Evidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..checking import fields
 from ..ckan_adapter import declared_fields, lock_packages, model
@@ -33,6 +33,8 @@ class Cause(str, Enum):
     """Why a status changed."""
 
     EDIT = "edit"
+    FREQUENCY = "frequency"
+    """An edit of the update frequency, which alone explains the change."""
     TIME = "time"
     CHECK = "check"
     RECOMPUTE = "recompute"
@@ -165,7 +167,10 @@ def outcomes(
         judgement = judge(dataset, now, options, vocabularies, pieces)
         row = _row(dataset, judgement, now, adhoc_hosts)
         written.add(dataset, judgement.pieces, row, now, writer)
-        written.transitions += _transitions(dataset.row, row, now, cause, run_id, done_by)
+        changes = list(_transitions(dataset.row, row, now, cause, run_id, done_by))
+        if changes:
+            changes[-1] |= _authorship(changes[-1], dataset, judgement, now, options, writer)
+        written.transitions += changes
         if dataset.type not in reserved:
             reserved[dataset.type] = own_keys(dataset.type)
         keys = reserved[dataset.type]
@@ -206,15 +211,20 @@ def judge(
     counting = observing.counting(known, dataset, metadata_edits=options.count_metadata_edits)
     said = said_by(dataset, options, vocabularies)
     best = newest(counting)
-    assessment = assess(
+    return Judgement(said, counting, best, _assessment(dataset, best, said.days, now, options))
+
+
+def _assessment(
+    dataset: Dataset, best: Dated | None, days: int | None, now: datetime, options: settings.Aging
+) -> Assessment:
+    return assess(
         None if best is None else best.claim,
-        said.days,
+        days,
         now,
         options.thresholds,
         has_resources=bool(dataset.resources),
         first_seen=None if best is None else best.when,
     )
-    return Judgement(said, counting, best, assessment)
 
 
 def said_by(dataset: Dataset, options: settings.Aging, vocabularies: Sequence[Any]) -> Said:
@@ -302,6 +312,30 @@ def _transitions(
         yield changed(after.status, _naive(now), after.evidence, cause, edit)
 
 
+def _authorship(
+    change: Mapping[str, Any],
+    dataset: Dataset,
+    judgement: Judgement,
+    now: datetime,
+    options: settings.Aging,
+    writer: str | None,
+) -> dict[str, Any]:
+    """Return who changed a status, and both update frequencies if these alone explain the change."""
+    if change["cause"] == Cause.TIME.value:
+        return {}
+    is_edit = change["cause"] == Cause.EDIT.value
+    found: dict[str, Any] = {"author": writer if is_edit else None}
+    days = judgement.said.days
+    if dataset.row is None or dataset.row.frequency_days == days:
+        return found
+    before = dataset.row.frequency_days
+    otherwise = _assessment(dataset, judgement.newest, before, now, options)
+    if otherwise.status.value == change["from_status"]:
+        found |= {"frequency_before": before, "frequency_after": days}
+        found |= {"cause": Cause.FREQUENCY.value} if is_edit else {}
+    return found
+
+
 _AGES = [one.value for one in Status]
 
 
@@ -330,9 +364,12 @@ class _Written:
             self.datasets.append(dict(zip(Row.__dataclass_fields__, values, strict=True)))
         before = {(one.resource, one.evidence): one for one in dataset.pieces}
         after = {(one.resource, one.evidence): one for one in pieces}
-        self.evidence += [
-            _piece(dataset.id, one) for key, one in after.items() if before.get(key) != one
-        ]
+        for key, piece in after.items():
+            old = before.get(key)
+            if old != piece:
+                previous = old.when if old and piece.evidence is Evidence.REVIEW else None
+                said = {"author": writer, "previous_at": _naive(previous)}
+                self.evidence.append({**_piece(dataset.id, piece), **said})
         self.dropped += [_piece(dataset.id, one) for key, one in before.items() if key not in after]
         self.gone += dataset.gone
         for one in dataset.resources:
@@ -394,7 +431,9 @@ _DATASETS = _upsert(
     "freshness_dataset", "datasets", ("package_id",), tuple(Row.__dataclass_fields__)[1:]
 )
 _PIECE = ("package_id", "resource_id", "evidence")
-_EVIDENCE = _upsert("freshness_evidence", "evidence", _PIECE, ("happened_at", "claimed_at"))
+_EVIDENCE = _upsert(
+    "freshness_evidence", "evidence", _PIECE, ("happened_at", "claimed_at", "author", "previous_at")
+)
 _RESOURCES = _upsert(
     "freshness_resource",
     "resources",
@@ -404,7 +443,7 @@ _RESOURCES = _upsert(
 )
 _TRANSITION = (
     "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
-    ", action, change, resource_id, resource_name"
+    ", action, change, resource_id, resource_name, author, frequency_before, frequency_after"
 )
 _WRITE = f"""
 WITH datasets AS ({_DATASETS}),

@@ -11,12 +11,14 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging import frequency
 from ..aging.dates import parse_date
-from ..aging.evidence import Dated
+from ..aging.evidence import Dated, Evidence
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import declared_fields, model
-from ..model import FreshnessTransition
+from ..ckan_adapter import declared_fields, lock_packages, model
+from ..model import FreshnessEvidence, FreshnessTransition
 from ..model.moments import utc_text
-from . import assessing, frequencies, observing, snapshot, visits
+from . import assessing, frequencies, indexing, observing, snapshot, visits
+from .assessing import Cause, assess_packages
+from .extras import write_by_sql
 from .frequencies import Said
 
 __all__ = ["freshness_confirm", "freshness_show"]
@@ -35,25 +37,27 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     :param id: id or name of the dataset
     :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
         ``unavailable``), ``status_since`` and ``needs_update``; ``last_modified`` and its ``evidence``;
-        ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``,
-        ``site``), ``raw`` (what the dataset has), ``understood``, ``reason`` (why not);
-        ``boundaries`` (``due``, ``overdue``, ``delinquent``) and ``next_change`` (``at``, ``to``) or
-        nothing; ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``,
-        ``resource_name``, ``evidence``, ``date``, ``claimed``: the date in the future that it was cut
-        from); ``deciding_resource`` (``id``, ``name``) or nothing; ``stated_date`` (``value``,
-        ``since``, ``stands_still``) or nothing; ``problems``: sentences; ``transitions``: the newest 20
-        (``from``, ``to``, ``at``, ``evidence``, ``cause``, and, if an edit was the cause, its ``action``;
-        if that was about a resource, ``change`` (``added``, ``replaced``, ``edited``, ``removed``),
-        ``resource_id`` and ``resource_name``); ``visits``: what is at the URLs, ``total``
-        (resources) and ``resources``, at most 100 and those that fail first, each with ``id``, ``name``,
-        ``url`` (for reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing),
-        ``tried_at``, ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url``
-        (after redirects) of the last visit, ``broken``, ``failures`` in a row, ``failing_since``,
-        ``changed_at`` (when its content was last found changed), ``next_visit`` (from when on a run
-        visits it; nothing if none does), ``next_in_turn`` (whether it waits for its turn then, since a
-        run reads a part of all without need), ``attempts`` (the last five), ``cached_url`` and
-        ``cached_zip_url`` (of the last good copy and its ZIP; nothing if none is kept);
-        ``may_confirm``; ``may_check``: whether who asks may have the URLs visited
+        ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
+        ``raw`` (what the dataset has), ``understood``, ``reason`` (why not); ``boundaries`` (``due``,
+        ``overdue``, ``delinquent``) and ``next_change`` (``at``, ``to``) or nothing; ``undetermined``;
+        ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``,
+        ``date``, ``claimed``: the date in the future that it was cut from); ``deciding_resource`` (``id``,
+        ``name``) or nothing; ``stated_date`` (``value``, ``since``, ``stands_still``) or nothing;
+        ``confirmation`` (``date``, ``author``: a user's name, or nothing if it is not known) or nothing;
+        ``problems``: sentences; ``transitions``: the newest 20 (``from``, ``to``, ``at``, ``evidence``,
+        ``cause``, and, if an edit was the cause, its ``action``; if that was about a resource, ``change``
+        (``added``, ``replaced``, ``edited``, ``removed``), ``resource_id`` and ``resource_name``;
+        ``author``: the name of the user whose edit it was; ``frequency``: ``before`` and ``after`` in days,
+        if that alone explains the change); ``visits``: what is at the URLs, ``total`` (resources) and
+        ``resources``, at most 100 and those that fail first, each with ``id``, ``name``, ``url`` (for
+        reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing), ``tried_at``,
+        ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url`` (after redirects)
+        of the last visit, ``broken``, ``failures`` in a row, ``failing_since``, ``changed_at`` (when its
+        content was last found changed), ``next_visit`` (from when on a run visits it; nothing if none
+        does), ``next_in_turn`` (whether it waits for its turn then, since a run reads a part of all without
+        need), ``attempts`` (the last five), ``cached_url`` and ``cached_zip_url`` (of the last good copy
+        and its ZIP; nothing if none is kept); ``may_confirm``; ``may_check``: whether who asks may have the
+        URLs visited
     :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
@@ -69,19 +73,53 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
 
 
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Say that the data of a dataset are up to date as of now: set its ``review_date``.
+    """Confirm that the data of a dataset are up to date as of now: set its ``review_date``.
 
     It is an edit of the dataset like any other, with its activity.
 
     :param id: id or name of the dataset
+    :param withdraw: take the last confirmation back instead; the one before it counts again, if there was one
+        (optional, default: false)
     :returns: what ``freshness_show`` returns
-    :raises ValidationError: CKAN does not take the dataset as it is, whatever is confirmed
+    :raises ValidationError: CKAN refuses the dataset as it is, or there is no confirmation to take back
     """
     tk.check_access("freshness_confirm", context, data_dict)
+    if tk.asbool(data_dict.get("withdraw", False)):
+        _withdraw(context, reference(data_dict))
+        return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
     # Without a zone, as CKAN's own dates are: in UTC.
     now = _now().replace(microsecond=0, tzinfo=None).isoformat()
     write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
     return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
+
+
+def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
+    """Take the last confirmation of a dataset back, in the transaction of an edit."""
+    package = model.Package.get(name_or_id)
+    if package is None:
+        raise tk.ObjectNotFound(tk._("Dataset not found"))
+    lock_packages([package.id])
+    review = _review(package.id)
+    if review is None:
+        words = tk._("Nobody has confirmed the data of this dataset")
+        raise tk.ValidationError({"withdraw": [words]})
+    earlier = review.previous_at
+    if earlier is None:
+        model.Session.delete(review)
+    else:
+        review.happened_at, review.claimed_at = earlier, None
+        review.previous_at = review.author = None
+    model.Session.flush()
+    write_field(
+        context, package.id, observing.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
+    )
+    # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
+    user = context.get("user") or None
+    changed = assess_packages([package.id], _now(), cause=Cause.EDIT, writer=user)
+    write_by_sql(changed)
+    marks = indexing.mark([one.package_id for one in changed]) if changed else {}
+    model.Session.commit()
+    indexing.index(marks)
 
 
 def reference(data_dict: dict[str, Any]) -> str:
@@ -99,6 +137,8 @@ def reference(data_dict: dict[str, Any]) -> str:
 def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:
     """Set one field of a package, or the extra of that name where the site's schema has no such field.
 
+    If the value is empty, the extra is removed.
+
     :raises tk.ValidationError: CKAN does not take the package with it.
     """
     # Locked from here on, so that nobody's edit of other extras in between is lost.
@@ -109,7 +149,7 @@ def write_field(context: dict[str, Any], package_id: str, key: str, value: str) 
         patch: dict[str, Any] = {key: value}
     else:
         extras = [one for one in shown.get("extras", []) if one["key"] != key]
-        patch = {"extras": [*extras, {"key": key, "value": value}]}
+        patch = {"extras": [*extras, {"key": key, "value": value}] if value else extras}
     tk.get_action("package_patch")(_same_user(context), {"id": shown["id"], **patch})
 
 
@@ -151,6 +191,7 @@ def _shown(
         "pieces": [_piece(one, names) for one in sorted(judgement.pieces, key=_newest_first)],
         "deciding_resource": None if decides is None else {"id": decides, "name": names[decides]},
         "stated_date": _stated(row),
+        "confirmation": _confirmation(package.id),
         "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
         "transitions": transitions,
         "visits": visits.of_dataset(package.id, now),
@@ -273,9 +314,24 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             "change": row.change,
             "resource_id": row.resource_id,
             "resource_name": row.resource_name,
+            "author": row.author,
+            "frequency": None
+            if row.frequency_before is None and row.frequency_after is None
+            else {"before": row.frequency_before, "after": row.frequency_after},
         }
         for row in rows
     ]
+
+
+def _confirmation(package_id: str) -> dict[str, Any] | None:
+    row = _review(package_id)
+    return None if row is None else {"date": utc_text(row.happened_at), "author": row.author}
+
+
+def _review(package_id: str) -> Any:
+    # Evidence is written by SQL, of which the session does not know.
+    key = (package_id, "", Evidence.REVIEW.value)
+    return model.Session.get(FreshnessEvidence, key, populate_existing=True)
 
 
 def _may(action: str, context: dict[str, Any], package_id: str) -> bool:

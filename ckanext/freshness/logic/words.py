@@ -5,6 +5,7 @@ Users see two words, *fresh* and *needs update*, with the exact status next to t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -85,6 +86,7 @@ _GIVEN_BY = {
 
 _CAUSES = {
     "edit": N_("The dataset was changed"),
+    "frequency": N_("The update frequency was changed"),
     "time": N_("Time passed"),
     "check": N_("The links were checked"),
     "recompute": N_("All statuses were computed anew"),
@@ -149,11 +151,22 @@ def cause_label(cause: str) -> str:
     return _translated(_CAUSES, cause)
 
 
-def edit_label(cause: str, change: str | None, resource_name: str | None) -> str:
-    """Return the cause of a status change, with the resource if an edit was about one."""
-    if change not in _RESOURCE_CHANGES:
-        return cause_label(cause)
-    return tk._(_RESOURCE_CHANGES[change]).format(name=resource_name)
+def transition_label(transition: Mapping[str, Any]) -> str:
+    """Return the cause of a status change, with what was changed, and by whom, as far as that is known."""
+    change, frequencies = transition["change"], transition["frequency"]
+    if frequencies is not None:
+        said = tk._("The update frequency was changed from {before} to {after}").format(
+            **{
+                key: tk._("unknown") if days is None else frequency_label(days)
+                for key, days in frequencies.items()
+            }
+        )
+    elif change in _RESOURCE_CHANGES:
+        said = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
+    else:
+        said = cause_label(transition["cause"])
+    author = transition["author"]
+    return said if author is None else tk._("{what}, by {author}").format(what=said, author=author)
 
 
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:

@@ -49,6 +49,7 @@ class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
     judge_anew = Column(
         Boolean,
         nullable=False,
+        default=False,
         comment="the next refresh judges it, since rules or assumptions changed; nobody gets a mail",
     )
 
@@ -67,6 +68,10 @@ class FreshnessEvidence(tk.BaseModel):  # type: ignore[name-defined,misc]
     claimed_at = Column(
         DateTime,
         comment="the date in the future that happened_at was cut from; empty if it was not",
+    )
+    author = Column(UnicodeText, comment="name of the user whose edit showed it, if known")
+    previous_at = Column(
+        DateTime, comment="of a review: the one before it, which counts again if it is withdrawn"
     )
 
 
@@ -99,7 +104,9 @@ class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
     evidence = Column(UnicodeText, comment="the evidence that counted then")
     cause = Column(
-        UnicodeText, nullable=False, comment="edit, time, check or recompute: who wrote it"
+        UnicodeText,
+        nullable=False,
+        comment="edit, frequency, time, check or recompute: why it changed",
     )
     run_id = Column(UnicodeText, comment="the run that wrote it; empty outside runs")
     action = Column(
@@ -110,6 +117,11 @@ class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
     resource_id = Column(UnicodeText, comment="that resource")
     resource_name = Column(UnicodeText, comment="its name, or its URL if it had none")
+    author = Column(UnicodeText, comment="name of the user whose edit it was, if one was")
+    frequency_before = Column(
+        Integer, comment="update frequency before, if the status changed because that did"
+    )
+    frequency_after = Column(Integer, comment="and after")
 
 
 class Unindexed(tk.BaseModel):  # type: ignore[name-defined,misc]

@@ -60,13 +60,19 @@ def file(id: str, ending: str) -> ResponseReturnValue:
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
 def confirm(id: str) -> ResponseReturnValue:
-    """Somebody who looks after the dataset says that its data are up to date."""
+    """Confirm the data of a dataset, or take the last confirmation back."""
+    withdraw = "withdraw" in tk.request.form
     try:
-        _call("freshness_confirm", id=id)
+        _call("freshness_confirm", id=id, withdraw=withdraw)
     except tk.ValidationError as error:
         tk.h.flash_error(_words(error))
     else:
-        tk.h.flash_success(tk._("Thank you: it is noted that the data are up to date as of now."))
+        words = (
+            tk._("The confirmation was taken back.")
+            if withdraw
+            else tk._("Thank you: it is noted that the data are up to date as of now.")
+        )
+        tk.h.flash_success(words)
     return tk.redirect_to("freshness_dataset.read", id=id)
 
 

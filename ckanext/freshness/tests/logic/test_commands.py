@@ -127,6 +127,8 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
         assert act("freshness_show", by=editor, id=made["name"])["may_confirm"]
         shown = act("freshness_confirm", by=editor, id=made["name"])
     assert (shown["status"], shown["evidence"]) == ("fresh", "review")
+    assert shown["confirmation"] == {"date": "2026-04-11T12:00:00Z", "author": editor}
+    assert shown["transitions"][0]["author"] == editor
     assert shown["last_modified"] == "2026-04-11T12:00:00Z"
     assert [(one["from"], one["to"], one["at"], one["cause"]) for one in shown["transitions"]] == [
         ("delinquent", "fresh", "2026-04-11T12:00:00Z", "edit"),
@@ -136,6 +138,59 @@ def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
         (None, "fresh", "2026-01-01T12:00:00Z", "edit"),
     ]
     assert stored(made["id"])["zone"] == "3"
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["review_date", "no review_date"])
+def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
+    act: Act, is_lost: bool
+) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    frequency = {"key": "frequency", "value": "7"}
+    with freeze_time(then):
+        made = new(act, extras=[frequency])
+        with pytest.raises(tk.ValidationError, match="Nobody has confirmed"):
+            act("freshness_confirm", id=made["id"], withdraw=True)
+    for days in (10, 40):
+        with freeze_time(then + timedelta(days=days)):
+            act("freshness_confirm", id=made["id"])
+    if is_lost:
+        act("package_patch", id=made["id"], extras=[frequency])
+    with freeze_time(then + timedelta(days=41)):
+        shown = act("freshness_confirm", id=made["id"], withdraw="true")
+        assert (shown["status"], shown["evidence"]) == ("delinquent", "review")
+        assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
+        assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00"
+        shown = act("freshness_confirm", id=made["id"], withdraw=True)
+    assert (shown["evidence"], shown["confirmation"]) == ("created", None)
+    assert "review_date" not in stored(made["id"])
+    assert stored(made["id"])["freshness_evidence"] == "created"
+
+
+def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    editor = factories.Sysadmin()["name"]
+    with freeze_time(then):
+        made = new(act, extras=[{"key": "frequency", "value": "7"}])
+
+    def newest(days: int, **changes: Any) -> dict[str, Any]:
+        with freeze_time(then + timedelta(days=days)):
+            act("package_patch", by=editor, id=made["id"], **changes)
+            change = act("freshness_show", id=made["id"])["transitions"][0]
+        return {key: change[key] for key in ("cause", "author", "frequency", "to")}
+
+    yearly, weekly = ([{"key": "frequency", "value": one}] for one in ("365", "7"))
+    assert newest(30, extras=yearly) == {
+        "cause": "frequency",
+        "author": editor,
+        "frequency": {"before": 7, "after": 365},
+        "to": "fresh",
+    }
+    assert newest(31, extras=weekly)["frequency"] == {"before": 365, "after": 7}
+    other = [{"url": "http://x.org/other"}]
+    both = newest(32, extras=yearly, resources=other)
+    assert both == {"cause": "edit", "author": editor, "frequency": None, "to": "fresh"}
+    # When it was given none, nothing could be said.
+    assert newest(33, extras=[])["frequency"] == {"before": 365, "after": None}
 
 
 @pytest.mark.parametrize("action", ["freshness_show", "freshness_confirm"])

@@ -131,7 +131,16 @@ def test_editors_confirm(app: Any, read: Read, editor: dict[str, Any]) -> None:
     explained = rows(page, "#freshness-explanation")
     assert explained["Evidence"] == "Somebody confirmed that the data are up to date"
     (newest, *_) = page.select("#freshness-history tbody tr")
-    assert "Needs update (overdue) Fresh The dataset was changed" in words(newest)
+    said = f"Needs update (overdue) Fresh The dataset was changed, by {editor['name']}"
+    assert said in words(newest)
+    (confirmed,) = page.select("#freshness-confirmation")
+    assert words(confirmed).startswith(f"{editor['name']} confirmed on")
+    assert read(path).select("[name=withdraw]") == []
+    headers = {"Authorization": editor["token"]}
+    answer = app.post(path, data={"withdraw": "1"}, headers=headers)
+    page = BeautifulSoup(answer.body, "html.parser")
+    assert "The confirmation was taken back" in words(page)
+    assert words(page.select("h1 .freshness-badge")[0]) == "Needs update (overdue)"
 
 
 def test_other_sites_cannot_confirm(
