@@ -106,6 +106,7 @@ def preview_lines(made: Preview) -> list[str]:
         lines += _entries(label, made.changes[kind], listed=kind is not Kind.UNCHANGED)
     lines += _entries(tk._("Not readable"), made.failed)
     lines += _entries(tk._("Kept, though not read"), made.kept)
+    lines += [tk._("No field for {property}").format(property=one) for one in made.unmapped]
     if made.brake:
         held = len(made.brake.held)
         forms = NN_(

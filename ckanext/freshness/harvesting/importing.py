@@ -25,6 +25,7 @@ from ..ckan_adapter import (
 )
 from ..solr_queue import Queue, queued
 from . import object_states
+from .legal import json_text
 from .locks import locked
 from .objects import PAGED, extras_of, set_extras
 from .packages import ImportFailed, PackageWriter
@@ -124,12 +125,15 @@ def _import_each(source: Any, ids: Sequence[str], queue: Queue) -> tuple[set[str
                 log.exception("Harvest object %s could not be imported", one.id)
             model.Session.rollback()
             queue.discard()
-            object_states.add_error(one.id, _words(error))
+            object_states.add_error(one.id, _words(error, one.id))
             failed.add(one.id)
         else:
             queue.settle()
             if warnings:
-                set_extras([(one.id, "warnings", json.dumps(warnings, ensure_ascii=False))])
+                # Gather may have noted some, and an earlier import of the same object these.
+                noted = json.loads(one.extras.get("warnings", "[]"))
+                text = json_text(list(dict.fromkeys([*noted, *warnings])))
+                set_extras([(one.id, "warnings", text)])
     return failed, []
 
 
@@ -152,14 +156,21 @@ def _commit_solr() -> None:
         log.exception("Solr did not commit a page of harvested datasets")
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception, object_id: str) -> str:
+    """What went wrong, for the source's editor."""
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
         return f"CKAN refuses the dataset: {refused}"
     if isinstance(error, ImportFailed):
         return str(error)
+    if isinstance(error, tk.NotAuthorized):
+        return f"CKAN does not let the harvester write the dataset: {error}"
     if isinstance(error, SearchIndexError):
         return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
-    # A statement of SQL with all its values tells nobody anything; the log has the whole.
-    return shorten(f"{type(error).__name__}: {error}", width=500, placeholder=" ...")
+    # What Python says of it tells an editor nothing; the log has the whole.
+    return (
+        "An unexpected error of CKAN or of one of its extensions: the dataset is as it was. The next job "
+        "tries again. If it fails too, look for this in the log of the fetch consumer: Harvest object "
+        f"{object_id} could not be imported"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from .source_types import source_type_named
 from .stages import source_of
 from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, survey
+from .unmapped import Unmapped
 
 
 class NotOurs(ValueError):
@@ -52,6 +53,8 @@ class Preview:
     answered: bool = True
     """The source's own URL was read; if not, the rest says nothing."""
     requests: int = 0
+    unmapped: list[Unmapped] = field(default_factory=list)
+    """Properties of the source's records that no field has."""
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Plain data for JSON.
@@ -72,6 +75,7 @@ class Preview:
             "answered": self.answered,
             "warnings": list(source.warnings),
             "errors": list(self.errors),
+            "unmapped": [asdict(one) for one in self.unmapped],
             "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
             | {"failed": len(self.failed), "kept": len(self.kept)},
             **{
@@ -150,6 +154,7 @@ def preview(
     result.brake = found.brake
     result.answered = found.answered
     result.requests = found.requests
+    result.unmapped = found.unmapped
     for entries in (*result.changes.values(), result.failed, result.kept):
         entries.sort(key=lambda entry: entry.url)
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,6 +11,10 @@ from .strategy import Containers, Seen
 
 class Contents(Protocol):
     """The contents of a record, ready to be kept until it is imported."""
+
+    @property
+    def unmapped(self) -> Mapping[str, str]:
+        """Properties that no field has, with an example of a value each."""
 
     def as_json(self) -> str:
         """Canonical JSON."""

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
 from . import holds, importing, objects
+from .legal import json_text
 from .locks import locked
 from .memory import DocumentMemory
 from .objects import GATHERED, ONCE, STATUS, Row, Writer
@@ -23,6 +24,7 @@ from .source_config import ConfigError, parse
 from .source_types import our_names
 from .strategy import Brake, Kind, Known, Verdict
 from .survey import Change, Source, SourceType, Survey, survey
+from .unmapped import KEY
 
 log = logging.getLogger(__name__)
 
@@ -174,12 +176,18 @@ class _Objects:
         else:
             extras = {"catalog_url": change.url}
         known, sighting = change.known, change.sighting
+        contents = sighting.contents if sighting else None
+        unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
         if change.kind is Kind.UNCHANGED:
             self.writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
             if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
                 self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
+            if known and known.object_id and contents:
+                self.extras.append((known.object_id, KEY, unmapped))
             return
         extras["status"] = STATUS[change.kind]
+        if unmapped:
+            extras[KEY] = unmapped
         if change.kind is Kind.DELETED:
             extras["reason"] = change.reason
         if sighting is not None:
@@ -194,7 +202,6 @@ class _Objects:
         owner = known or change.adopted
         if owner and owner.organization_id:
             extras["organization_id"] = owner.organization_id
-        contents = sighting.contents if sighting else None
         self.writer.add(
             Row(
                 change.guid,

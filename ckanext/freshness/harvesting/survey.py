@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -30,6 +30,7 @@ from .strategy import (
     deletions,
     guid_of,
 )
+from .unmapped import Unmapped, count, of_current_objects
 
 log = logging.getLogger(__name__)
 
@@ -145,6 +146,8 @@ class Survey:
     answered: bool = True
     """The source's own URL was read."""
     requests: int = 0
+    unmapped: list[Unmapped] = field(default_factory=list)
+    """Properties of the source's records that no field has."""
 
 
 def survey(
@@ -172,6 +175,9 @@ def survey(
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
     adopted_already: set[str] = set()
+    unmapped: dict[str, Mapping[str, str]] = {}
+    """By URL, the properties of records that no field has."""
+    earlier = of_current_objects(source.id)
 
     def tell(change: Change) -> None:
         result.counts[change.kind] += 1
@@ -216,6 +222,10 @@ def survey(
                 adopted = None  # another URL goes on with it
             elif adopted is not None and adopted.becomes is not None:
                 adopted_already.add(adopted.becomes)
+        if sighting.contents is not None:
+            unmapped[one.url] = sighting.contents.unmapped
+        elif before is not None:
+            unmapped[one.url] = earlier.get(before.object_id or "", {})
         why = _why(kind, guid, before, adopted)
         tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
@@ -253,6 +263,7 @@ def survey(
     result.read_whole = not crawled.containers.unreadable
     result.answered = crawled.containers.root not in crawled.containers.unreadable
     result.requests = crawled.requests
+    result.unmapped = count(unmapped.values())
     return result
 
 

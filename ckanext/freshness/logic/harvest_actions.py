@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
-from ..harvesting import object_states, stages, takeover
+from ..harvesting import job_report, object_states, stages, takeover
 from ..harvesting.iati import once
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_forms import url_mistake
@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 def chained() -> dict[str, Callable[..., Any]]:
     """The wrapped actions by name; only for sites where ckanext-harvest's plugin is enabled."""
     actions: dict[str, Callable[..., Any]] = {
+        "harvest_job_report": harvest_job_report,
         "harvest_jobs_run": harvest_jobs_run,
     }
     if IS_2_12:
@@ -109,3 +110,14 @@ def harvest_source_reindex(
     tk.check_access("harvest_source_reindex", context, data_dict)
     reindex_source(source_id, defer_commit=bool(context.get("defer_commit")))
     return True
+
+
+@tk.chained_action
+@tk.side_effect_free
+def harvest_job_report(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Also name the properties that no field has."""
+    tk.check_access("harvest_job_report", context, data_dict)
+    report: dict[str, Any] = original(context, data_dict)
+    return report | job_report.unmapped_properties(data_dict["id"])

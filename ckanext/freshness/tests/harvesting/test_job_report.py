@@ -1,0 +1,83 @@
+"""Properties of a source's records without a field: named by the preview and by the job's report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.cli.harvests import preview_lines
+from ckanext.freshness.harvesting.preview import preview
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+UNMAPPED = {
+    "adms:identifier/adms:schemaAgency": "Example Agency",
+    "dcat:distribution/dct:license/dct:type": "http://purl.org/adms/licencetype/Attribution",
+    "dct:accessRights/rdfs:label": "Vraag het loket",
+    "dct:available": "2018-02-03T04:05:06",
+    "dct:references": "https://example.org/ref/8",
+    "dct:requires": "https://example.org/req/8",
+    "dct:valid": "2030-01-01",
+}
+
+
+@pytest.fixture
+def rich() -> Iterator[ReplayServer]:
+    with ReplayServer(FDP_RICH) as server:
+        yield server
+
+
+def look(harvest: Harvest) -> Any:
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    return preview(source, now=datetime.now(timezone.utc))
+
+
+def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
+    rich: ReplayServer, app: Any
+) -> None:
+    harvest = add_source(rich.url)
+    expected = [
+        {"name": name, "records": 1, "example": example} for name, example in UNMAPPED.items()
+    ]
+    before = look(harvest)
+    assert before.as_dict()["unmapped"] == expected
+    assert 'No field for dct:valid: 1 record, for example "2030-01-01"' in preview_lines(before)
+
+    first = harvest.run()
+    report = call_action("harvest_job_report", id=first.id)
+    assert report["unmapped"] == expected
+    told = [
+        message
+        for one in harvest.objects(first).values()
+        for message in json.loads(one.extras.get("warnings", "[]"))
+    ]
+    assert 'tags: "a/b" becomes "a b"' in told
+    assert 'spatial_resolution_in_meters: "0.5" is kept; left out: "25.0"' in told
+    assert any(one.startswith("license: the record names 3: ") for one in told)
+
+    # Unchanged records are not parsed again, and are told of nevertheless.
+    second = harvest.run()
+    assert second.stats["added"] == second.stats["updated"] == 0
+    assert call_action("harvest_job_report", id=second.id)["unmapped"] == expected
+    assert look(harvest).as_dict()["unmapped"] == expected
+
+    admin = {"Authorization": factories.SysadminWithToken()["token"]}
+    page = app.get(f"/harvest/{harvest.source['name']}/job/{first.id}", headers=admin).body
+    assert "dct:valid" in page
+
+
+def test_nothing_is_said_of_the_sources_of_other_harvesters() -> None:
+    harvest = add_source("https://example.org")
+    harvest_model.HarvestSource.get(harvest.source["id"]).type = "dcat_rdf"
+    model.Session.commit()
+    job = call_action("harvest_job_create", source_id=harvest.source["id"], run=False)
+    assert call_action("harvest_job_report", id=job["id"])["unmapped"] == []
