@@ -13,7 +13,7 @@ import yaml
 
 import ckanext.dcat.schemas
 from ckanext.freshness.harvesting.layout import Site, package_dict
-from ckanext.freshness.tests.harvesting.fdp.triples import (
+from ckanext.freshness.tests.harvesting.fdp.fates import (
     LOST,
     MAPPED,
     NOISE,

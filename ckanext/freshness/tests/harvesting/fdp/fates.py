@@ -1,6 +1,6 @@
 """What becomes of each triple of a recorded FAIR Data Point; prints a table when run as a program.
 
-    ./dev run python -m ckanext.freshness.tests.harvesting.fdp.triples
+    ./dev run python -m ckanext.freshness.tests.harvesting.fdp.fates
 
 A triple is mapped if a field that its predicate belongs to holds its value, whatever the mapping
 itself believes to have read.
@@ -8,6 +8,7 @@ itself believes to have read.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LDP, SPDX, short
 from ckanext.freshness.harvesting.fdp.values import Nested, Row
 from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.replay import (
     FDP_EDITED,
     FDP_RECORDING,
@@ -59,7 +61,7 @@ class Recording:
             if answer["status"] != 200 or "/profile/" in url:
                 continue
             kind = self.pages if "/page/" in url else self.documents
-            kind[url] = Graph().parse(data=answer["body"], format="turtle")
+            kind[url] = parse(answer["body"].encode(), "text/turtle", url)
         self.records: dict[str, Record] = {}
         self.fates: dict[Triple, tuple[str, str]] = {}
         self._map_all()
@@ -262,14 +264,14 @@ def _forms(node: Node) -> set[str]:
     """The texts under which a value can stand in a field."""
     text = str(node).strip()
     forms = {text, " ".join(text.split()), text.removeprefix("mailto:"), text.removeprefix("tel:")}
-    forms.add(str(node.value) if isinstance(node, Literal) else text)
     found = file_format([text], [])
     forms |= {one for one in (iso_date(text), found.format, found.mimetype) if one}
     if isinstance(node, Literal):
         forms.add(geometry.geojson(text) or text)
         if text[:1].isdigit():
-            # A period in one text, and a whole number that is written as a decimal.
-            forms |= {*text.split("/"), text.removesuffix(".0")}
+            forms |= set(text.split("/"))  # a period in one text
+            with contextlib.suppress(ValueError):
+                forms.add(f"{float(text):.0f}")  # a whole number that is written as a decimal
     return forms
 
 
