@@ -16,8 +16,9 @@ Where it knows no rule, or a bad one, these hold:
 
 - Exactly 24 h and exactly 6 h are still inside.
 - The GETs of rules 2 and 5 are unconditional: they exist to distrust validators.
-- Where HEAD is refused (405, 501) a conditional GET takes its place, if there is a validator to ask with.
-  Its 304 says that the server still has what was downloaded, and is no download.
+- Where HEAD is refused (405, 501), nothing follows within 6 h of the download. Later, a conditional GET
+  takes its place, if there is a validator to ask with. Its 304 says that the server still has what was
+  downloaded, and is no download. Every check begins with HEAD again.
 - Where HEAD names no validator nothing has been compared, and the 6 h decide. A Content-Length that
   differs is a change always.
 - A URL that fails is left alone for a while (:func:`backoff`), at most 6 h, by everything but rule 1; not
@@ -77,7 +78,8 @@ class Ending(Enum):
     VERIFIED = "verified"
     """The server still has what was downloaded: rule 4, or a 304."""
     TRUSTED = "trusted"
-    """Nothing says that it has something else, and 6 h are not over: rule 4 without validators."""
+    """Nothing says that it has something else, and 6 h are not over: rule 4 without validators, or HEAD
+    was refused."""
     HEAD_FAILED = "head failed"
     """Rule 3."""
     GET_FAILED = "get failed"
@@ -185,35 +187,48 @@ def _after_head(
     good = state.good
     assert good is not None, "HEAD is asked of what was downloaded"
     if response.error is not None:
-        if response.status in HEAD_REFUSED and (good.etag or good.last_modified):
-            return Step(Ask.CONDITIONAL_GET, state)
+        if response.status in HEAD_REFUSED:
+            return _after_refused_head(state, good, now, policy)
         return _unanswered(state, good, response, now, policy)
     if _differs(good, response):
         return Step(Ask.GET, state)
     if response.etag or response.last_modified:
         return _verified(state, good, now)
+    return _trusted(state, good, now, policy) or Step(Ask.GET, state)
+
+
+def _after_refused_head(state: State, good: Good, now: datetime, policy: Policy) -> Step:
+    """Decide after an answer that says nothing of the file, and nothing against it."""
+    if trusted := _trusted(state, good, now, policy):
+        return trusted
+    can_ask = good.etag or good.last_modified
+    return Step(Ask.CONDITIONAL_GET if can_ask else Ask.GET, state)
+
+
+def _trusted(state: State, good: Good, now: datetime, policy: Policy) -> Step | None:
+    """End the check if the download is recent enough to be believed without proof."""
     if _within(good, now, policy.trusted_for):
         return Step(Ask.NOTHING, state.healthy(good), Ending.TRUSTED)
-    return Step(Ask.GET, state)
+    return None
 
 
 def _after_conditional_get(
     state: State, response: Response, now: datetime, policy: Policy, subject: Subject
 ) -> Step:
-    """In the place of rules 3 to 5, where HEAD is refused."""
+    """Decide in place of rules 3 to 5, where HEAD is refused and the 6 h are over."""
     good = state.good
     assert good is not None, "a condition is made of what was downloaded"
     if response.status == 304:
         return _verified(state, good, now)
     if response.status == 200:
         return _after_get(state, response, now, policy, subject)
-    return _unanswered(state, good, response, now, policy)
+    return Step(Ask.GET, state)
 
 
 def _unanswered(
     state: State, good: Good, response: Response, now: datetime, policy: Policy
 ) -> Step:
-    """Rules 3 and 5: HEAD, or what took its place, failed."""
+    """Apply rules 3 and 5: HEAD failed."""
     if not _within(good, now, policy.trusted_for):
         return Step(Ask.GET, state)
     failed = _failed(state, response, now, policy)

@@ -257,8 +257,25 @@ def test_without_validators_the_6_hours_and_the_length_decide(
 
 
 @pytest.mark.parametrize("status", [405, 501])
-@pytest.mark.parametrize("ago", [HOUR, 24 * HOUR])
-def test_where_head_is_refused_a_conditional_get_takes_its_place(
+@pytest.mark.parametrize("validators", [{}, NOTHING], ids=["validators", "none"])
+@pytest.mark.parametrize("ago", [timedelta(0), HOUR, 6 * HOUR])
+def test_nothing_follows_a_refused_head_within_the_6_hours(
+    status: int, validators: dict[str, Any], ago: timedelta
+) -> None:
+    state = replace(downloaded(ago, **validators), failures=2)
+    step = play(state, head(status))
+    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.TRUSTED)
+    assert step.state.good == state.good
+    assert (step.state.failures, step.state.postponed_until) == (0, None)
+    attempt = step.state.head_attempt
+    assert attempt is not None and (attempt.method, attempt.http_status) == ("HEAD", status)
+    assert step.state.get_attempt is None
+    assert play(step.state).ask is Ask.HEAD, "the next check asks by HEAD again"
+
+
+@pytest.mark.parametrize("status", [405, 501])
+@pytest.mark.parametrize("ago", [6 * HOUR + MOMENT, 24 * HOUR])
+def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     status: int, ago: timedelta
 ) -> None:
     state = downloaded(ago)
@@ -271,7 +288,7 @@ def test_where_head_is_refused_a_conditional_get_takes_its_place(
 
 
 def test_a_conditional_get_that_brings_a_file_is_a_download() -> None:
-    state = downloaded(HOUR)
+    state = downloaded(10 * HOUR)
     response = conditional(200, document=OTHER, etag='"v2"')
     step = play(state, head(405), response)
     assert (step.ending, step.keep, step.changed_at) == (Ending.DOWNLOADED, True, NOW)
@@ -284,25 +301,13 @@ def test_a_conditional_get_that_brings_something_else_is_not_repeated() -> None:
     assert (step.ask, step.ending) == (Ask.NOTHING, Ending.NOT_IATI)
 
 
-@pytest.mark.parametrize(
-    ("ago", "asked"),
-    [(6 * HOUR, Ask.NOTHING), (6 * HOUR + MOMENT, Ask.GET)],
-)
 @pytest.mark.parametrize("status", [None, 412, 500])
-def test_a_conditional_get_that_fails_is_a_head_that_failed(
-    status: int | None, ago: timedelta, asked: Ask
-) -> None:
-    step = play(downloaded(ago), head(405), conditional(status))
-    assert step.ask is asked
-    assert step.ending is (Ending.HEAD_FAILED if asked is Ask.NOTHING else None)
+def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int | None) -> None:
+    assert play(downloaded(10 * HOUR), head(405), conditional(status)).ask is Ask.GET
 
 
-@pytest.mark.parametrize(
-    ("ago", "asked"),
-    [(6 * HOUR, Ask.NOTHING), (6 * HOUR + MOMENT, Ask.GET)],
-)
-def test_without_a_validator_there_is_no_condition(ago: timedelta, asked: Ask) -> None:
-    assert play(downloaded(ago, **NOTHING), head(405)).ask is asked
+def test_without_a_validator_there_is_no_condition() -> None:
+    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).ask is Ask.GET
 
 
 # Rules 6 to 11
@@ -425,7 +430,8 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
     [
         ((got(),), 30 * HOUR),
         ((head(),), 5 * HOUR),
-        ((head(405), conditional(304)), 5 * HOUR),
+        ((head(405),), 5 * HOUR),
+        ((head(405), conditional(304)), 7 * HOUR),
         ((head(etag=None, last_modified=None),), 5 * HOUR),
     ],
 )
