@@ -1,5 +1,8 @@
 """Visits many URLs, each host at its own pace and none waiting for another.
 
+Hosts that give no answer are given up for a while; their URLs are tried once more when all other URLs are
+done, in a last round.
+
 A queue per host, and a few hundred runners who serve whichever host may be asked now. A runner only ever
 waits for answers: while a host's rate, a pause that it asked for, a name to be looked up, the delay
 before another attempt or before a second download holds a URL up, no runner knows of it.
@@ -16,6 +19,7 @@ from typing import Generic
 
 from ..copies.store import Staged
 from ..web.client import Client, FetchError
+from ..web.errors import Reason
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
 from .content import DETECTORS
@@ -112,6 +116,8 @@ class _Queue(Generic[V, F]):
     :ivar looked_up: set for whoever comes next when the name has just been looked up
     :ivar put_off: how many conversations are to arrive later
     :ivar due: when the last of these does, by the loop's clock
+    :ivar postponed: conversations that wait for the last round: the host was given up
+    :ivar in_last_round: whether it has begun
     """
 
     host: Host
@@ -122,6 +128,8 @@ class _Queue(Generic[V, F]):
     looked_up: bool = False
     put_off: int = 0
     due: float = 0.0
+    postponed: list[Talk[V, F]] = field(default_factory=list)
+    in_last_round: bool = False
 
     @property
     def patience(self) -> float:
@@ -148,6 +156,7 @@ class _Engine(Generic[V, F]):
         self._names: deque[tuple[_Queue[V, F], Target]] = deque()
         self._lookups: set[asyncio.Task[None]] = set()
         self._open = 0
+        self._postponed = 0
         self._ended: asyncio.Future[None] = self._loop.create_future()
 
     async def run(self, visits: Iterable[V]) -> None:
@@ -332,7 +341,10 @@ class _Engine(Generic[V, F]):
         try:
             answer = await self._client.step(asking)
         except FetchError as error:
-            self._go_on(talk, talk.failed(error, self._sink))
+            if error.reason is Reason.HOST_SILENT and not queue.in_last_round:
+                self._postpone(queue, talk)
+            else:
+                self._go_on(talk, talk.failed(error, self._sink))
             return
         if answer is None:
             if asking.pause:
@@ -377,5 +389,32 @@ class _Engine(Generic[V, F]):
 
     def _end(self) -> None:
         self._open -= 1
-        if not self._open and not self._ended.done():
-            self._ended.set_result(None)
+        if not self._open:
+            if not self._ended.done():
+                self._ended.set_result(None)
+        elif self._open == self._postponed:
+            self._begin_last_round()
+
+    # The last round
+
+    def _postpone(self, queue: _Queue[V, F], talk: Talk[V, F]) -> None:
+        queue.postponed.append(talk)
+        self._postponed += 1
+        if self._open == self._postponed:
+            self._begin_last_round()
+
+    def _begin_last_round(self) -> None:
+        """Try what was postponed once more, now that nothing else is left to do."""
+        self._postponed = 0
+        for queue in list(self._queues.values()):
+            if not queue.postponed:
+                continue
+            queue.in_last_round = True
+            self._client.begin_last_round(queue.host)
+            for talk in queue.postponed:
+                talk.begin().once_more()
+            # The last ones first: those that come next are neighbours of those that failed.
+            queue.waiting.extend(reversed(queue.postponed))
+            queue.postponed.clear()
+            self._offer(queue)
+        self._wake()

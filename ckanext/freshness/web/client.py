@@ -167,10 +167,10 @@ class Client:
         target = visit.target
         host = visit.host = self.hosts.of(target.host)
         try:
+            _refuse(host)
             # In the usual case nothing has to be waited for before the answer.
             if not self._is_admitted(visit, target):
-                await self._admit(visit, target)
-            _refuse(host)
+                await self._admit_in_turn(visit, target, host)
             if host.policy.robots and visit.obeys_robots:
                 await self._obey_robots(visit, target, host)
             if not host.enter_now(monotonic()):
@@ -212,6 +212,11 @@ class Client:
         with contextlib.suppress(NameFault):
             await self._names.addresses(target.host)
 
+    def begin_last_round(self, host: Host) -> None:
+        """Ask a host again that was given up because it gave no answer; its name is looked up anew."""
+        self._names.forget(host.name)
+        host.breaker.begin_last_round(monotonic(), host.policy.last_round)
+
     async def _fetch(self, visit: Visit) -> Answer:
         while True:
             answer = await self.step(visit, patient=True)
@@ -235,7 +240,7 @@ class Client:
             reason = None
             return found
         except Fault as fault:
-            reason = fault.reason
+            reason = fault.silence
             raise
         finally:
             ended = monotonic()
@@ -243,6 +248,17 @@ class Client:
             host.statistics.seconds += ended - began
             is_last = visit.attempts >= visit.limits.attempts
             breaker.ended(reason, ended, is_last=is_last, decides=decides)
+
+    async def _admit_in_turn(self, visit: Visit, target: Target, host: Host) -> None:
+        """Call :meth:`_admit`, and tell the host if it fails: a name without an address is no answer."""
+        try:
+            await self._admit(visit, target)
+        except Fault as fault:
+            breaker = host.breaker
+            decides = breaker.circuit is Circuit.OPEN
+            is_last = visit.attempts >= visit.limits.attempts
+            breaker.ended(fault.reason, monotonic(), is_last=is_last, decides=decides)
+            raise
 
     def _is_admitted(self, visit: Visit, target: Target) -> bool:
         """Whether there is nothing to be asked or judged by :meth:`_admit`."""
@@ -341,6 +357,9 @@ class Client:
             finally:
                 statistics.received += answer.on_wire
             return answer
+        except Fault as fault:
+            fault.answered = True
+            raise
         finally:
             response.end()
 

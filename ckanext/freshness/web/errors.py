@@ -18,7 +18,7 @@ class Reason(Enum):
     ROBOTS = "refused by robots.txt"
     HOST_DEFERRED = "host asked for a pause"
     HOST_SILENT = "host gave no answer"
-    """To others, again and again: this URL was not asked for."""
+    """To other requests, again and again: this URL was not asked for."""
     TOO_LARGE = "too large"
     INVALID_REQUEST = "invalid request"
 
@@ -57,7 +57,7 @@ class Reason(Enum):
 
     @property
     def silence(self) -> bool:
-        """Whether it is what a host does that does nothing: it may well do so at all its URLs."""
+        """Whether the host gave no answer at all: its other URLs may well get none either."""
         return self in _SILENCE
 
     @property
@@ -85,6 +85,13 @@ _RETRIABLE = frozenset(
 )
 _SILENCE = frozenset(
     {
+        Reason.NAME_NOT_FOUND,
+        Reason.NAME_LOOKUP_FAILED,
+        Reason.TLS_EXPIRED,
+        Reason.TLS_SELF_SIGNED,
+        Reason.TLS_WRONG_NAME,
+        Reason.TLS_UNTRUSTED,
+        Reason.TLS_FAILED,
         Reason.CONNECTION_REFUSED,
         Reason.CONNECTION_RESET,
         Reason.UNREACHABLE,

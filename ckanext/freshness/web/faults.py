@@ -20,14 +20,26 @@ if TYPE_CHECKING:
     from .client import Limits
 
 
+_TIMEOUTS = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
+
+
 class Fault(Exception):
-    """A reason with words, on its way to becoming a FetchError."""
+    """A reason with words, on its way to becoming a FetchError.
+
+    :ivar answered: whether status and headers had come
+    """
 
     def __init__(self, reason: Reason, words: str, retry_after: float | None = None) -> None:
         super().__init__(reason, words)
         self.reason = reason
         self.words = words
         self.retry_after = retry_after
+        self.answered = False
+
+    @property
+    def silence(self) -> Reason | None:
+        """Why the host gave no answer; None if it gave one. One that does not end in time is none."""
+        return None if self.answered and self.reason not in _TIMEOUTS else self.reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ class HostPolicy:
     :ivar robots: whether robots.txt is asked for and obeyed (RFC 9309)
     :ivar failures: visits in a row without an answer after which nobody asks; 0 for no limit
     :ivar pause: seconds after which one request more is made then
+    :ivar last_round: seconds without an answer after which the last round of a run leaves the rest
     :raises ValueError: a limit that would never let anything pass
     """
 
@@ -37,6 +38,7 @@ class HostPolicy:
     robots: bool = False
     failures: int = 0
     pause: float = 120.0
+    last_round: float = 600.0
 
     def __post_init__(self) -> None:
         if self.connections < 1:
@@ -81,7 +83,7 @@ class Circuit(Enum):
     HALF_OPEN = "half-open"
     """One is on its way, which decides."""
     GIVEN_UP = "given up"
-    """None is any more, for the rest of the run."""
+    """None is any more, until the last round or, in it, until the end of the run."""
 
 
 _PROBE_PATIENCE = 1.0
@@ -98,6 +100,8 @@ class Breaker:
     :ivar pause: seconds for which it stays open
     :ivar failures: visits in a row without an answer, attempts and all
     :ivar retry_at: when the next request may be made
+    :ivar patience: in the last round, seconds without an answer after which it opens for good; None before
+    :ivar answered_at: in the last round, when it began or an answer came
     """
 
     limit: int = 0
@@ -105,6 +109,8 @@ class Breaker:
     circuit: Circuit = Circuit.CLOSED
     failures: int = 0
     retry_at: float = 0.0
+    patience: float | None = None
+    answered_at: float = 0.0
 
     def opens_in(self, now: float) -> float:
         """Seconds until a request may be made; 0 also if none ever may be."""
@@ -120,8 +126,15 @@ class Breaker:
             return True
         return self.circuit is Circuit.CLOSED
 
+    def begin_last_round(self, now: float, patience: float) -> None:
+        """Let requests be made once more. Single failures are no reason to stop now: what counts is how
+        long the host has given no answer."""
+        self.circuit = Circuit.CLOSED
+        self.patience = patience
+        self.answered_at = now
+
     def ended(self, reason: Reason | None, now: float, *, is_last: bool, decides: bool) -> None:
-        """A request ended.
+        """Note how a request ended.
 
         :param reason: why there was no answer; None if there was one
         :param is_last: whether its visit has no attempt left
@@ -131,6 +144,10 @@ class Breaker:
             # Whatever the host said: it speaks.
             self.circuit = Circuit.CLOSED
             self.failures = 0
+            self.answered_at = now
+        elif self.patience is not None:
+            if reason.silence and now - self.answered_at >= self.patience:
+                self.circuit = Circuit.GIVEN_UP
         elif decides:
             # Faults of ours tell nothing: the next request decides.
             self.circuit = Circuit.GIVEN_UP if reason.silence else Circuit.OPEN

@@ -148,6 +148,10 @@ class Names:
             raise NameFault(known.reason, host, known.words)
         return known.addresses
 
+    def forget(self, host: str) -> None:
+        """Look ``host`` up again when it is next asked for."""
+        self._known.pop(host, None)
+
     def close(self) -> None:
         """Ask nobody any more."""
         if self._servers is not None:

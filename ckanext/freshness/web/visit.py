@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import aiohttp
 
@@ -105,6 +106,12 @@ class Visit:
         self.hops = []
         self.seconds = 0.0
         self.insecure = False
+
+    def once_more(self) -> None:
+        """Begin an attempt that is the last one, at the URL where the visit stands."""
+        self.limits = replace(self.limits, attempts=self.attempts)
+        self.pause = 0.0
+        self.seconds = 0.0
 
     def headers(self, target: Target, ours: str) -> str:
         """The lines that are sent to ``target``; secrets only to where they belong.

@@ -26,7 +26,7 @@ def play(events: str, limit: int = 3) -> Breaker:
 
     ``f`` a visit failed, ``r`` an attempt failed that was not its last, ``t`` one was too slow, which nobody
     tries again, ``a`` an answer came, ``m`` a malformed one did, ``o`` a fault of ours; capitals: of the
-    request that decides. ``b`` a request begins. A dot is ten seconds.
+    request that decides. ``b`` a request begins. A dot is ten seconds, and ``|`` begins the last round.
     """
     breaker, now = Breaker(limit, 10.0), 100.0
     reasons = {
@@ -37,6 +37,8 @@ def play(events: str, limit: int = 3) -> Breaker:
         now += 10 if event == "." else 1
         if event == "b":
             breaker.begin(now)
+        elif event == "|":
+            breaker.begin_last_round(now, 10.0)
         elif event != ".":
             kind = event.lower()
             breaker.ended(reasons[kind], now, is_last=kind == "f", decides=event.isupper())
@@ -87,6 +89,23 @@ def test_how_it_stands(events: str, circuit: Circuit) -> None:
     assert play(events).circuit is circuit
 
 
+@pytest.mark.parametrize(
+    ("events", "circuit"),
+    [
+        ("", CLOSED),
+        ("fffff", CLOSED),
+        (".f", GIVEN_UP),
+        (".a", CLOSED),
+        (".afffff", CLOSED),
+        (".a.f", GIVEN_UP),
+        (".mf", CLOSED),
+        (".o", CLOSED),
+    ],
+)
+def test_in_the_last_round_time_without_an_answer_counts(events: str, circuit: Circuit) -> None:
+    assert play(f"fff.bF|{events}").circuit is circuit
+
+
 def test_without_a_limit_it_stays_closed() -> None:
     breaker = play("f" * 1000, limit=0)
     assert breaker.circuit is CLOSED
@@ -125,8 +144,11 @@ def test_which_faults_count(reason: Reason) -> None:
     assert (breaker.circuit is OPEN) is (
         reason
         in {
-            *(Reason.CONNECT_TIMEOUT, Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT),
+            *(Reason.NAME_NOT_FOUND, Reason.NAME_LOOKUP_FAILED),
             *(REFUSED, Reason.CONNECTION_RESET, Reason.UNREACHABLE),
+            *(Reason.TLS_EXPIRED, Reason.TLS_SELF_SIGNED, Reason.TLS_WRONG_NAME),
+            *(Reason.TLS_UNTRUSTED, Reason.TLS_FAILED),
+            *(Reason.CONNECT_TIMEOUT, Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT),
         }
     )
 
