@@ -23,7 +23,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 MADE_ON_THE_FLY = timedelta(minutes=1)
-"""A Last-Modified as close as this to the answer's own Date says only that it was asked for now."""
+"""A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
 
 EARLIER_HASHES = 20
 """How many earlier hashes of a resource are kept, the newest first."""
@@ -186,9 +186,12 @@ def has_bytes(headers: Headers) -> bool:
 
 
 def believed(headers: Headers, now: datetime) -> datetime | None:
-    """The Last-Modified of an answer, if it says anything of the data."""
+    """Return the Last-Modified of an answer if it says something of the data, else None.
+
+    :param now: when the answer was received: not every server sends Date, and some send a wrong one.
+    """
     modified = headers.last_modified
-    if modified is None or modified > now:
+    if modified is None or modified >= now - MADE_ON_THE_FLY:
         return None
     if headers.date is not None and abs(headers.date - modified) <= MADE_ON_THE_FLY:
         return None

@@ -98,6 +98,12 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
         (NOW - DAY, NOW - DAY, False),
         (NOW - DAY, NOW - DAY - timedelta(seconds=60), False),
         (NOW - DAY, None, True),
+        # By the time of receipt, where Date is absent or wrong
+        (NOW - timedelta(seconds=61), None, True),
+        (NOW - timedelta(seconds=60), None, False),
+        (NOW, None, False),
+        (NOW, NOW - DAY, False),
+        (NOW - timedelta(seconds=60), NOW + DAY, False),
         (NOW + timedelta(seconds=1), NOW + DAY, False),
         (None, NOW, False),
     ],
