@@ -10,7 +10,7 @@ draws its own conclusions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ..copies.store import Staged
@@ -19,11 +19,11 @@ from ..web.urls import Target, display_url
 from ..web.visit import Visit as Asking
 from . import decide
 from .content import DETECTORS
-from .decide import Headers, Next, Outcome, Step
+from .decide import Headers, Memory, Next, Outcome, Step
 from .detectors import Detector
 from .findings import Attempt, Finding, Visit
-from .formats import verdict
-from .hashing import Hashed, Hasher
+from .formats import Misfit, Promise, is_tabular, promise, verdict
+from .hashing import Beginning, Hashed, Hasher
 from .reading import mimetype_of, read_headers, status_in_words, words_of
 from .sandbox import Sandbox
 from .talk import Then
@@ -58,6 +58,7 @@ class Conversation:
     """
 
     __slots__ = (
+        "_beginning",
         "_conditional",
         "_first",
         "_first_at",
@@ -82,6 +83,7 @@ class Conversation:
         self._first: str | None = None
         self._first_at: datetime | None = None
         self._hasher: Hasher | None = None
+        self._beginning: Beginning | None = None
         self._tee: Tee | None = None
         self._headers: Headers | None = None
         self._steps: list[Step] = []
@@ -122,7 +124,7 @@ class Conversation:
 
     def _choose(self, answer: Answer) -> Sink | Body:
         """What happens to the body of an answer whose headers are there."""
-        self._hasher = None
+        self._hasher = self._beginning = None
         self._let_go()
         headers = self._headers = read_headers(answer)
         if self._first is not None:
@@ -132,6 +134,10 @@ class Conversation:
             self._steps = [_first_step(visit, headers, at) for visit in self.visits]
             wanted = any(step.next is Next.HASH for step in self._steps)
         if not wanted:
+            if any(step.outcome is Outcome.HEADER for step in self._steps):
+                # The date of an error text makes nothing fresh.
+                self._beginning = Beginning()
+                return self._beginning
             return Body.SKIP
         self._hasher = Hasher(self._tools.sandbox, detectors=self._tools.detectors)
         if self.visits[0].keep_copy and self._tools.stage is not None:
@@ -184,37 +190,45 @@ class Conversation:
         headers = self._headers
         assert headers is not None
         unasked = answer.status == 304 and not self._conditional
-        if step.next is Next.END and not unasked:
+        is_judged = step.next is Next.HASH or step.outcome is Outcome.HEADER
+        if not (is_judged or unasked):
             return self._finding(visit, step, answer, at, words=words_of(step, headers))
-        if unasked or hashed is None:
+        body = self._beginning if hashed is None else hashed
+        if unasked or body is None:
             words = "answered 304 (Not Modified) to a request without conditions"
             error = Step(Next.END, visit.memory, Outcome.ERROR)
             return self._finding(visit, error, answer, at, words=words)
-        mismatch = verdict(visit.format, visit.mimetype, hashed.first)
-        if mismatch is not None:
+        judged = _judge(visit, body)
+        if judged.is_error:
             error = Step(Next.END, visit.memory, Outcome.ERROR)
-            return self._finding(visit, error, answer, at, words=str(mismatch), reason="format")
+            words = str(judged.misfit)
+            return self._finding(visit, error, answer, at, words=words, reason="format")
+        if step.next is Next.END:
+            return self._finding(visit, step, answer, at, judged=judged)
+        assert hashed is not None
         step = decide.after_hash(visit.memory, headers, hashed.hash, step.modified)
         if step.next is Next.CONFIRM:
             return step
-        return self._finding(visit, step, answer, at, hashed=hashed)
+        return self._finding(visit, step, answer, at, hashed=hashed, judged=judged)
 
     def _confirmed(self, answer: Answer, hashed: Hashed | None, at: datetime) -> Iterator[Finding]:
         """What the second download means."""
         headers = self._headers
         assert headers is not None and self._first is not None
         for visit, before in zip(self.visits, self._steps, strict=True):
-            words = None
+            words = judged = None
             if hashed is None:
                 words = f"answered {status_in_words(headers.status)} to the second download"
-            elif mismatch := verdict(visit.format, visit.mimetype, hashed.first):
-                words = f"at the second download {mismatch}"
+            elif (judged := _judge(visit, hashed)).is_error:
+                words = f"at the second download {judged.misfit}"
             second = None if hashed is None or words else hashed.hash
             step = decide.after_confirmation(
                 visit.memory, headers, self._first, second, before.modified
             )
             kept = hashed if second else None
-            yield self._finding(visit, step, answer, at, words=words, hashed=kept)
+            if not kept:
+                judged = None
+            yield self._finding(visit, step, answer, at, words=words, hashed=kept, judged=judged)
 
     def failed(self, error: FetchError, sink: Callable[[Finding], None]) -> Then:
         """Draw the conclusions from there being no answer."""
@@ -274,6 +288,7 @@ class Conversation:
         words: str | None = None,
         reason: str | None = None,
         hashed: Hashed | None = None,
+        judged: _Judged | None = None,
     ) -> Finding:
         headers, outcome = self._headers, step.outcome
         assert headers is not None and outcome is not None
@@ -285,7 +300,7 @@ class Conversation:
             visit,
             self.host,
             outcome,
-            step.memory,
+            step.memory if judged is None else judged.remembered(step.memory),
             Attempt(
                 at,
                 "GET",
@@ -333,6 +348,46 @@ class Conversation:
         self._let_go()
         if self._hasher is not None:
             self._hasher.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A body as the promise of the catalogue has it.
+
+    :ivar misfit: how it is not what was promised; None if it may be
+    """
+
+    promised: Promise
+    misfit: Misfit | None
+    body: Hashed | Beginning
+
+    @property
+    def is_error(self) -> bool:
+        return self.misfit is not None and self.misfit.is_error
+
+    def remembered(self, memory: Memory) -> Memory:
+        """Return the memory with what this body, which is no error, was."""
+        misfit = self.misfit
+        tabular = (
+            self.promised.is_table
+            and misfit is None
+            and is_tabular(self.body.first, self.body.size)
+        )
+        if misfit is None and memory.found is None and memory.tabular is tabular:
+            return memory
+        return replace(
+            memory,
+            tabular=tabular,
+            promised=None if misfit is None else misfit.promised,
+            found=None if misfit is None else misfit.found.value,
+        )
+
+
+def _judge(visit: Visit, body: Hashed | Beginning) -> _Judged:
+    promised = promise(visit.format, visit.mimetype)
+    was_tabular = visit.memory.tabular
+    misfit = verdict(promised, body.first, body.size, was_tabular=was_tabular)
+    return _Judged(promised, misfit, body)
 
 
 def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:

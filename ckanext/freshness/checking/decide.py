@@ -93,6 +93,12 @@ class Memory:
     outdated: bool = False
     """The hash is older than the validators: a newer Last-Modified ended a visit before the bytes were
     read. The next hash is compared with nothing."""
+    tabular: bool = False
+    """The last good bytes were a table of several lines or columns, where a table is promised."""
+    promised: str | None = None
+    """The format that was promised when the last bytes were of another kind; None if they fitted."""
+    found: str | None = None
+    """The kind of those bytes, in words."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -251,12 +257,20 @@ def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None
 
 
 def _seen(memory: Memory, headers: Headers, digest: str) -> Memory:
-    """What is remembered once a body is known."""
+    """Return what is remembered once a body is known."""
     earlier = memory.earlier
     if memory.hash or earlier:
         before = (memory.hash, *earlier) if memory.hash else earlier
         earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
-    return Memory(headers.etag, headers.last_modified_text, digest, earlier)
+    return Memory(
+        headers.etag,
+        headers.last_modified_text,
+        digest,
+        earlier,
+        tabular=memory.tabular,
+        promised=memory.promised,
+        found=memory.found,
+    )
 
 
 def _detector(digest: str) -> str:

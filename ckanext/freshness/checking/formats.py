@@ -1,13 +1,17 @@
-"""Whether bytes are what was promised: a table of what certainly is not.
+"""Tables that decide whether bytes are what the catalogue promises.
 
-A page that says "please log in" with status 200 is no new version of a table, and nothing at all is no new
-version of anything. Only what is certain counts: the first bytes must show a kind of file that the declared
-format excludes. Whatever has no telling first bytes, and each format that is not in the tables ("API", "Web
-page"), is taken as it comes.
+There are three answers (:func:`verdict`):
 
-Where catalogues are lax, so is the table: a ZIP, a gzip file or a workbook under "CSV" is a container of
-what was promised; "XLS" may be OLE, a zipped workbook, Excel's XML or, as many exporters write it, an
-HTML table, so that a page under "XLS" passes; "SHP" and "KMZ" are zips, and "KMZ" may be bare KML.
+- The bytes fit, or nothing certain can be said of them.
+- **Error**: an error text took the place of the data. It is HTML, a short text (less than
+  :data:`SHORT` bytes) under a format that is no text, or a single line without a separator under CSV where
+  the last good file had more.
+- **Mismatch**: the bytes are data of another kind than promised, such as XLSX under XLS or a zipped CSV.
+  The data count; the catalogue is wrong.
+
+Only what is certain counts: the first bytes must show what the file is. Bytes that show nothing, and
+formats that are not in the table ("API", "Web page"), are taken as they come. The *contents* of a file are
+never judged: ``{"error": "..."}`` is legitimate JSON, and fits where JSON is promised.
 """
 
 from __future__ import annotations
@@ -17,66 +21,103 @@ import zlib
 from dataclasses import dataclass
 from enum import Enum
 
+from ..aging.messages import N_
+
 FIRST_BYTES = 4096
-"""So much of a file's beginning is looked at."""
+"""How much of the beginning of a file is looked at."""
+
+SHORT = FIRST_BYTES
+"""A text of fewer bytes in the place of data is an error text. The first bytes hold all of it."""
 
 
 class Kind(Enum):
-    """What the first bytes show; the value says it in a sentence."""
+    """The kind of file that the first bytes show; the value says it in a sentence."""
 
-    HTML = "an HTML page"
-    XHTML = "an XHTML page"
-    """A page that begins with an XML declaration, and so is XML too."""
-    GZIPPED_HTML = "a compressed HTML page"
-    JSON = "JSON"
-    XML = "XML"
-    PDF = "a PDF"
-    IMAGE = "a picture"
-    NOTHING = "an empty file"
+    HTML = N_("an HTML page")
+    XHTML = N_("an XHTML page")
+    GZIPPED_HTML = N_("a compressed HTML page")
+    SHEET = N_("a workbook saved as HTML or XML")
+    JSON = N_("JSON")
+    JSON_LIKE = N_("text that begins like JSON")
+    """Also a CSV file or a sentence may begin so."""
+    XML = N_("XML")
+    MARKUP = N_("text with tags")
+    """XML without a declaration or a namespace, perhaps."""
+    TABLE = N_("delimited text")
+    TEXT = N_("plain text")
+    PDF = N_("a PDF")
+    IMAGE = N_("an image")
+    ZIP = N_("a ZIP archive")
+    OFFICE = N_("an Office file (XLSX, DOCX, PPTX)")
+    OPEN_DOCUMENT = N_("an OpenDocument file (ODS, ODT)")
+    OLD_OFFICE = N_("an old Office file (XLS, DOC, PPT)")
+    GZIP = N_("a gzip file")
+    ARCHIVE = N_("a 7z or RAR archive")
+    NOTHING = N_("an empty file")
     UNKNOWN = "something else"
-    """Nothing that would exclude any format."""
+    """Fits every format."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """What came is certainly not what was promised.
+class Misfit:
+    """Bytes that are not what was promised.
 
     :ivar promised: the format, as declared
+    :ivar is_error: whether they are no data at all; else they are data of another kind
     """
 
     promised: str
     found: Kind
+    is_error: bool
 
     def __str__(self) -> str:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_PAGES = frozenset({Kind.HTML, Kind.XHTML, Kind.GZIPPED_HTML})
-_DOCUMENTS = frozenset({Kind.PDF, Kind.IMAGE})
-_BINARY = _PAGES | _DOCUMENTS | {Kind.JSON, Kind.XML}
-_JSON = _PAGES | _DOCUMENTS | {Kind.XML}
-_XML = frozenset({Kind.HTML, Kind.GZIPPED_HTML, Kind.JSON}) | _DOCUMENTS
+_PAGES = frozenset({Kind.HTML, Kind.XHTML, Kind.GZIPPED_HTML, Kind.SHEET})
+_PROSE = frozenset({Kind.TEXT, Kind.JSON, Kind.JSON_LIKE, Kind.XML, Kind.MARKUP})
+"""Kinds that are errors if they are short and do not fit. Delimited text is data, however short."""
 
-EXCLUDES: dict[str, frozenset[Kind]] = {
-    **dict.fromkeys(("csv", "tsv", "tab", "psv"), _BINARY),
-    **dict.fromkeys(("txt", "text", "plaintext"), _PAGES | _DOCUMENTS),
+_PLAIN = frozenset({Kind.TEXT, Kind.TABLE, Kind.JSON_LIKE, Kind.MARKUP})
+_LINES = _PLAIN | {Kind.JSON, Kind.XML}
+_JSON = frozenset({Kind.JSON, Kind.JSON_LIKE})
+_XML = frozenset({Kind.XML, Kind.MARKUP, Kind.SHEET})
+_ZIP = frozenset({Kind.ZIP})
+_OFFICE = frozenset({Kind.OFFICE, Kind.ZIP})
+_OPEN_DOCUMENT = frozenset({Kind.OPEN_DOCUMENT, Kind.ZIP})
+_IMAGE = frozenset({Kind.IMAGE})
+_NONE: frozenset[Kind] = frozenset()
+
+TABLES = frozenset({"csv", "tsv", "tab", "psv"})
+"""Formats whose good files have several lines or columns."""
+
+_WORKBOOKS = frozenset({"xls", "excel", "xlsx", "xlsm", "xlsb", "ods"})
+"""Formats under which exporters write HTML or XML tables; Excel opens these."""
+
+FITS: dict[str, frozenset[Kind]] = {
+    **dict.fromkeys(TABLES, _PLAIN),
+    **dict.fromkeys(("txt", "text", "plaintext"), _PLAIN | _JSON | _XML),
+    **dict.fromkeys(("ttl", "turtle", "ntriples", "nquads"), _PLAIN | _JSON | _XML),
     **dict.fromkeys(("json", "geojson", "topojson", "jsonld", "jsonl", "ndjson"), _JSON),
     **dict.fromkeys(("xml", "kml", "gml", "gpx", "rss", "atom", "rdfxml", "iatixml", "svg"), _XML),
-    **dict.fromkeys(("ttl", "turtle", "ntriples", "nquads"), _PAGES | _DOCUMENTS),
-    **dict.fromkeys(("xlsx", "xlsm", "xlsb", "ods", "docx", "odt", "pptx"), _BINARY),
-    **dict.fromkeys(("xls", "excel"), _DOCUMENTS | {Kind.JSON}),
-    **dict.fromkeys(("zip", "gtfs", "7z", "rar", "geodatabase", "gdb"), _BINARY),
-    **dict.fromkeys(("shp", "shapefile", "shapefiles", "esrishapefile"), _BINARY),
-    "kmz": _BINARY - {Kind.XML},
-    **dict.fromkeys(("gz", "gzip", "tgz", "targz"), _BINARY - {Kind.GZIPPED_HTML}),
-    **dict.fromkeys(("parquet", "geoparquet", "geopackage", "gpkg", "sqlite"), _BINARY),
-    **dict.fromkeys(("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), _BINARY),
-    "pdf": _BINARY - {Kind.PDF},
-    **dict.fromkeys(
-        ("png", "jpg", "jpeg", "gif", "tif", "tiff", "geotiff"), _BINARY - {Kind.IMAGE}
-    ),
+    **dict.fromkeys(("xlsx", "xlsm", "xlsb", "docx", "pptx"), _OFFICE),
+    **dict.fromkeys(("ods", "odt"), _OPEN_DOCUMENT),
+    **dict.fromkeys(("xls", "excel"), frozenset({Kind.OLD_OFFICE})),
+    **dict.fromkeys(("zip", "gtfs"), _ZIP),
+    **dict.fromkeys(("shp", "shapefile", "shapefiles", "esrishapefile"), _ZIP),
+    **dict.fromkeys(("geodatabase", "gdb"), frozenset({Kind.ZIP, Kind.GZIP, Kind.ARCHIVE})),
+    "kmz": _ZIP | _XML,
+    **dict.fromkeys(("7z", "rar"), frozenset({Kind.ARCHIVE})),
+    **dict.fromkeys(("gz", "gzip", "tgz", "targz"), frozenset({Kind.GZIP, Kind.GZIPPED_HTML})),
+    **dict.fromkeys(("parquet", "geoparquet", "geopackage", "gpkg", "sqlite"), _NONE),
+    **dict.fromkeys(("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), _NONE),
+    "pdf": frozenset({Kind.PDF}),
+    **dict.fromkeys(("png", "jpg", "jpeg", "gif", "tif", "tiff", "geotiff"), _IMAGE),
 }
-"""Which kinds a declared format certainly is not; formats in lower case, letters and digits alone."""
+"""The kinds that are each format, beside :attr:`Kind.UNKNOWN`; formats in lower case, letters and digits alone.
+
+Parquet and its like have first bytes of their own, which are :attr:`Kind.UNKNOWN` here.
+"""
 
 MEDIA_TYPES: dict[str, str] = {
     "text/csv": "csv",
@@ -115,9 +156,20 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"GIF87a", Kind.IMAGE),
     (b"GIF89a", Kind.IMAGE),
     (b"\xff\xd8\xff", Kind.IMAGE),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind.OLD_OFFICE),
+    (b"7z\xbc\xaf\x27\x1c", Kind.ARCHIVE),
+    (b"Rar!\x1a\x07", Kind.ARCHIVE),
+    (b"PK\x03\x04", Kind.ZIP),
+    (b"PK\x05\x06", Kind.ZIP),
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
+_ZIP_NAME_AT = 30
+"""Where the name of the first member of a ZIP archive begins."""
+_OFFICE_NAMES = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"word/", b"ppt/")
+_OPEN_DOCUMENT_NAME = b"mimetypeapplication/vnd.oasis.opendocument."
 _BLANK = b" \t\r\n"
+_BEFORE = "\ufeff\0 \t\r\n\f\v"
+"""What may stand before the first character of a text."""
 _GZIP = b"\x1f\x8b\x08"
 _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -126,73 +178,171 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
+_BINARY = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
 _PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+_FRAGMENT = re.compile(
+    r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
+    re.IGNORECASE,
+)
+"""How pages without a head begin: those of firewalls, and PHP's warnings."""
+_TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
+_EXCEL = ("urn:schemas-microsoft-com:office:excel", "urn:schemas-microsoft-com:office:spreadsheet")
 _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
-_TELLING = frozenset("<{[")
-"""What text begins with whose kind can be told, and that is not XML by its declaration."""
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
+_JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
+_SEPARATOR = re.compile(r"[,;\t|]")
+_SEPARATORS = tuple(re.compile(one) for one in (",(?! )", ";", "\t", r"\|"))
+"""Those of tables: a comma before a space is punctuation."""
+_LINE_END = re.compile(r"[\r\n]+")
 
 
-def verdict(declared_format: str | None, media_type: str | None, first: bytes) -> Mismatch | None:
-    """Whether a file that begins with ``first`` is certainly not what was promised.
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What the catalogue says of a file.
+
+    :ivar name: the format in its own words, cut to 100 characters; empty if it says nothing
+    :ivar formats: each of them will do; nothing if one is not known
+    """
+
+    name: str
+    formats: tuple[str, ...]
+
+    @property
+    def is_table(self) -> bool:
+        """Whether it may be CSV or its like."""
+        return not TABLES.isdisjoint(self.formats)
+
+
+def promise(declared_format: str | None, media_type: str | None) -> Promise:
+    """Return what a resource promises.
 
     Both are what the *catalogue* declares, never what the answer's headers say of themselves: an error
-    page is honestly ``text/html``. Where both are declared and known, both must exclude what came.
+    page is honestly ``text/html``. If both are declared and known, a file may fit either.
 
-    :param declared_format: the resource's format: a name in any writing, a media type, an IRI of either
-    :param media_type: the resource's media type
+    :param declared_format: a name in any writing, a media type, an IRI of either
     """
-    promised = (declared_format or "").strip() or (media_type or "").strip()
-    if not first:
-        return Mismatch(promised[:100] or "data", Kind.NOTHING)
-    if not promised:
+    declared = (declared_format or "").strip() or (media_type or "").strip()
+    formats = _formats(declared)
+    by_type = _known_media_type(media_type or "")
+    if formats and by_type and by_type not in formats:
+        formats.append(by_type)
+    is_known = all(one in FITS for one in formats)
+    return Promise(declared[:100], tuple(formats) if is_known else ())
+
+
+def verdict(promised: Promise, first: bytes, size: int, *, was_tabular: bool) -> Misfit | None:
+    """Return how a file is not what was promised; None if it may be.
+
+    :param first: the first :data:`FIRST_BYTES` of the file
+    :param size: of the file, in bytes
+    :param was_tabular: whether the last good file had several lines or columns
+    """
+    is_short = size < SHORT
+    if is_short and _is_blank(first):
+        return Misfit(promised.name or "data", Kind.NOTHING, is_error=True)
+    formats = promised.formats
+    if not formats:
         return None
-    found = kind(first)
+    # So most CSV files begin: to find out more would take longer than to hash a small one.
+    is_plain = first[:1].isalnum() and first[:1] not in _MAGIC_STARTS
+    takes_text = all(Kind.TEXT in FITS[one] for one in formats)
+    found = Kind.TEXT if is_plain and takes_text else kind(first)
     if found is Kind.UNKNOWN:
         return None
-    excluded = _excluded(promised)
-    by_type = _known_media_type(media_type or "")
-    if by_type:
-        excluded &= EXCLUDES.get(by_type, frozenset())
-    return Mismatch(promised[:100], found) if found in excluded else None
+    is_line = was_tabular and found in _LINES and not is_tabular(first, size)
+    judged = [_judge(one, found, is_short, is_line) for one in formats]
+    if None in judged:
+        return None
+    return Misfit(promised.name, found, is_error=all(judged))
+
+
+def _judge(name: str, found: Kind, is_short: bool, is_line: bool) -> bool | None:
+    """Return whether a file is an error under a known format; None if it fits.
+
+    :param is_line: whether it is a single line without a separator in the place of a table
+    """
+    if is_line and name in TABLES:
+        return True
+    if found in FITS[name]:
+        return None
+    if found is Kind.SHEET and name in _WORKBOOKS:
+        return False
+    return found in _PAGES or (is_short and found in _PROSE)
+
+
+def is_tabular(first: bytes, size: int) -> bool:
+    """Return whether a text has several lines or columns."""
+    if size >= SHORT:
+        return True
+    text = _text(first).strip()
+    return _LINE_END.search(text) is not None or _SEPARATOR.search(text) is not None
+
+
+def _is_blank(first: bytes) -> bool:
+    return not first.removeprefix(b"\xef\xbb\xbf").strip(_BLANK)
 
 
 def kind(first: bytes) -> Kind:
-    """What the first bytes certainly show."""
+    """Return what the first bytes certainly show."""
     first = first[:FIRST_BYTES]
     if first[:1] in _MAGIC_STARTS:
-        for magic, what in _MAGIC:
+        for magic, found in _MAGIC:
             if first.startswith(magic):
-                return what
+                return _kind_of_zip(first) if found is Kind.ZIP else found
     if first.startswith(_GZIP):
         inside = _kind_of_text(_text(_gunzip(first)))
-        return Kind.GZIPPED_HTML if inside in (Kind.HTML, Kind.XHTML) else Kind.UNKNOWN
-    start = first.lstrip(_BLANK)
-    # As a table begins: neither a tag, a brace nor a mark of an encoding.
-    if start[:1].isalnum():
-        return Kind.UNKNOWN
-    return _kind_of_text(_text(start))
+        return Kind.GZIPPED_HTML if inside in _PAGES else Kind.GZIP
+    return _kind_of_text(_text(first))
+
+
+def _kind_of_zip(first: bytes) -> Kind:
+    """Tell documents, which are ZIP archives, by the name of their first member."""
+    if first.startswith(_OPEN_DOCUMENT_NAME, _ZIP_NAME_AT):
+        return Kind.OPEN_DOCUMENT
+    return Kind.OFFICE if first.startswith(_OFFICE_NAMES, _ZIP_NAME_AT) else Kind.ZIP
 
 
 def _kind_of_text(text: str) -> Kind:
+    text = text.lstrip(_BEFORE)
+    if not text or _BINARY.search(text):
+        return Kind.UNKNOWN
+    if text[0] == "<":
+        return _kind_of_markup(text)
+    if _JSON_START.match(text):
+        return Kind.JSON
+    if text[0] in "{[" or _JSON_VALUE.match(text):
+        return Kind.JSON_LIKE
+    if _is_table(text):
+        return Kind.TABLE
+    return Kind.JSON_LIKE if text[0] == '"' else Kind.TEXT
+
+
+def _kind_of_markup(text: str) -> Kind:
     declared = False
-    while True:
-        text = text.lstrip("\ufeff\0 \t\r\n\f\v")
-        if text[:1] not in _TELLING and not declared:
-            return Kind.UNKNOWN
-        if text.startswith("<?"):
-            declared = declared or text.startswith("<?xml")
-            close = "?>"
-        elif text.startswith("<!--"):
-            close = "-->"
-        else:
-            break
-        text = text.partition(close)[2]
+    while text.startswith(("<?", "<!--")):
+        declared = declared or text.startswith("<?xml")
+        close = "?>" if text[1] == "?" else "-->"
+        text = text.partition(close)[2].lstrip(_BEFORE)
+    if _TABLE.match(text) or any(one in text for one in _EXCEL):
+        return Kind.SHEET
     if _PAGE.match(text):
         return Kind.XHTML if declared else Kind.HTML
     if declared or _ROOT_WITH_NAMESPACE.match(text):
         return Kind.XML
-    return Kind.JSON if _JSON_START.match(text) else Kind.UNKNOWN
+    if _FRAGMENT.match(text):
+        return Kind.HTML
+    if text[:1] == "<":
+        return Kind.MARKUP
+    return _kind_of_text(text)
+
+
+def _is_table(text: str) -> bool:
+    """Return whether the first two lines have equally many separators, at least one."""
+    lines = _LINE_END.split(text, maxsplit=2)
+    if len(lines) < 2:
+        return False
+    counts = ([len(one.findall(line)) for line in lines[:2]] for one in _SEPARATORS)
+    return any(first and first == second for first, second in counts)
 
 
 def _text(first: bytes) -> str:
@@ -204,31 +354,31 @@ def _text(first: bytes) -> str:
 
 
 def _gunzip(first: bytes) -> bytes:
-    """What a compressed file begins with; it is cut off, so an end is not expected."""
+    """Return the beginning of what a compressed file holds; the end of the file is not there."""
     try:
         return zlib.decompressobj(wbits=31).decompress(first, FIRST_BYTES)
     except zlib.error:
         return b""
 
 
-def _excluded(declared: str) -> frozenset[Kind]:
-    """The kinds that a declared format is not; of "CSV, JSON" those that neither is."""
+def _formats(declared: str) -> list[str]:
     known = _known_media_type(declared)
     if known:
-        return EXCLUDES.get(known, frozenset())
+        return [known]
     name = declared.lower()
     if "://" in name:
         name = name.rstrip("/#").rpartition("/")[2].rpartition("#")[2]
     words = re.findall(r"[a-z0-9]+", name)
-    whole = EXCLUDES.get("".join(words))
-    if whole is not None:
-        return whole
-    kinds = [EXCLUDES.get(word, frozenset()) for word in words if word not in _FILLERS]
-    return frozenset.intersection(*kinds) if kinds else frozenset()
+    whole = "".join(words)
+    if whole in FITS:
+        return [whole]
+    return [_PACKED.get(word, word) for word in words if word not in _FILLERS]
 
 
-_FILLERS = frozenset({"zipped", "compressed", "file", "files", "format"})
-"""Words that promise nothing of their own: a zip under any format passes anyway."""
+_FILLERS = frozenset({"file", "files", "format"})
+"""Words that name no format."""
+
+_PACKED = {"zipped": "zip", "compressed": "zip"}
 
 
 def _known_media_type(declared: str) -> str | None:

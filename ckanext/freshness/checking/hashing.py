@@ -13,10 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ..web.exchange import Enough
 from .content import DETECTORS, RawBytes
 from .detectors import MAGIC_BYTES, Detector
-from .formats import FIRST_BYTES, Mismatch, verdict
+from .formats import FIRST_BYTES
 from .sandbox import Sandbox
+
+_SMALL = 16 * 1024
+"""A body up to this size is read to its end, so that its connection can be kept."""
 
 
 @dataclass(slots=True)
@@ -27,7 +31,6 @@ class Hashed:
     :ivar sha256: of its bytes, in hexadecimal, whatever the detector
     :ivar size: in bytes
     :ivar detector: the name of the one that made ``hash``
-    :ivar mismatch: set if it certainly is not what was promised; such a hash is not to be kept
     :ivar note: why a file that looks like a container was hashed as plain bytes, in words
     :ivar first: its first :data:`.formats.FIRST_BYTES`
     """
@@ -36,30 +39,51 @@ class Hashed:
     sha256: str
     size: int
     detector: str
-    mismatch: Mismatch | None
     note: str | None
     first: bytes
+
+
+class Beginning:
+    """A :class:`ckanext.freshness.web.exchange.Sink` that keeps the first bytes of a body.
+
+    :ivar first: the first :data:`.formats.FIRST_BYTES`
+    :ivar size: of the body, in bytes, if it is small; else of the part that was read
+    """
+
+    __slots__ = ("first", "size")
+
+    def __init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was written."""
+        self.first = b""
+        self.size = 0
+
+    def write(self, data: bytes) -> None:
+        """Take the next piece.
+
+        :raises Enough: the body is not small
+        """
+        self.first += data[: FIRST_BYTES - len(self.first)]
+        self.size += len(data)
+        if self.size > _SMALL:
+            raise Enough
 
 
 class Hasher:
     """A :class:`ckanext.freshness.web.exchange.Sink` for one body.
 
     :meth:`close` it, or use it as a context manager, if it may be left without a result.
-
-    :param declared_format: what the catalogue says the resource is
-    :param media_type: likewise
     """
 
     def __init__(
         self,
         sandbox: Sandbox,
         *,
-        declared_format: str | None = None,
-        media_type: str | None = None,
         detectors: Sequence[type[Detector]] = DETECTORS,
     ) -> None:
         self._sandbox = sandbox
-        self._declared = (declared_format, media_type)
         self._detectors = detectors
         self._file: BinaryIO | None = None
         self.restart()
@@ -124,7 +148,6 @@ class Hasher:
             sha256=sha256,
             size=self._size,
             detector=found.partition(":")[0] if found else RawBytes.name,
-            mismatch=verdict(*self._declared, self._first),
             note=self._note,
             first=self._first,
         )

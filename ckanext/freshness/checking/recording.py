@@ -117,6 +117,7 @@ def _line(finding: Finding) -> str:
     visit, memory, attempt = finding.visit, finding.memory, finding.attempt
     texts = (
         *(visit.url, memory.etag, memory.last_modified, memory.hash),
+        *(memory.promised, memory.found),
         *(attempt.reason, attempt.words, attempt.final_url, attempt.etag, attempt.last_modified),
     )
     if _is_plain("".join(filter(None, texts))):
@@ -124,7 +125,7 @@ def _line(finding: Finding) -> str:
         copied = [NULL if text is None else text for text in texts]
     else:
         copied = [_copied(text) for text in texts]
-    url, held_etag, held_modified, hash_, *said = copied
+    url, held_etag, held_modified, hash_, promised, found, *said = copied
     reason, words, final_url, etag, last_modified = said
     known = f"{visit.resource_id}\t{url}\t"
     if finding.handed_to is not None:
@@ -133,7 +134,8 @@ def _line(finding: Finding) -> str:
     visited = "f" if attempt.reason in _NOT_ASKED else "t"
     return (
         f"{known}{NULL}\t{held_etag}\t{held_modified}\t{hash_}\t{_array(memory.earlier)}"
-        f"\t{'t' if memory.outdated else 'f'}\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
+        f"\t{'t' if memory.outdated else 'f'}\t{'t' if memory.tabular else 'f'}\t{promised}\t{found}"
+        f"\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
         f"\t{attempt.at.astimezone(timezone.utc).isoformat()}\t{_moment(finding.changed_at)}"
         f"\t{attempt.method}\t{NULL if attempt.status is None else attempt.status}"
         f"\t{reason}\t{words}\t{attempt.received}\t{round(attempt.seconds, 3)}\t{final_url}"
@@ -185,7 +187,8 @@ def _is_bytes(text: str) -> bool:
 
 _COLUMNS = """
     resource_id text, url text, handed_to text, etag text, last_modified text, hash text,
-    earlier text[], outdated boolean, visited boolean, failed boolean, outcome text, found boolean,
+    earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
+    visited boolean, failed boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, final_url text, sent_etag text, sent_modified text, modified timestamp"""
@@ -210,6 +213,9 @@ UPDATE freshness_check c SET
     hash = CASE WHEN f.handed_to IS NULL THEN f.hash ELSE c.hash END,
     earlier = coalesce(f.earlier, c.earlier),
     outdated = coalesce(f.outdated, c.outdated),
+    tabular = coalesce(f.tabular, c.tabular),
+    promised = CASE WHEN f.handed_to IS NULL THEN f.promised ELSE c.promised END,
+    found = CASE WHEN f.handed_to IS NULL THEN f.found_kind ELSE c.found END,
     unconfirmed = coalesce(f.unconfirmed, c.unconfirmed),
     hashed_at = CASE WHEN f.hashed THEN f.at ELSE c.hashed_at END,
     visited_at = CASE WHEN f.visited THEN :run_start ELSE c.visited_at END,

@@ -228,12 +228,14 @@ def _visit(
 ) -> Visit:
     # In one go, since a row's columns are slow to be asked for one by one.
     id_, package_id, url, format_, mimetype, *memory, handed_to, frequency_days, known = row
-    etag, last_modified, hash_, earlier, outdated = memory
+    etag, last_modified, hash_, earlier, outdated, tabular, promised, found = memory
     return Visit(
         resource_id=id_,
         package_id=package_id,
         url=url,
-        memory=Memory(etag, last_modified, hash_, tuple(earlier), outdated),
+        memory=Memory(
+            etag, last_modified, hash_, tuple(earlier), outdated, tabular, promised, found
+        ),
         known=None if known is None else known.replace(tzinfo=timezone.utc),
         fresh_after=fresh_after.of(frequency_days),
         hash_anyway=hash_anyway[id_],
@@ -319,7 +321,7 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 _ANEW = (
     *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
-    *("undetermined", "handed_to", "attempts"),
+    *("undetermined", "handed_to", "attempts", "tabular", "promised", "found"),
 )
 """What is forgotten with a URL."""
 
@@ -364,7 +366,7 @@ WHERE r.state = 'active'
 # Where a dataset comes from a source, what happens to its resources here says nothing of the data.
 _VISIT = """
 SELECT r.id, r.package_id, r.url, r.format, r.mimetype, c.etag, c.last_modified, c.hash, c.earlier,
-    c.outdated, c.handed_to, d.frequency_days, (
+    c.outdated, c.tabular, c.promised, c.found, c.handed_to, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')

@@ -52,7 +52,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``resources``, at most 100 and those that fail first, each with ``id``, ``name``, ``url`` (for
         reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing), ``tried_at``,
         ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url`` (after redirects)
-        of the last visit, ``broken``, ``failures`` in a row, ``failing_since``, ``changed_at`` (when its
+        of the last visit, ``broken``, ``promised`` and ``found`` (if the file is of another kind than its
+        format), ``failures`` in a row, ``failing_since``, ``changed_at`` (when its
         content was last found changed), ``next_visit`` (from when on a run visits it; nothing if none
         does), ``next_in_turn`` (whether it waits for its turn then, since a run reads a part of all without
         need), ``attempts`` (the last five), ``cached_url`` and ``cached_zip_url`` (of the last good copy

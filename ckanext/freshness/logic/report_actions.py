@@ -24,9 +24,9 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 
     All moments are in UTC, ISO 8601 with ``Z``.
 
-    :param table: ``statuses``, ``history``, ``due``, ``changes``, ``broken``, ``unclear``,
-        ``organizations``, ``sources``, ``hosts``, ``runs`` (sysadmins alone) or ``datasets``; without it
-        the counts of now alone are given
+    :param table: ``statuses``, ``history``, ``due``, ``changes``, ``broken``, ``mismatches``,
+        ``unclear``, ``organizations``, ``sources``, ``hosts``, ``runs`` (sysadmins alone) or
+        ``datasets``; without it the counts of now alone are given
     :param organization: only of this one (name or id)
     :param since: for ``changes`` and ``history``: a date, the id of a run, or ``last`` for the last
         check

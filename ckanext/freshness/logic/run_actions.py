@@ -137,7 +137,8 @@ def freshness_resource_history(
     :param id: id of the resource
     :returns: ``id``, ``package_id``, ``url`` (for reading: without secrets); ``broken`` (it failed several
         times, spread over some time), ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed``
-        (another hash was met, the next run asks again); ``failures`` in a row and ``failing_since``;
+        (another hash was met, the next run asks again); ``promised`` and ``found``, if the file was of another
+        kind than its format when it was last read; ``failures`` in a row and ``failing_since``;
         ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``,
         ``last_modified`` as they are remembered;
         ``attempts``: the last five, the newest first, each with those that there are of ``at``, ``method``,
@@ -161,6 +162,7 @@ def freshness_resource_history(
         "url": display_url(resource.url or ""),
         "broken": known is not None and visits.is_broken(known, settings.checks()),
         "unconfirmed": known is not None and known.unconfirmed,
+        **visits.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures if known is not None else 0,
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},

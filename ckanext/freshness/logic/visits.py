@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking import selection, store
+from ..checking import formats, selection, store
 from ..checking.selection import Coming, Rules, Verdict
 from ..checking.store import host_of
 from ..ckan_adapter import model
@@ -72,6 +72,20 @@ def is_broken(row: Any, checks: settings.Checks) -> bool:
     )
 
 
+def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, str | None]:
+    """Return the promised format and the kind of file that came instead; nothing if the file fits.
+
+    After a correction of the format nothing is known until the next check.
+
+    :param row: of ``freshness_check``; None if there is none
+    :param format_: of the resource, as it is now
+    :param mimetype: likewise
+    """
+    if row is None or row.promised != formats.promise(format_, mimetype).name:
+        return {"promised": None, "found": None}
+    return {"promised": row.promised, "found": row.found}
+
+
 def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
     attempts = [{key: one.get(key) for key in _ATTEMPT} for one in row.attempts or []]
     newest = attempts[0] if attempts else dict.fromkeys(_ATTEMPT)
@@ -83,6 +97,7 @@ def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
         "tried_at": utc_text(row.tried_at),
         **{key: newest[key] for key in _ATTEMPT if key != "at"},
         "broken": row.failures is not None and is_broken(row, checks),
+        **mismatch(row, row.format, row.mimetype),
         "failures": row.failures or 0,
         "failing_since": utc_text(row.failing_since),
         "changed_at": utc_text(row.changed_at),
@@ -101,6 +116,7 @@ def _never(row: Any, rules: Rules) -> str | None:
 # A resource that was written without its id has another one until the next run, and the same URL.
 _RESOURCES = """
 SELECT r.id, r.name, r.url, r.url_type, c.tried_at, c.failures, c.failing_since, c.changed_at, c.attempts,
+    r.format, r.mimetype, c.promised, c.found,
     count(*) OVER () AS total
 FROM resource r
 LEFT JOIN LATERAL (

@@ -10,6 +10,10 @@ import ckan.plugins.toolkit as tk
 from sqlalchemy import Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
+DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
+"""What a resource ``r`` promises to be, in SQL. It was ``promised`` when the bytes did not fit; after a
+correction of the format nothing is known until the next check."""
+
 
 class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
     """What is known of the URL of a resource of a judged dataset; of another URL nothing is.
@@ -29,6 +33,11 @@ class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
             "ix_freshness_check_undetermined",
             *("host", "resource_id"),
             postgresql_where=text("undetermined IS NOT NULL"),
+        ),
+        Index(
+            "ix_freshness_check_mismatch",
+            *("host", "resource_id"),
+            postgresql_where=text("found IS NOT NULL"),
         ),
     )
 
@@ -57,6 +66,17 @@ class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
     outdated = Column(
         Boolean, nullable=False, comment="the hash is older than ETag and Last-Modified"
     )
+    tabular = Column(
+        Boolean,
+        nullable=False,
+        default=False,
+        comment="the last good bytes were a table of several lines or columns, as promised",
+    )
+    promised = Column(
+        UnicodeText,
+        comment="format of the resource when the bytes were of another kind; empty if they fitted",
+    )
+    found = Column(UnicodeText, comment="kind of those bytes; empty if they fitted")
     unconfirmed = Column(
         Boolean,
         nullable=False,

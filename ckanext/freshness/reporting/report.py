@@ -123,6 +123,20 @@ UNCLEAR = Table(
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
     streamed.unclear,
 )
+MISMATCHES = Table(
+    "mismatches",
+    N_("Wrong formats"),
+    N_("Resources whose file is of another kind than their format says."),
+    N_("Every file that was checked is what its format says."),
+    (
+        *_RESOURCE,
+        Column("promised", N_("Format")),
+        Column("found", N_("The file is"), Kind.PHRASE),
+        Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
+    ),
+    (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
+    streamed.mismatches,
+)
 ORGANIZATIONS = Table(
     "organizations",
     N_("Organizations"),
@@ -199,7 +213,7 @@ RUNS = Table(
 TABLES: dict[str, Table[Asked]] = {
     table.name: table
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, UNCLEAR),
+        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
         *(ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
@@ -209,7 +223,11 @@ FOR_SYSADMINS = frozenset({RUNS.name})
 """Their numbers are of private datasets, too."""
 
 OF_ORGANIZATION = frozenset(
-    one.name for one in (STATUSES, HISTORY, DUE, CHANGES, BROKEN, UNCLEAR, SOURCES, DATASETS)
+    one.name
+    for one in (
+        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
+        *(SOURCES, DATASETS),
+    )
 )
 """Those that can be of one organization alone."""
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..ckan_adapter import model
+from ..model.check import DECLARED
 from ..model.moments import utc
 from ..web.urls import display_url
 from .asked import PART, Asked, Row, moments, sort_of
@@ -45,6 +46,13 @@ def unclear(asked: Asked) -> Iterator[Row]:
         "host",
         "resource_id",
     )
+    for row in only_visible(asked.context, rows, _package):
+        yield _resource(row, "tried_at")
+
+
+def mismatches(asked: Asked) -> Iterator[Row]:
+    """List resources whose files are of another kind than their format says."""
+    rows = _stream(_MISMATCHES, asked, {}, ("host", "tried_at"), "host", "resource_id")
     for row in only_visible(asked.context, rows, _package):
         yield _resource(row, "tried_at")
 
@@ -126,6 +134,15 @@ FROM (
     AND {_OF_ORGANIZATION}
     ORDER BY {{order}}
 ) o {_AS_IT_IS} {_JOINED}"""
+
+_MISMATCHES = f"""
+SELECT {_OF_RESOURCE}, o.promised, o.found
+FROM (
+    SELECT * FROM freshness_check o
+    WHERE found IS NOT NULL AND {_OF_ORGANIZATION}
+    ORDER BY {{order}}
+) o {_AS_IT_IS} {_JOINED}
+WHERE o.promised = {DECLARED}"""
 
 _UNCLEAR = f"""
 SELECT {_OF_RESOURCE},

@@ -28,6 +28,8 @@ class Kind(Enum):
     """How a value is shown to people."""
 
     TEXT = "text"
+    PHRASE = "phrase"
+    """Words of ours, to be translated."""
     HOSTS = "hosts"
     NUMBER = "number"
     PERCENT = "percent"

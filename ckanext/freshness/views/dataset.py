@@ -43,7 +43,7 @@ def read(id: str) -> ResponseReturnValue:
 
 _RESOURCE = (
     *("id", "name", "url", "not_visited", "tried_at", "outcome", "status", "words", "final_url"),
-    *("broken", "failures", "failing_since", "changed_at", "next_visit"),
+    *("broken", "promised", "found", "failures", "failing_since", "changed_at", "next_visit"),
     *("cached_url", "cached_zip_url"),
 )
 

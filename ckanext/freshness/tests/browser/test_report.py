@@ -30,7 +30,7 @@ PAGES = (
     *("/freshness", "/freshness/organization/relief", "/freshness/datasets?status=due"),
     *("/freshness/broken", "/freshness/history", "/freshness/hosts", "/freshness/run/first"),
     *("/freshness/changes", "/freshness/unclear", "/freshness/organizations", "/freshness/runs"),
-    *("/freshness/mails", "/dataset/wells/freshness"),
+    *("/freshness/mails", "/freshness/mismatches", "/dataset/wells/freshness"),
 )
 SERIOUS = {"serious", "critical"}
 

@@ -152,15 +152,6 @@ def test_a_newer_date_ends_the_visit_where_it_makes_fresh(server: FileServer, se
     assert not finding.hashed
 
 
-def test_the_date_of_an_empty_file_is_no_evidence(server: FileServer, seen: Memory) -> None:
-    later = "Fri, 20 Nov 2026 10:00:00 GMT"
-    server.files["/file.csv"] = csv(b"", '"v2"', later)
-    finding = one(server, seen, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
-    assert (finding.outcome, finding.modified) == (Outcome.ERROR, None)
-    assert finding.attempt.words == "an empty file came where data was promised"
-    assert finding.memory == seen
-
-
 def test_a_change_is_downloaded_twice(server: FileServer, seen: Memory) -> None:
     server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
     finding = one(server, seen)
@@ -278,6 +269,69 @@ def test_answers_that_are_not_the_file(
     assert finding.memory == before
     assert (finding.size, finding.mimetype, finding.modified) == (None, None, None)
     assert not finding.has_etag and not finding.has_last_modified
+
+
+LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
+ERROR_TEXT = b"Error: the database is not available"
+
+
+@pytest.mark.parametrize("modified", [LATER, None], ids=["newer date", "no date"])
+@pytest.mark.parametrize(
+    ("format_", "body"),
+    [
+        ("CSV", ERROR_TEXT),
+        ("JSON", ERROR_TEXT),
+        ("XLSX", ERROR_TEXT),
+        ("CSV", faults.HTML_PAGE),
+        ("CSV", faults.HTML_PAGE * 5000),
+        ("API", b""),
+    ],
+    ids=["line", "text for JSON", "text for XLSX", "page", "long page", "nothing"],
+)
+def test_an_error_text_is_no_new_data(
+    server: FileServer, format_: str, body: bytes, modified: str | None
+) -> None:
+    good = one(server, format="CSV").memory
+    assert good.tabular
+    server.files["/file.csv"] = csv(body, '"v2"', modified)
+    finding = one(
+        server, good, format=format_, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert (finding.outcome, finding.counts_as_failure) == (Outcome.ERROR, True)
+    assert (finding.modified, finding.changed_at, finding.memory) == (None, None, good)
+    assert (finding.attempt.reason, finding.attempt.modified) == ("format", None)
+
+
+def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
+    server: FileServer, seen: Memory
+) -> None:
+    body = BODY * 10_000
+    server.files["/file.csv"] = csv(body, '"v2"', LATER)
+    finding = one(
+        server, seen, format="CSV", known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert finding.outcome is Outcome.HEADER
+    assert 0 < finding.attempt.received < len(body) / 2
+
+
+def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
+    book = workbook({"Data": {"A1": 1.0}})
+    server.files["/file.csv"] = Answer(200, book, {"ETag": '"v1"'})
+    first = one(server, format="XLS")
+    told = ("XLS", "an Office file (XLSX, DOCX, PPTX)")
+    assert (first.outcome, first.counts_as_failure) == (Outcome.FIRST_HASH, False)
+    assert (first.memory.promised, first.memory.found) == told
+
+    server.files["/file.csv"] = Answer(304)
+    same = one(server, first.memory, format="XLS")
+    assert (same.outcome, same.memory) == (Outcome.NOT_MODIFIED, first.memory)
+
+    server.files["/file.csv"] = Answer(200, book, {"ETag": '"v2"', "Last-Modified": LATER})
+    by_date = one(server, first.memory, format="XLS", fresh_after=NOW - timedelta(days=30))
+    assert (by_date.outcome, by_date.memory.found) == (Outcome.HEADER, told[1])
+
+    mended = one(server, first.memory, format="XLSX")
+    assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
 
 
 def test_a_wrong_format_is_named(server: FileServer) -> None:

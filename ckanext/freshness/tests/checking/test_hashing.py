@@ -17,7 +17,7 @@ import pytest
 
 from ckanext.freshness.checking.content import DETECTORS
 from ckanext.freshness.checking.detectors import MIB, ContainerLimits, Detector
-from ckanext.freshness.checking.formats import FIRST_BYTES, Kind
+from ckanext.freshness.checking.formats import FIRST_BYTES
 from ckanext.freshness.checking.hashing import Hashed, Hasher
 from ckanext.freshness.checking.sandbox import Sandbox
 from ckanext.freshness.tests.checking.hostile import Hostile
@@ -58,14 +58,13 @@ async def one(sandbox: Sandbox, data: bytes) -> Hashed:
 
 def hashed(
     *bodies: Iterable[bytes],
-    declared: str = "",
     limits: ContainerLimits = LIMITS,
     detectors: Sequence[type[Detector]] = DETECTORS,
 ) -> list[Hashed]:
     """The bodies, all at once, with one process to open them in."""
 
     async def take(sandbox: Sandbox, body: Iterable[bytes]) -> Hashed:
-        hasher = Hasher(sandbox, declared_format=declared, detectors=detectors)
+        hasher = Hasher(sandbox, detectors=detectors)
         for piece in body:
             hasher.write(piece)
         return await hasher.result()
@@ -99,7 +98,7 @@ def test_the_size_of_pieces_does_not_matter(data: bytes, detector: str) -> None:
     assert whole.detector == detector and whole.hash.startswith(f"{detector}:")
     assert (whole.sha256, whole.size) == (hashlib.sha256(data).hexdigest(), len(data))
     assert whole.first == data[:FIRST_BYTES]
-    assert whole.note is None and (whole.mismatch is None) is bool(data)
+    assert whole.note is None
     if detector == "sha256":
         assert whole.hash == raw(data)
 
@@ -111,18 +110,9 @@ def test_workbooks_of_the_same_cells_have_the_same_hash() -> None:
     assert first.hash == second.hash and first.sha256 != second.sha256
 
 
-def test_a_page_instead_of_a_workbook_is_a_mismatch() -> None:
-    page = b"<!doctype html><title>Log in</title>"
-    (found,) = hashed([page], declared="XLSX")
-    assert found.mismatch is not None and found.mismatch.found is Kind.HTML
-    assert found.hash == raw(page)
-    (found,) = hashed([BOOK], declared="XLSX")
-    assert found.mismatch is None
-
-
 def test_a_body_that_broke_off_is_forgotten() -> None:
     async def run() -> Hashed:
-        with Sandbox(1, LIMITS) as sandbox, Hasher(sandbox, declared_format="CSV") as hasher:
+        with Sandbox(1, LIMITS) as sandbox, Hasher(sandbox) as hasher:
             hasher.write(b"<html>" + bytes(1000))
             hasher.restart()
             hasher.write(BOOK[:600])

@@ -83,7 +83,10 @@ def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) 
 
 @pytest.mark.parametrize(
     ("status", "body"),
-    [(500, b"a,b\n"), (200, b"<!DOCTYPE html><html></html>"), (200, b""), (404, b"")],
+    [
+        *((500, b"a,b\n"), (404, b""), (200, b"")),
+        *((200, b"<!DOCTYPE html><html></html>"), (200, b"Error: the database is not available")),
+    ],
 )
 def test_nothing_worse_takes_its_place(
     csvs: None, server: IatiFiles, status: int, body: bytes

@@ -75,6 +75,8 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
         "first_seen": PLAIN - 90 * DAY,
         "earlier": [],
         "outdated": False,
+        "promised": resource["format"],
+        "found": "a ZIP archive",
         "unconfirmed": False,
         "failures": 5,
         "failing_since": PLAIN - 9 * DAY,
@@ -126,7 +128,7 @@ def table(page: BeautifulSoup, name: str) -> list[list[str]]:
 
 # Who sees what.
 
-OF_DATASETS = ("datasets", "due", "changes", "broken", "unclear")
+OF_DATASETS = ("datasets", "due", "changes", "broken", "mismatches", "unclear")
 
 
 @pytest.fixture
@@ -316,6 +318,8 @@ def test_the_dashboard(read: Read, clean_site: None) -> None:
     (broken,) = table(page, "broken")
     assert broken[:2] == ["About wells", "wells"]
     assert broken[-2:] == ["5", "answered 404 (Not Found)"]
+    (mismatch,) = table(page, "mismatches")
+    assert (mismatch[0], mismatch[-3:-1]) == ("About wells", ["CSV", "a ZIP archive"])
     assert table(page, "unclear")[0][0] == "About wells"
     assert table(page, "organizations") == [["Relief", "5", "40.0 %", "1", "1", "1", "0"]]
     assert page.select_one("#freshness-runs") is None
@@ -395,7 +399,7 @@ def test_resources_are_told_of_as_they_are(get: Get, clean_site: None) -> None:
     links = [kept, {**mended, "url": "http://a.example.org/mended.csv"}]
     context = {"user": factories.Sysadmin()["name"]}
     call_action("package_patch", context, id=dataset["id"], resources=links)
-    for name in ("broken", "unclear"):
+    for name in ("broken", "mismatches", "unclear"):
         found = [row["url"] for row in rows_of(get(f"/freshness/{name}.csv"))]
         assert found == [kept["url"]], name
 

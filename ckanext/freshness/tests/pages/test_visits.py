@@ -124,6 +124,32 @@ def test_what_visits_found_is_said(host: FileHost, read: Read) -> None:
     assert wells.endswith(": 3 visits.")
 
 
+def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
+    host: FileHost, read: Read
+) -> None:
+    (resource,) = make(
+        resources=[{"url": f"{host.url}/stocks.csv", "name": "Stocks", "format": "XLS"}]
+    )["resources"]
+    run(20 * DAY)
+
+    def told() -> tuple[bool, list[Any], list[Any]]:
+        page = "Wrong format. This file is delimited text, but its format is given as XLS."
+        known = call_action("freshness_resource_history", id=resource["id"])
+        listed = call_action("freshness_report", table="mismatches")["rows"]
+        return (
+            page in found(rows(read(PATH))["Stocks"]),
+            [known["promised"], known["found"], known["failures"]],
+            [[one["name"], one["promised"], one["found"]] for one in listed],
+        )
+
+    wrong = ["XLS", "delimited text"]
+    assert told() == (True, [*wrong, 0], [["files", *wrong]])
+    user = {"user": factories.Sysadmin()["name"]}
+    mended = {key: resource[key] for key in ("id", "url", "name")}
+    call_action("package_patch", user, id="files", resources=[{**mended, "format": "CSV"}])
+    assert told() == (False, [None, None, 0], [])
+
+
 def test_why_nothing_can_be_said(host: FileHost, read: Read) -> None:
     make(f"{host.url}/api/prices.json")
     run(20 * DAY)
