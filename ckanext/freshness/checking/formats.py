@@ -304,12 +304,13 @@ def _kind_of_zip(first: bytes) -> Kind:
 
 def _kind_of_text(text: str) -> Kind:
     text = text.lstrip(_BEFORE)
-    if not text or _BINARY.search(text):
-        return Kind.UNKNOWN
-    if text[0] == "<":
+    if text[:1] == "<":
         return _kind_of_markup(text)
     if _JSON_START.match(text):
         return Kind.JSON
+    # Last, because this reads all of the text.
+    if not text or _BINARY.search(text):
+        return Kind.UNKNOWN
     if text[0] in "{[" or _JSON_VALUE.match(text):
         return Kind.JSON_LIKE
     if _is_table(text):
@@ -332,7 +333,7 @@ def _kind_of_markup(text: str) -> Kind:
     if _FRAGMENT.match(text):
         return Kind.HTML
     if text[:1] == "<":
-        return Kind.MARKUP
+        return Kind.UNKNOWN if _BINARY.search(text) else Kind.MARKUP
     return _kind_of_text(text)
 
 
