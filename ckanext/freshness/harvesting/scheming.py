@@ -20,7 +20,7 @@ Warn = Callable[[str, str], None]
 
 # What every version of ckanext-fluent takes for a language.
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
-_HTTP_URL = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
+_HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import ckan.plugins as p
 
 CATALOG = "catalog"
 
-_ASKED_FOR = re.compile(r'\bdataset_type:\s*(?:\([^)]*)?"?catalog\b')
+_ASKED_FOR = re.compile(r'\bdataset_type:\s*(?:\([^()]*)?"?catalog\b')
 
 
 def types_of(form: p.IDatasetForm) -> list[str]:

@@ -40,9 +40,11 @@ _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 _USERINFO = re.compile(r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@")
+# A parameter's name is looked for keywords only if it has a value: else the time grows with its square.
 _SECRET_VALUE = re.compile(
-    r"(?i)([?&;#][^=&;#]*(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#]*="
-    r"|[?&;#](?:key|sig)=)[^&;#]*"
+    r"(?i)([?&;#](?=[^=&;#?]*=)"
+    r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#?]*|key|sig)"
+    r"=)[^&;#]*"
 )
 _SHOWN = 500
 
@@ -259,7 +261,6 @@ def display_url(url: str) -> str:
     Takes any text and never raises. What it gives is for reading, not for visiting.
     """
     shown = _USERINFO.sub(r"\1***@", url.strip())
-    # Cut first, for the pattern's time grows with the square of a hostile text's length.
     shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])
     if len(shown) > _SHOWN:
         shown = shown[:_SHOWN] + "…"

@@ -7,10 +7,15 @@ import math
 import re
 from typing import Any
 
+LONGEST = 256 * 1024
+"""Characters of a geometry that is read: parsers take seconds and hundreds of bytes for each more."""
+
 _CRS = re.compile(r"<(?P<crs>[^>]*)>\s*")
 _LONGITUDE_FIRST = ("/CRS84", "/OGC/1.3/CRS84")
-_WKT = re.compile(r"(?P<type>[A-Z]+)\s*(?:Z|M|ZM)?\s*(?P<body>\(.*\))", re.IGNORECASE | re.DOTALL)
-_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_WKT = re.compile(
+    r"(?P<type>[A-Z]+)(?:\s+(?:ZM?|M))?\s*(?P<body>\(.*\))", re.IGNORECASE | re.DOTALL
+)
+_NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 
 # Well-known text -> (GeoJSON's name, how deep its coordinates are nested; 0 is one position).
 _TYPES = {
@@ -27,8 +32,10 @@ def geojson(text: str) -> str:
     """The geometry as GeoJSON text, keys sorted; the text itself where it is neither GeoJSON nor WKT.
 
     Well-known text with a reference system other than CRS84 stays as it is: its axes may be swapped,
-    and only a projection library could tell.
+    and only a projection library could tell. So does a text that is too long.
     """
+    if len(text) > LONGEST:
+        return text
     try:
         data = json.loads(text, parse_constant=_refuse)
     except ValueError:

@@ -221,6 +221,8 @@ SHOWN = [
     ("http://h.org/?sig=secret;x=1", "http://h.org/?sig=***;x=1"),
     ("http://h.org/?ApiKey=secret", "http://h.org/?ApiKey=***"),
     ("http://h.org/#access_token=secret", "http://h.org/#access_token=***"),
+    ("http://h.org/?to=http://i.org/?key=secret", "http://h.org/?to=http://i.org/?key=***"),
+    ("http://h.org/?keys=1&sig=secret&monkey=2", "http://h.org/?keys=1&sig=***&monkey=2"),
     ("http://h.org/?design=1&monkey=2", "http://h.org/?design=1&monkey=2"),
     ("http://h.org/a\nb", "http://h.org/a%0Ab"),
     ("http://h.org/\u202e", "http://h.org/%E2%80%AE"),

@@ -103,6 +103,7 @@ def test_geometries(text: str, geometry: dict[str, object]) -> None:
         "[1, 2]",
         '{"type": "Point", "coordinates": [NaN, 1]}',
         "[" * 100_000,
+        f"LINESTRING({'1 2,' * 70_000} 1 2)",
     ],
 )
 def test_what_is_no_geometry_stays_as_it_is(text: str) -> None:
