@@ -35,9 +35,28 @@ def rules_of(found: Answer | FetchError) -> RobotFileParser:
         text = (found.body or b"").decode("utf-8", "replace")
     elif isinstance(found, Answer) and found.status >= 500:
         text = "User-agent: *\nDisallow: /"
+    lines = text.splitlines()
+    try:
+        return _parsed(lines)
+    except ValueError:
+        return _parsed([line for line in lines if _is_readable(line)])
+
+
+def _parsed(lines: list[str]) -> RobotFileParser:
+    """
+    :raises ValueError: a number has thousands of digits, or a path cannot be a URL
+    """
     rules = RobotFileParser()
-    rules.parse(text.splitlines())
+    rules.parse(lines)
     return rules
+
+
+def _is_readable(line: str) -> bool:
+    try:
+        _parsed(["User-agent: *", line])
+    except ValueError:
+        return False
+    return True
 
 
 def crawl_delay(rules: RobotFileParser, user_agent: str) -> float:
