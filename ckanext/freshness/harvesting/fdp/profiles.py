@@ -19,6 +19,7 @@ from rdflib.term import Node
 
 from ..legal import clean_all
 from ..record import Record
+from . import geometry
 from .mapping import MappingError
 from .namespaces import DCAT
 from .values import View, text_or_texts
@@ -26,6 +27,7 @@ from .values import View, text_or_texts
 GROUP = "ckan.rdf.profiles"
 """The entry points under which ckanext-dcat and others register profiles."""
 
+_WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
@@ -125,6 +127,8 @@ def _only(graph: Graph, subject: Node, view: View) -> Graph:
             p == DCT.conformsTo and view.is_own_profile(str(o))
         ):
             continue
+        if isinstance(o, Literal) and o.datatype == _WKT and len(o) > geometry.LONGEST:
+            continue  # ckanext-dcat would parse it, for a minute and in gigabytes
         if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
             copy.add((s, p, o))
     copy.add((subject, RDF.type, DCAT.Dataset))

@@ -29,6 +29,9 @@ MEDIA_TYPES = {
 }
 """The content types that are read."""
 
+LONGEST_TEXT = 4 * 1024 * 1024
+"""Characters of one literal: what reads it later, as JSON say, may take a hundred bytes for each."""
+
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
 _PIECE = 4096
@@ -97,6 +100,8 @@ def _plain(term: object) -> Term:
         raise Unopened(
             f"has a {type(term).__name__.lower()} as a term, which RDF 1.1 does not know"
         )
+    if len(term.value) > LONGEST_TEXT:
+        raise Unopened(f"has a text of more than {LONGEST_TEXT:,} characters")
     if term.language:
         return [term.value, term.language]
     datatype = term.datatype.value

@@ -65,6 +65,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "error at the end": (TURTLE, b"<a> <b> <c> .\n" * (20 * MIB // 14) + b"<a>", "triples"),
     "escapes in N3": (N3, ESCAPES, "bytes of memory"),
     "escapes in N-Triples": (NT, ESCAPES, "bytes of memory"),
+    "a text of 5 MB": (TURTLE, b'<a> <b> "' + b"[]," * 1_700_000 + b'" .', "a text of more than"),
     "contexts that name one another": (
         JSON_LD,
         context({f"t{n}": f"t{n + 1}:x" for n in range(20_000)} | {"http://p/": "t0"}),
