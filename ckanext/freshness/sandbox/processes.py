@@ -111,7 +111,7 @@ class Sandbox:
             except asyncio.TimeoutError:
                 worker.end()
                 raise Exceeded(f"takes more than {self._limits.seconds:g} seconds") from None
-            except (ConnectionError, ValueError) as error:
+            except (ConnectionError, LookupError, TypeError, ValueError) as error:
                 raise Exceeded(self._last_words(worker.status())) from error
             except BaseException:
                 worker.end()
@@ -183,7 +183,7 @@ class _Worker:
         """Send the request; return the header of the answer, and the answer.
 
         :raises ConnectionError: the process has ended
-        :raises ValueError: this is no answer
+        :raises LookupError, TypeError, ValueError: this is no answer
         """
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(self._channel, request)
