@@ -95,18 +95,45 @@ def make_app(usual_site: Any, ckan_config: Any) -> Callable[[], Any]:
 
 
 @pytest.fixture
+def cli(usual_site: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A runner of CKAN's command line that makes no application for each command."""
+    from ckan.tests.helpers import CKANCliRunner
+
+    monkeypatch.setattr("ckan.cli.cli.CtxObject", usual_site.context)
+    return CKANCliRunner(env={"CKAN_INI": ckan_config["__file__"]})
+
+
+@pytest.fixture
 def clean_db(
-    with_plugins: Any, reset_db: Callable[[], None], migrate_db_for: Callable[[str], None]
+    usual_site: Any,
+    with_plugins: Any,
+    reset_db: Callable[[], None],
+    migrate_db_for: Callable[[str], None],
 ) -> None:
     """An empty database, with the tables of the plugins."""
     import sqlalchemy as sa
     from ckan import model
 
+    tables = set(sa.inspect(model.meta.engine).get_table_names())
+    # With this, CKAN empties the tables that ./dev test has made, and does not make them again.
+    model.repo.tables_created_and_initialised = "package" in tables
     reset_db()
-    tables = set(sa.inspect(model.Session.get_bind()).get_table_names())
+    usual_site.emptied_for = None
     if not {"freshness_harvest_hold", "freshness_history"} <= tables:
         for plugin in ("activity", "harvest", "freshness"):
             migrate_db_for(plugin)
+
+
+@pytest.fixture
+def kept_db(request: pytest.FixtureRequest, usual_site: Any, with_plugins: Any) -> None:
+    """A database that is emptied once for a module; its tests give what they create different names."""
+    from ckan import model
+
+    if usual_site.emptied_for != request.module.__name__:
+        request.getfixturevalue("clean_db")
+        request.getfixturevalue("clean_index")
+        usual_site.emptied_for = request.module.__name__
+    model.Session.remove()
 
 
 @pytest.fixture

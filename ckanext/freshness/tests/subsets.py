@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PURE = (
-    *("aging", "checking", "copies", "reporting", "servers", "web"),
+    *("aging", "checking", "copies", "reporting", "web"),
     *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
     *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
     *("harvesting/fdp/test_odd_terms.py", "harvesting/fdp/test_turtle.py"),

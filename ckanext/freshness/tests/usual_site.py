@@ -1,96 +1,117 @@
-"""The site of the tests, kept between them.
+"""The one CKAN application of a test process.
 
-CKAN's fixtures load the plugins for each test, and once more for each test that asks for a web application:
-0.3 to 1 seconds a test, most of the time of a run. Here they stay as long as a test asks for what test.ini
-says; a test with a configuration of its own gets plugins of its own, as with CKAN's fixtures.
+CKAN's fixtures load the plugins for each test, and again for each web application and each command: 0.3 to
+3 seconds each. Here they stay loaded as long as tests ask for the plugins of test.ini. A test that changes an
+option of CKAN or of another extension gets plugins and an application of its own, as with CKAN's fixtures.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
+import ckan.cli.cli
+from ckan import model
+from ckan.config.middleware.flask_app import csrf
 from ckan.lib import app_globals
-from ckan.model import meta
 from ckan.plugins import core
 from ckan.tests import helpers
 from ckan.tests.pytest_ckan import ckan_setup
 
 OWN = "ckanext.freshness."
-"""Options that are read when they are needed: the application need not be made anew for them."""
+"""The options that are read when they are needed: plugins and application fit any value of them."""
+
+CtxObject = ckan.cli.cli.CtxObject
 
 
 class UsualSite:
-    """Plugins and web application by test.ini."""
+    """The plugins and the web application that test.ini asks for."""
 
     def __init__(self) -> None:
         self._config: dict[str, Any] = {}
-        """What the configuration is when they are loaded."""
+        """The configuration as loading the plugins left it."""
         self._plugins: dict[str, Any] = {}
-        self._engine: Any = None
-        """Of the database: CKAN makes another one whenever it loads or unloads a plugin, be it in vain."""
         self._app: Any = None
+        self.emptied_for: str | None = None
+        """The module for whose tests the database was emptied, once for all of them."""
 
     @contextlib.contextmanager
     def plugins(self, config: Any) -> Iterator[None]:
-        """Within it, the plugins that the configuration asks for are loaded."""
-        if _asks_for_the_usual(config):
-            self._load(config)
+        """Keep the plugins that the configuration asks for loaded within the block."""
+        changed = _changes(config, ckan_setup._config)
+        if _are_own(changed):
+            self._load(config, changed)
             yield
         else:
             self._plugins = {}
             core.load_all()
             yield
-            # An own plugin of the test may be gone from Python's path afterwards.
+            # A plugin of the test may be gone from Python's path afterwards.
             core.unload_all()
 
     def make_app(self, config: Any) -> Any:
-        """A client of the web application that the configuration asks for."""
-        # What earlier tests had set would come back otherwise (as in CKAN's fixture).
+        """Return a client of the web application that the configuration asks for."""
+        # CKAN would bring back what earlier tests had set (as in CKAN's fixture).
         app_globals._CONFIG_CACHE.clear()
-        unusual = self._unusual(config)
-        if unusual is None or not all(key.startswith(OWN) for key in unusual):
+        # CKAN 2.12 protects no page again that somebody has once visited without a session.
+        csrf._exempt_views.clear()
+        usual = dict(ckan_setup._config)
+        changed = _changes(config, usual | self._config if self.are_loaded() else usual)
+        if changed is not None:
+            # A test without plugins has what they change as it was before they were loaded.
+            changed = {key: value for key, value in changed.items() if value != usual.get(key)}
+        if not _are_own(changed):
             self._plugins = {}
             return helpers._get_test_app()
-        for key in unusual:
-            config[key] = ckan_setup._config[key]
-        self._load(config)
+        self._load(config, changed)
+        app = self.app(config)
+        app_globals.reset()
+        return helpers.CKANTestApp(app)
+
+    def app(self, config: Any) -> Any:
+        """Return the web application; the plugins are loaded."""
         if self._app is None:
+            changed = {key: config[key] for key in config if key.startswith(OWN)}
+            config.update({key: self._config[key] for key in changed})
             self._app = helpers._get_test_app().app
             self._remember(config)
-        config.update(unusual)
-        app_globals.reset()
-        return helpers.CKANTestApp(self._app)
+            config.update(changed)
+        return self._app
 
-    def _unusual(self, config: Any) -> dict[str, Any] | None:
-        """What is set to something else than usual; None if something is not set at all, or new."""
-        usual = dict(ckan_setup._config)
-        if config.keys() != (self._config if self._are_loaded() else usual).keys():
-            return None
-        return {
-            key: value
-            for key, value in config.items()
-            if value not in (usual.get(key, value), self._config.get(key, value))
-        }
+    def are_loaded(self) -> bool:
+        """Decide whether the plugins of test.ini are loaded, and no others."""
+        return bool(self._plugins) and self._plugins == core._PLUGINS_SERVICE
 
-    def _are_loaded(self) -> bool:
-        are_these = self._plugins == core._PLUGINS_SERVICE and self._engine is meta.engine
-        return bool(self._plugins) and are_these
+    def context(self, ini: str | None = None) -> Any:
+        """Return what CKAN's command line makes of an ini file: here with the application that is there."""
+        if not self.are_loaded():
+            return CtxObject(ini)
+        model.Session.remove()
+        made = CtxObject.__new__(CtxObject)
+        made.config = ckan_setup.config
+        made.app = self.app(made.config)
+        return made
 
-    def _load(self, config: Any) -> None:
-        if self._are_loaded():
-            config.update(self._config)
-            return
-        core.load_all()
-        self._app = None
-        self._remember(config)
+    def _load(self, config: Any, changed: dict[str, Any]) -> None:
+        if not self.are_loaded():
+            for key in changed:
+                config[key] = ckan_setup._config[key]
+            core.load_all()
+            self._remember(config)
+        config.update(self._config | changed)
 
     def _remember(self, config: Any) -> None:
         self._plugins = dict(core._PLUGINS_SERVICE)
-        self._engine = meta.engine
         self._config = dict(config)
 
 
-def _asks_for_the_usual(config: Any) -> bool:
-    return bool(dict(config) == dict(ckan_setup._config))
+def _changes(config: Any, usual: Any) -> dict[str, Any] | None:
+    """Return the options with another value than usual; None if one is missing or new."""
+    if config.keys() != usual.keys():
+        return None
+    return {key: value for key, value in config.items() if value != usual.get(key)}
+
+
+def _are_own(changed: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    return changed is not None and all(key.startswith(OWN) for key in changed)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -29,6 +26,7 @@ from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.harvesting.objects import Writer, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
+from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import queue
@@ -49,32 +47,24 @@ def harvest(fdp: FdpServer) -> Harvest:
 
 
 @pytest.fixture
-def consumer() -> Iterator[Callable[[str], subprocess.Popen[bytes]]]:
+def consumer(tmp_path: Path) -> Iterator[Callable[[str], CkanProcess]]:
     """ckanext-harvest's consumers as processes of their own."""
     begun = []
 
-    def begin(stage: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", "from ckan.cli.cli import ckan; ckan()"]
-        environment = {**os.environ, "CKAN_INI": tk.config["__file__"]}
-        process = subprocess.Popen(
-            [*command, "harvester", f"{stage}-consumer"],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def begin(stage: str) -> CkanProcess:
+        ini = tk.config["__file__"]
+        process = CkanProcess(("harvester", f"{stage}-consumer"), tmp_path, CKAN_INI=ini)
         begun.append(process)
         return process
 
     yield begin
     for process in begun:
         process.kill()
-        process.wait()
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
-    assert process.poll() is None, "the consumer has ended by itself"
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+def kill(process: CkanProcess) -> None:
+    assert process.returncode is None, "the consumer has ended by itself"
+    process.kill()
 
 
 def until(happens: Callable[[], Any]) -> None:

@@ -8,22 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ckan import model
 
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Registry
 
 from .cycles import Site
-
-
-@pytest.fixture
-def kept_db(request: pytest.FixtureRequest, with_plugins: Any) -> None:
-    """A database that is emptied once for a module; its tests name what they make differently."""
-    if not getattr(request.module, "is_empty", False):
-        request.getfixturevalue("clean_db")
-        request.getfixturevalue("clean_index")
-        request.module.is_empty = True  # type: ignore[attr-defined]
-    model.Session.remove()
 
 
 @pytest.fixture

@@ -6,20 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from ckan import model
 from ckan.tests import factories, helpers
 
 Act = Callable[..., Any]
-
-
-@pytest.fixture
-def kept_db(request: pytest.FixtureRequest, with_plugins: Any) -> None:
-    """A database that is emptied once for a module; its tests name what they make differently."""
-    if not getattr(request.module, "is_empty", False):
-        request.getfixturevalue("clean_db")
-        request.getfixturevalue("clean_index")
-        request.module.is_empty = True  # type: ignore[attr-defined]
-    model.Session.remove()
 
 
 @pytest.fixture

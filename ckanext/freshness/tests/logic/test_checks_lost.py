@@ -7,8 +7,6 @@ import configparser
 import io
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from ckanext.freshness.checking import runs
 from ckanext.freshness.ckan_adapter import disconnect, model
 from ckanext.freshness.logic import night_parts
 from ckanext.freshness.tests.harvesting.test_away import before
+from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.freshness.tests.web.support import FileServer
@@ -35,7 +34,7 @@ PATIENCE = 60.0
 QUICK, HELD = 12, 6
 """Resources that are answered at once, and those whose answer is held back; a host for each."""
 
-Command = Callable[..., "subprocess.Popen[str]"]
+Command = Callable[..., CkanProcess]
 
 
 @pytest.fixture
@@ -75,25 +74,16 @@ def command(tmp_path: Path) -> Iterator[Command]:
     """Commands of ``ckan`` as processes of their own, with the options of impatient people."""
     begun = []
 
-    def begin(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    def begin(*arguments: str, **environment: str) -> CkanProcess:
         ini = tmp_path / "ckan.ini"
         ini.write_text(impatient(Path(tk.config["__file__"])))
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from ckan.cli.cli import ckan; ckan()", *arguments],
-            env={**os.environ, "CKAN_INI": str(ini), **environment},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        process = CkanProcess(arguments, tmp_path, CKAN_INI=str(ini), **environment)
         begun.append(process)
         return process
 
     yield begin
     for process in begun:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.kill()
 
 
 def impatient(ini: Path) -> str:
@@ -125,11 +115,11 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def until(happens: Callable[[], Any], process: subprocess.Popen[str] | None = None) -> None:
+def until(happens: Callable[[], Any], process: CkanProcess | None = None) -> None:
     """Wait for what another process does, which does not end meanwhile."""
     end = time.monotonic() + PATIENCE
     while not happens():
-        assert process is None or process.poll() is None, process.communicate()
+        assert process is None or process.returncode is None, process.communicate()
         assert time.monotonic() < end, "it did not happen in time"
         time.sleep(0.05)
 
@@ -141,12 +131,12 @@ def recorded() -> int:
         return connection.execute(sa.text(statement)).scalar() or 0
 
 
-def halfway(server: FileServer, process: subprocess.Popen[str]) -> None:
+def halfway(server: FileServer, process: CkanProcess) -> None:
     """Wait until what is answered at once is written down, and all the rest is under way."""
     until(lambda: recorded() == QUICK and server.count("/held") == HELD, process)
 
 
-def told_by(process: subprocess.Popen[str]) -> str:
+def told_by(process: CkanProcess) -> str:
     """The one sentence that a command that failed told people, after what CKAN logged at its start."""
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, (output, errors)
@@ -258,7 +248,7 @@ def test_a_run_is_killed(
 ) -> None:
     process = command("freshness", "check", *arguments)
     halfway(server, process)
-    process.send_signal(signal.SIGKILL)
+    os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # Workers see within seconds that they are orphans.
     until(lambda: not runs.held_shards())

@@ -1,0 +1,84 @@
+"""``ckan`` commands in processes of their own, forked from the tests' process: none imports CKAN again."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import ckan.cli.cli
+from ckan.common import config
+from ckan.lib import jobs, redis
+
+from ckanext.freshness.ckan_adapter import disconnect
+
+from .usual_site import CtxObject
+
+_FORK = multiprocessing.get_context("fork")
+
+
+class CkanProcess:
+    """A command as another process runs it, with the part of Popen's interface that tests use.
+
+    :param folder: where its output goes
+    :param variables: added to the environment
+    """
+
+    def __init__(self, arguments: tuple[str, ...], folder: Path, **variables: str) -> None:
+        disconnect()
+        self._files = [Path(tempfile.mkstemp(dir=folder)[1]) for _ in ("out", "err")]
+        self._process = _FORK.Process(target=_run, args=(arguments, self._files, variables))
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit code, or the signal's number below zero; None while it runs."""
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end.
+
+        :raises subprocess.TimeoutExpired: it still runs.
+        """
+        self._process.join(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("ckan", timeout or 0)
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Wait for its end, and return what it wrote to standard output and to standard error."""
+        self.wait(timeout)
+        output, errors = (path.read_text() for path in self._files)
+        return output, errors
+
+    def kill(self) -> None:
+        """End it, and what it has started, at once."""
+        if self.returncode is None:
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.join()
+
+
+def _run(arguments: tuple[str, ...], files: list[Path], variables: dict[str, str]) -> None:
+    os.setsid()
+    for number, path in enumerate(files, 1):
+        os.dup2(os.open(path, os.O_WRONLY), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", 1, closefd=False) for number in (1, 2))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.update(variables)
+    # As CKAN is before it is started: what it keeps in modules was made for other options.
+    config.clear()
+    redis._connection_pool = None
+    jobs._queues.clear()
+    ckan.cli.cli.CtxObject = CtxObject  # type: ignore[misc]
+    sys.argv = ["ckan", *arguments]
+    ckan.cli.cli.ckan()
