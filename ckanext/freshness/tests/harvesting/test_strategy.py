@@ -145,6 +145,13 @@ def test_an_error_is_never_an_absence(case, found, unreadable, gone):
         assert all(verdict.reason for verdict in verdicts)
 
 
+def test_a_listed_catalog_that_answers_404_is_kept():
+    """It counts as a container that could not be read, not as a record that is gone."""
+    catalog = Known(A, guid_of(A, None), None, "hash")
+    gone = Seen(A, Outcome.GONE, (ROOT,), is_catalog=True)
+    assert decide([catalog, *OTHERS], [*HERE, gone], (A,)).delete == ()
+
+
 @pytest.mark.parametrize(
     ("since", "gone"),
     [

@@ -378,17 +378,6 @@ def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
     assert history.prune(NOW + 3 * DAY, DAY) == 1
 
 
-def test_the_status_is_that_of_now(get: Get, clean_site: None) -> None:
-    dataset = make("wells", 9)
-    judge()
-    # As before the next refresh.
-    statement = "UPDATE freshness_dataset SET status = 'fresh' WHERE package_id = :id"
-    model.Session.execute(sa.text(statement), {"id": dataset["id"]})
-    model.Session.commit()
-    (row,) = rows_of(get("/freshness/datasets.csv?status=due"))
-    assert row["status"] == "due"
-
-
 def test_resources_are_told_of_as_they_are(get: Get, clean_site: None) -> None:
     links = [{"url": f"http://a.example.org/{number}.csv"} for number in range(3)]
     dataset = make("wells", resources=links)
