@@ -100,6 +100,8 @@ RESERVED_RESOURCE_KEYS = frozenset(
 
 # A cut address leads nowhere: these are left out where they are too long.
 _ADDRESSES = frozenset({"url", "uri", "download_url", "access_url", "homepage"})
+_PROSE = frozenset({"title", "notes", "name", "description"})
+"""Texts that are never links, whatever they begin with."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -140,7 +142,7 @@ class _Layout:
         self.warnings.append(f"{key}: {words}")
 
     def lay(self, record: Record) -> Laid:
-        fields = self._legal_emails(legal.clean_all(record.fields), "")
+        fields = self._legal_values(legal.clean_all(record.fields), "")
         resources = legal.clean_all(record.resources)
         self._complete(fields, record.tags)
         self._license(fields, resources)
@@ -313,7 +315,7 @@ class _Layout:
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
         """A resource for CKAN: structures that the schema does not declare are JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
-        values = self._legal_emails(record, where)
+        values = self._legal_values(record, where)
         resource: dict[str, Any] = {}
         names = values.keys() | {
             name
@@ -363,24 +365,34 @@ class _Layout:
             self.warn(f"{where}: format", f"{len(name)} characters; shortened")
         resource["format"] = name[: legal.FORMAT_CHARACTERS].strip()
 
-    def _legal_emails(self, values: dict[str, Any], where: str) -> dict[str, Any]:
-        """The same without addresses that CKAN's own validator refuses, at any depth."""
+    def _legal_values(self, values: dict[str, Any], where: str) -> dict[str, Any]:
+        """Leave out e-mail addresses that CKAN refuses, and active URLs, at any depth."""
         out: dict[str, Any] = {}
         for key, value in values.items():
             path = f"{where}: {key}" if where else key
             is_address = key == "email" or key.endswith("_email")
-            if is_address and value not in _EMPTY and not legal.is_email(str(value)):
+            if key.removesuffix("_translated") in _PROSE:
+                out[key] = value
+            elif is_address and value not in _EMPTY and not legal.is_email(str(value)):
                 self.warn(path, f'"{str(value)[:80]}" is not an e-mail address; left out')
             elif isinstance(value, dict):
-                out[key] = self._legal_emails(value, path)
+                out[key] = self._legal_values(value, path)
             elif isinstance(value, list):
                 out[key] = [
-                    self._legal_emails(item, path) if isinstance(item, dict) else item
+                    self._legal_values(item, path) if isinstance(item, dict) else item
                     for item in value
+                    if not self._is_active(item, path)
                 ]
-            else:
+            elif not self._is_active(value, path):
                 out[key] = value
         return out
+
+    def _is_active(self, value: Any, path: str) -> bool:
+        """Decide whether a value must not become a link, and warn if so."""
+        active = isinstance(value, str) and legal.is_active_url(value)
+        if active:
+            self.warn(path, f'"{value[:80]}" is a link that could run a program; left out')
+        return active
 
 
 def _texts(value: Any) -> list[str]:

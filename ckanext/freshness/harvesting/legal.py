@@ -32,6 +32,13 @@ _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\u
 _NOT_IN_TAGS = re.compile(r"[^\w \-.]+")
 _SPACES = re.compile(r"\s+")
 
+_SCHEME_CHARACTERS = 200
+_CONTROL_IN_URLS = re.compile("[\x00-\x1f]")
+# With a media type or nothing before the comma: "Data: what, when and where" is prose.
+_ACTIVE_URL = re.compile(
+    r"(?:javascript|vbscript):|data:\s*(?:[\w.+-]+/[\w.+-]+\s*)?[;,]", re.IGNORECASE
+)
+
 # The pattern of the HTML standard's input type=email, with the dots that CKAN forbids on top.
 _EMAIL = re.compile(
     r"(?!\.)(?!.*\.\.)[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+"
@@ -102,6 +109,13 @@ def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
 def is_email(text: str) -> bool:
     """Whether CKAN's ``email_validator`` takes the address."""
     return _EMAIL.fullmatch(text) is not None
+
+
+def is_active_url(text: str) -> bool:
+    """Decide whether a browser would run a text or show it as a page: ``javascript:`` and ``data:`` URLs."""
+    # Browsers ignore control characters wherever they stand, and leading blanks.
+    url = _CONTROL_IN_URLS.sub("", text[:_SCHEME_CHARACTERS]).lstrip()
+    return _ACTIVE_URL.match(url) is not None
 
 
 def json_text(value: Any) -> str:

@@ -59,6 +59,11 @@ def said(value: Any) -> str | None:
     return None if text in ("", "None", "null") else text
 
 
+def _link(value: Any) -> str | None:
+    text = said(value)
+    return None if text is None or legal.is_active_url(text) else text
+
+
 def organisation(raw: Any, url: str, *, name: Any, title: Any) -> Entry:
     """A reporting organisation.
 
@@ -72,7 +77,7 @@ def organisation(raw: Any, url: str, *, name: Any, title: Any) -> Entry:
     fields = {
         "title": said(title) or short_name,
         "description": said(raw.get("description")),
-        "image_url": said(raw.get("image_display_url")) or said(raw.get("image_url")),
+        "image_url": _link(raw.get("image_display_url")) or _link(raw.get("image_url")),
         "uri": url,
         REGISTRY_ID: registry_id,
         REGISTRY_NAME: short_name,

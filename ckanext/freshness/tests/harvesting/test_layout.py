@@ -242,6 +242,47 @@ def test_addresses_that_are_none() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://a.nl/data:1", True),
+        ("javascript:alert(1)", False),
+        (" JavaScript: alert(1)", False),
+        ("java\tscript:alert(1)", False),
+        ("vbscript:x", False),
+        ("data:text/html,<script>alert(1)</script>", False),
+        ("Data: text/html,x", False),
+        ("", True),
+    ],
+)
+def test_links_that_could_run_a_program(url: str, kept: bool) -> None:
+    text = "Data: what, when and where"
+    nested = {"name": "javascript: an introduction", "homepage": url}
+    result = laid(
+        {
+            "title": "data:",
+            "title_translated": {"en": "data:", "nl": "javascript:"},
+            "url": url,
+            "provenance": text,
+            "contact": [nested],
+            "conforms_to": [url, "https://b.nl"],
+        },
+        resources=[{"url": url, "documentation": url, "access_url": url}],
+    )
+    assert result.package["title"] == "data:"
+    assert extras(result.package)["provenance"] == text
+    assert nested["name"] in extras(result.package)["contact"]
+    stored = json.dumps(result.package)
+    if not kept:
+        assert json.dumps(url)[1:-1] not in stored
+        assert json.loads(extras(result.package)["conforms_to"]) == ["https://b.nl"]
+        assert [resource["url"] for resource in result.package["resources"]] == [""]
+        assert len(result.warnings) == 6, "each is told"
+    elif url:
+        assert result.package["url"] == result.package["resources"][0]["url"] == url
+        assert result.warnings == []
+
+
 # Resources
 
 
