@@ -18,6 +18,7 @@ from .harvesting.known import is_web_url
 from .harvesting.source_types import source_type_named
 from .logic import frequency_form, words
 from .logic.projection import KEYS
+from .logic.tables import TablesMissingError
 
 __all__ = [
     "freshness_cause_label",
@@ -177,7 +178,7 @@ def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:
     """The held deletions of a harvest source, for those who may release them; nothing for others."""
     try:
         return tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
-    except tk.NotAuthorized:
+    except (tk.NotAuthorized, TablesMissingError):
         return None
 
 

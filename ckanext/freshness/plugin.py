@@ -32,6 +32,7 @@ from .logic import (
     report_actions,
     run_actions,
     search,
+    tables,
     words,
 )
 from .reporting import options
@@ -70,12 +71,13 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         settings.mails()
         options.host_groups()
         let_odd_dates_be_indexed()
+        tables.look_again()
         if p.plugin_loaded("harvest"):
             let_consumers_wait()
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: getattr(module, name)
+            name: tables.required(getattr(module, name))
             for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
             for name in module.__all__
         }
@@ -164,13 +166,15 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        return stages.gather(self.source_type, harvest_job)
+        with tables.telling():
+            return stages.gather(self.source_type, harvest_job)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)
 
     def import_stage(self, harvest_object: Any) -> bool | str:
-        return stages.import_(harvest_object)
+        with tables.telling():
+            return stages.import_(harvest_object)
 
 
 class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):

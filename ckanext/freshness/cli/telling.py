@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ..copies.store import StoreError
-from ..logic.lost import DatabaseLostError, TablesMissingError, telling_of_loss
+from ..logic.lost import DatabaseLostError, telling_of_loss
+from ..logic.tables import TablesMissingError
 from ..settings import OptionError
 
 _IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)

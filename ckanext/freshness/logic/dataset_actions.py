@@ -19,6 +19,7 @@ from . import (
     known_facts,
     noting,
     projection,
+    tables,
 )
 from .assessing import Cause, assess_packages
 from .frequencies import Speaker
@@ -64,12 +65,13 @@ def package_update(
         return known_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.aging().frequency_keys)
     if package_extras(package).keys().isdisjoint(projection.KEYS):
-        assess_packages([package.id], _now(), cause=Cause.EDIT)
+        _assess(package.id)
     return known_facts.write(
         original, context, {**extras.protected(data_dict, package), "id": package.id}
     )
 
 
+@tables.optional
 def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action: str) -> None:
     """Judge a package that was created or updated, in the same transaction.
 
@@ -87,9 +89,15 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         extras.write_in_hook(data_dict["id"], _now(), writer=writer, edit=edit)
 
 
+@tables.optional
 def after_organization_edit(organization: Any) -> None:
     """An organization was edited: what it assumes for its datasets may be something else now."""
     defaults.may_have_changed(Speaker.ORGANIZATION, organization.id)
+
+
+@tables.optional
+def _assess(package_id: str) -> None:
+    assess_packages([package_id], _now(), cause=Cause.EDIT)
 
 
 def _is_judged(package_type: Any) -> bool:

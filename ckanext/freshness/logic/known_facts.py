@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..ckan_adapter import model
 from ..model.moments import utc_text
-from . import visits
+from . import tables, visits
 from .copies import shown
 
 KEY = "freshness_check"
@@ -57,8 +57,13 @@ def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None =
         for key in _KEYS:
             resource.pop(key, None)
     if resources and not _is_writing.get() and _is_for_reading(context or {}):
-        for resource_id, facts in _facts(list(resources)).items():
-            resources[resource_id][KEY] = facts
+        _add_facts(resources)
+
+
+@tables.optional
+def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
+    for resource_id, facts in _facts(list(resources)).items():
+        resources[resource_id][KEY] = facts
 
 
 def _is_for_reading(context: Mapping[str, Any]) -> bool:

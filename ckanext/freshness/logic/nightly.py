@@ -17,7 +17,8 @@ from ..harvesting.locks import locked_if_free
 from ..model import CheckRun
 from ..model.moments import utc
 from ..settings import OptionError
-from .lost import DatabaseLostError, TablesMissingError, telling_of_loss
+from .lost import DatabaseLostError, telling_of_loss
+from .tables import TablesMissingError
 
 log = logging.getLogger(__name__)
 

@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 from flask import Blueprint
+from flask.typing import ResponseReturnValue
 
+from ..logic import tables
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest
 from .mails import mail_link, mails
 from .report import report_pages
+
+
+def _without_tables(
+    error: tables.TablesMissingError | sa.exc.ProgrammingError,
+) -> ResponseReturnValue:
+    """Answer 503 and say what to do, if tables are missing."""
+    try:
+        with tables.telling():
+            raise error
+    except tables.TablesMissingError as missing:
+        shown = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}
+        return tk.render("error_document_template.html", shown), 503
+
+
+for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
+    _pages.register_error_handler(tables.TablesMissingError, _without_tables)
+    _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
 
 
 def blueprints() -> list[Blueprint]:

@@ -16,6 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..logic import reports
+from ..logic.tables import TablesMissingError
 from ..reporting import chart, counts, figures, history, lists, report, runs, sight, tables
 from ..reporting.asked import Asked
 from ..reporting.tables import Page, Row, Table
@@ -58,6 +59,8 @@ def _answered(page: Page_[Params]) -> Page_[Params]:
     def answered(*args: Params.args, **kwargs: Params.kwargs) -> ResponseReturnValue:
         try:
             return page(*args, **kwargs)
+        except TablesMissingError:
+            raise
         except tk.ValidationError as error:
             words = (f"{key}: {text}" for key, all in error.error_dict.items() for text in all)
             return tk.abort(400, " ".join(words))

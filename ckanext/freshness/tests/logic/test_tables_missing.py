@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
+from ckan.lib import search
+from ckan.tests import factories
 
-from ckanext.freshness.logic.lost import TablesMissingError, telling_of_loss
+from ckanext.freshness.logic import tables
+from ckanext.freshness.logic.lost import telling_of_loss
+from ckanext.freshness.logic.tables import TablesMissingError
+from ckanext.freshness.tests.logic.measuring import measured
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -31,6 +38,26 @@ def without_tables(*plugins: str) -> Iterator[None]:
     finally:
         model.Session.remove()
         _rename({f"elsewhere_{name}": name for name in away})
+
+
+@contextlib.contextmanager
+def with_old_tables() -> Iterator[None]:
+    """A database in which the newest migration of this extension was never done."""
+    version = "UPDATE freshness_alembic_version SET version_num = :version RETURNING version_num"
+    column = 'ALTER TABLE freshness_transition RENAME COLUMN "{}" TO "{}"'
+    newest = model.Session.execute(
+        sa.text("SELECT version_num FROM freshness_alembic_version")
+    ).scalar()
+    try:
+        model.Session.execute(sa.text(version), {"version": "009_lists"})
+        model.Session.execute(sa.text(column.format("action", "elsewhere")))
+        model.Session.commit()
+        yield
+    finally:
+        model.Session.remove()
+        model.Session.execute(sa.text(version), {"version": newest})
+        model.Session.execute(sa.text(column.format("elsewhere", "action")))
+        model.Session.commit()
 
 
 def _rename(names: dict[str, str]) -> None:
@@ -114,3 +141,69 @@ def test_of_a_table_that_no_migration_makes_nothing_is_said() -> None:
         model.Session.execute(sa.text("SELECT 1 FROM freshness_run"))
     assert caught.value.plugins == ["harvest", "freshness"]
     assert "db upgrade -p harvest && ckan -c ... db upgrade -p freshness" in str(caught.value)
+
+
+WITHOUT = {"missing": lambda: without_tables("freshness"), "old": with_old_tables}
+WORDS = "ckan -c ... db upgrade -p freshness"
+
+
+def new(act: Callable[..., Any], **more: Any) -> dict[str, Any]:
+    extras = [{"key": "frequency", "value": "7"}]
+    resources = [{"url": "http://x.org/1"}]
+    return act("package_create", name=f"d-{uuid4()}", extras=extras, resources=resources, **more)
+
+
+def status(act: Callable[..., Any], dataset: dict[str, Any]) -> str | None:
+    shown = act("package_show", id=dataset["id"])
+    extras = {one["key"]: one["value"] for one in shown["extras"]}
+    return extras.get("freshness")
+
+
+@pytest.mark.parametrize("state", WITHOUT)
+def test_the_site_works_as_if_the_extension_were_off(
+    app: Any,
+    act: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+) -> None:
+    owner = factories.Organization()
+    before = new(act, owner_org=owner["id"])
+    monkeypatch.setattr(tables, "_RETRY", 3600)
+    with WITHOUT[state](), caplog.at_level(logging.ERROR):
+        made = new(act, owner_org=owner["id"])
+        act("package_patch", id=before["id"], title="Edited meanwhile")
+        act("resource_create", package_id=made["id"], url="http://x.org/2")
+        act("resource_patch", id=before["resources"][0]["id"], url="http://x.org/3")
+        act("resource_delete", id=made["resources"][0]["id"])
+        act("organization_patch", id=owner["id"], description="Edited")
+        search.rebuild(made["id"])
+        pages = ("/", "/dataset/", f"/dataset/{made['name']}", f"/organization/{owner['name']}")
+        for page in pages:
+            app.get(page, status=200)
+        app.get("/api/action/package_search", status=200)
+        app.get("/api/action/package_show", query_string={"id": before["id"]}, status=200)
+        assert status(act, made) is None
+        assert act("package_show", id=before["id"])["title"] == "Edited meanwhile"
+        assert act("package_show", id=made["id"])["resources"][0]["url"] == "http://x.org/2"
+        with measured(monkeypatch) as found:
+            act("package_show", id=made["id"])
+        assert not [one for one in found.statements if "freshness_" in one], "it does not look"
+    said = [one.getMessage() for one in caplog.records if WORDS in one.getMessage()]
+    assert len(said) == 1
+    monkeypatch.setattr(tables, "_RETRY", 0)
+    act("package_patch", id=made["id"], title="Edited later")
+    assert status(act, made) == "fresh"
+    history = act("freshness_show", id=before["id"])["transitions"]
+    assert len(history) == 1
+
+
+def test_own_pages_and_actions_say_what_to_do(app: Any, act: Callable[..., Any]) -> None:
+    made = new(act)
+    with without_tables("freshness"):
+        for page in ("/freshness", "/freshness/changes.atom", f"/dataset/{made['name']}/freshness"):
+            assert WORDS in app.get(page, status=503).body, page
+        asked = {"id": made["id"]}
+        answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
+        assert WORDS in answer.json["error"]["tables"][0]
+    assert app.get(f"/dataset/{made['name']}/freshness", status=200)
