@@ -22,6 +22,7 @@ from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .harvesting.iati.source_type import IATI_REGISTRY
 from .logic import (
     action,
+    arguments,
     catalog_type,
     dataset_actions,
     freshness_actions,
@@ -77,7 +78,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: tables.required(getattr(module, name))
+            name: tables.required(arguments.checked(getattr(module, name)))
             for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
             for name in module.__all__
         }

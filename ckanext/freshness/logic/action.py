@@ -12,6 +12,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import harvest_model, model
 from ..harvesting import holds, preview_job
 from ..harvesting.preview import NotOurs, iso, source_type_of
+from .arguments import reference
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +146,7 @@ def _packages(package_ids: list[str]) -> dict[str, dict[str, str | None]]:
 
 
 def _source(data_dict: dict[str, Any]) -> Any:
-    return harvest_source(tk.get_or_bust(data_dict, "id"))
+    return harvest_source(reference(data_dict))
 
 
 def harvest_source(id_or_name: str) -> Any:

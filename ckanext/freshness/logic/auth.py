@@ -6,7 +6,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .freshness_actions import reference
+from .arguments import reference
 
 __all__ = [
     "freshness_check",
@@ -112,7 +112,7 @@ def _may_update_source(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     # ckanext-harvest's function leaves the source in the context, which is not its caller's package.
     asked = {key: value for key, value in context.items() if key != "package"}
     try:
-        tk.check_access("harvest_source_update", asked, {"id": tk.get_or_bust(data_dict, "id")})
+        tk.check_access("harvest_source_update", asked, {"id": reference(data_dict)})
     except tk.NotAuthorized as error:
         return {"success": False, "msg": str(error)}
     return {"success": True}

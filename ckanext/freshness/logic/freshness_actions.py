@@ -17,6 +17,7 @@ from ..ckan_adapter import declared_fields, lock_packages, model
 from ..model import FreshnessEvidence, FreshnessTransition
 from ..model.moments import utc_text
 from . import assessing, frequencies, indexing, observing, snapshot, visits
+from .arguments import reference
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
 from .frequencies import Said
@@ -121,18 +122,6 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
     marks = indexing.mark([one.package_id for one in changed]) if changed else {}
     model.Session.commit()
     indexing.index(marks)
-
-
-def reference(data_dict: dict[str, Any]) -> str:
-    """The id or name of a dataset, as a caller gives it.
-
-    :raises tk.ValidationError: there is none.
-    :raises tk.ObjectNotFound: it is no text, for which CKAN's own actions end in an error of the database.
-    """
-    found = tk.get_or_bust(data_dict, "id")
-    if not isinstance(found, str):
-        raise tk.ObjectNotFound(tk._("Dataset not found"))
-    return found
 
 
 def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:

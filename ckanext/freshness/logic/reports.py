@@ -71,22 +71,20 @@ def asked(
 
 
 def _organization(context: Mapping[str, Any], table: Table[Asked], given: object) -> str | None:
-    if given in (None, ""):
+    if not given:
         return None
     if table.name not in report.OF_ORGANIZATION:
         words = tk._("The table {table} is of all organizations")
         raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return organization(context, given)["name"]
+    return organization(context, str(given))["name"]
 
 
-def organization(context: Mapping[str, Any], given: object) -> dict[str, Any]:
+def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     """The ``id``, ``name`` and ``title`` of an organization.
 
     :raises tk.ObjectNotFound: there is none of that name or id, or not for who asks.
     """
-    # PostgreSQL's texts have no NUL.
-    named = isinstance(given, str) and "\0" not in given
-    found = model.Group.get(given) if named else None
+    found = model.Group.get(given)
     if found is None or not found.is_organization or found.state != "active":
         raise tk.ObjectNotFound(tk._("Organization not found"))
     try:
@@ -100,7 +98,7 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
     """A moment, and the run that is meant if it is one."""
     if given in (None, ""):
         return None, None
-    text = str(given).replace("\0", " ")
+    text = str(given)
     run = model.Session.query(CheckRun).get(text)
     if text == "last":
         checks = model.Session.query(CheckRun).filter_by(kind="check")

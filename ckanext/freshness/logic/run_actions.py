@@ -14,7 +14,7 @@ from ..model.moments import utc_text
 from ..reporting import metrics
 from ..web.urls import display_url
 from . import checks_queue, visits
-from .auth import reference
+from .arguments import reference
 from .report_actions import number
 
 __all__ = [
@@ -93,7 +93,7 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
     tk.check_access("freshness_run_show", context, data_dict)
     query = model.Session.query(CheckRun)
     if data_dict.get("id"):
-        row = query.get(str(data_dict["id"]))
+        row = query.get(data_dict["id"])
     else:
         checks = query.filter(CheckRun.kind == "check")
         row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
@@ -149,7 +149,7 @@ def freshness_resource_history(
     :raises ObjectNotFound: no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)
-    resource_id = str(tk.get_or_bust(data_dict, "id"))
+    resource_id = reference(data_dict)
     resource = model.Resource.get(resource_id)
     if resource is None:
         raise tk.ObjectNotFound(tk._("Resource not found"))

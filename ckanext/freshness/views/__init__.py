@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..logic import tables
+from ..logic import arguments, tables
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest
@@ -29,6 +29,7 @@ def _without_tables(
 
 
 for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
+    _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
 

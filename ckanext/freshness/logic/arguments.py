@@ -1,0 +1,63 @@
+"""Arguments of actions and pages that PostgreSQL cannot hold, refused before anything is asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, TypeVar
+
+import ckan.plugins.toolkit as tk
+
+Result = TypeVar("Result")
+
+TEXTS = frozenset({"address", "id", "list_id", "organization", "since", "sort", "status", "table"})
+"""Arguments of this extension's actions that are texts."""
+
+
+def checked(
+    action: Callable[[dict[str, Any], dict[str, Any]], Result],
+) -> Callable[[dict[str, Any], dict[str, Any]], Result]:
+    """Decorate an action: it raises ValidationError for a text that is a list or a number, or has a NUL."""
+
+    @wraps(action)
+    def called(context: dict[str, Any], data_dict: dict[str, Any]) -> Result:
+        wrong = {key: [_words()] for key, value in data_dict.items() if not _is_usable(key, value)}
+        if wrong:
+            raise tk.ValidationError(wrong)
+        return action(context, data_dict)
+
+    return called
+
+
+def refuse_unusable() -> None:
+    """Answer 400 to a request for a page with a NUL in its path, its query or its form."""
+    request = tk.request
+    given: Iterable[Mapping[str, Any]] = (request.view_args or {}, request.values)
+    if not all(_is_storable(str(value)) for values in given for value in values.values()):
+        tk.abort(400, _words())
+
+
+def reference(data_dict: Mapping[str, Any]) -> str:
+    """Return the id or name that a caller gives.
+
+    :raises tk.ValidationError: there is none, or it is no text that the database can hold.
+    """
+    found = tk.get_or_bust(data_dict, "id")
+    if not isinstance(found, str) or not _is_storable(found):
+        raise tk.ValidationError({"id": [_words()]})
+    return found
+
+
+def _is_usable(key: str, value: Any) -> bool:
+    if isinstance(value, str):
+        return _is_storable(value)
+    return key not in TEXTS or value is None
+
+
+def _is_storable(text: str) -> bool:
+    # JSON can also write halves of surrogate pairs, which have no encoding.
+    return "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+
+
+def _words() -> str:
+    return tk._("Must be a text without NUL characters")
