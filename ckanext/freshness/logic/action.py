@@ -12,6 +12,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import harvest_model, model
 from ..harvesting import holds, preview_job
 from ..harvesting.preview import NotOurs, iso, source_type_of
+from . import limits
 from .arguments import reference
 
 log = logging.getLogger(__name__)
@@ -32,7 +33,8 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
 
     :param id: id or name of the harvest source
     :returns: what ``freshness_harvest_preview_show`` returns
-    :raises ValidationError: the source's type belongs to another harvester
+    :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
+        and previews in this hour
     """
     tk.check_access("freshness_harvest_preview", context, data_dict)
     source = _source(data_dict)
@@ -40,6 +42,7 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
         source_type_of(source)
     except NotOurs as error:
         raise tk.ValidationError({"id": [str(error)]}) from error
+    limits.count_costly(context, _now())
     title = source.title or source.url
     return preview_job.start(source.id, title, context["user"], _now()).as_dict()
 

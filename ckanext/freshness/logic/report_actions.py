@@ -50,7 +50,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     limit = min(number(data_dict, "limit", _LISTED), _MOST)
     offset = number(data_dict, "offset", 0)
     asked = reports.asked(context, table, data_dict, now)
-    rows = list(report.rows(table, replace(asked, offset=offset, most=limit + 1)))
+    rows = list(reports.rows(table, replace(asked, offset=offset, most=limit + 1)))
     return {
         "table": table.name,
         "fields": list(table.fields),

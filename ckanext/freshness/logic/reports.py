@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import islice
@@ -16,10 +16,13 @@ from ..ckan_adapter import model
 from ..model import CheckRun
 from ..reporting import counts, history, lists, report, sight, tables
 from ..reporting.asked import Asked
-from ..reporting.tables import Page, Table
+from ..reporting.tables import Page, Row, Table
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of somebody who has not logged in: sees what is public."""
+
+ANONYMOUS_ROWS = 25_000
+"""Rows of a table that visitors who have not logged in can read: each costs a search for what they may see."""
 
 STATUSES = tuple(status.value for status in Status)
 
@@ -138,4 +141,18 @@ def page(table: Table[Asked], what: Asked, number: int, size: int) -> Page:
     :param number: from 1.
     """
     some = replace(what, offset=(number - 1) * size, most=size + 1)
-    return tables.page(report.rows(table, some), number, size)
+    return tables.page(rows(table, some), number, size)
+
+
+def rows(table: Table[Asked], what: Asked) -> Iterator[Row]:
+    """Yield the rows of a table, to visitors who have not logged in only the first :data:`ANONYMOUS_ROWS`.
+
+    :raises tk.ValidationError: only later rows are asked for.
+    """
+    if not what.context.get("user") and not what.context.get("ignore_auth"):
+        most = ANONYMOUS_ROWS - what.offset
+        if most <= 0:
+            words = tk._("Log in to see more than the first {most} rows")
+            raise tk.ValidationError({"offset": [words.format(most=ANONYMOUS_ROWS)]})
+        what = replace(what, most=min(most, what.most or most))
+    return report.rows(table, what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -13,7 +14,7 @@ from ..model import CheckRun, FreshnessEvidence, ResourceCheck
 from ..model.moments import utc_text
 from ..reporting import metrics
 from ..web.urls import display_url
-from . import checks_queue, visits
+from . import checks_queue, limits, visits
 from .arguments import reference
 from .report_actions import number
 
@@ -39,12 +40,14 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     :returns: ``package_id``; ``queued`` (false if a visit was waiting already); ``queue``, on which
         ``ckan jobs worker`` must work
     :raises ObjectNotFound: no such dataset
-    :raises ValidationError: there is no queue to be had now; nothing was asked for
+    :raises ValidationError: the background workers cannot be reached, or the user has asked for 60 checks and
+        previews in this hour; nothing was asked for
     """
     tk.check_access("freshness_check", context, data_dict)
     package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
+    limits.count_costly(context, datetime.now(timezone.utc))
     try:
         queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
     except checks_queue.RedisAwayError as error:

@@ -146,7 +146,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     context = _context()
     found = reports.organization(context, name)["name"]
     what = Asked(context, _now(), organization=found)
-    rows = report.rows(report.DATASETS, what)
+    rows = reports.rows(report.DATASETS, what)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
 
@@ -172,7 +172,7 @@ def table(name: str) -> ResponseReturnValue:
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """All rows of a table as a file."""
     found, what = _asked(name)
-    return file_of(report.rows(found, what), found.fields, f"freshness-{name}", ending)
+    return file_of(reports.rows(found, what), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/run/<id>")
