@@ -85,7 +85,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
         writer = context.get("user") or None
-        edit = noting.noted(data_dict["id"]) or noting.Edit(action)
+        edit = noting.noted(data_dict) or noting.Edit(action)
         extras.write_in_hook(data_dict["id"], _now(), writer=writer, edit=edit)
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import model
 from ..web.urls import display_url
 
 _LONGEST = 200
@@ -43,7 +42,7 @@ class Edit:
 
 
 _NOTES: ContextVar[dict[str, Edit] | None] = ContextVar("freshness_notes", default=None)
-"""Edits by package id; None outside of resource actions."""
+"""Edits by id of the package, or by its name if the caller gave that; None outside of resource actions."""
 
 
 @contextmanager
@@ -69,15 +68,15 @@ ACTIONS = ("resource_create", "resource_update", "resource_delete")
 """The actions that call the hooks, each wrapped by :func:`resource_action`."""
 
 
-def noted(package_id: str) -> Edit | None:
+def noted(package: Mapping[str, Any]) -> Edit | None:
     """Return what the resource action under way does to a package; None if there is no such action."""
-    return (_NOTES.get() or {}).get(package_id)
+    notes = _NOTES.get() or {}
+    return notes.get(package["id"]) or notes.get(package.get("name", ""))
 
 
 def adds(resource: Mapping[str, Any]) -> None:
     """Note that a resource is about to be created."""
-    package = model.Package.get(resource["package_id"])
-    _note(package.id, "resource_create", Change.ADDED, resource)
+    _note(resource["package_id"], "resource_create", Change.ADDED, resource)
 
 
 def updates(current: Mapping[str, Any], resource: Mapping[str, Any]) -> None:
@@ -93,11 +92,11 @@ def deletes(resource_id: str, resources: Sequence[Mapping[str, Any]]) -> None:
             _note(one["package_id"], "resource_delete", Change.REMOVED, one)
 
 
-def _note(package_id: str, action: str, change: Change, resource: Mapping[str, Any]) -> None:
+def _note(package: str, action: str, change: Change, resource: Mapping[str, Any]) -> None:
     notes = _NOTES.get()
     if notes is not None:
         name = str(resource.get("name") or display_url(_url(resource)))[:_LONGEST]
-        notes[package_id] = Edit(action, change, resource.get("id"), name)
+        notes[package] = Edit(action, change, resource.get("id"), name)
 
 
 def _is_replaced(current: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:
