@@ -48,6 +48,17 @@ def reference(data_dict: Mapping[str, Any]) -> str:
     return found
 
 
+def flag(data_dict: Mapping[str, Any], key: str, *, default: bool) -> bool:
+    """Return a truth value that a caller gives.
+
+    :raises tk.ValidationError: it is neither true nor false.
+    """
+    try:
+        return bool(tk.asbool(data_dict.get(key, default)))
+    except ValueError as error:
+        raise tk.ValidationError({key: [tk._("Must be true or false")]}) from error
+
+
 def _is_usable(key: str, value: Any) -> bool:
     if isinstance(value, str):
         return _is_storable(value)

@@ -17,7 +17,7 @@ from ..ckan_adapter import declared_fields, lock_packages, model
 from ..model import FreshnessEvidence, FreshnessTransition
 from ..model.moments import utc_text
 from . import assessing, frequencies, indexing, observing, snapshot, visits
-from .arguments import reference
+from .arguments import flag, reference
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
 from .frequencies import Said
@@ -86,7 +86,7 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     :raises ValidationError: CKAN refuses the dataset as it is, or there is no confirmation to take back
     """
     tk.check_access("freshness_confirm", context, data_dict)
-    if tk.asbool(data_dict.get("withdraw", False)):
+    if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict))
         return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
     # Without a zone, as CKAN's own dates are: in UTC.

@@ -9,6 +9,7 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import model
 from ..reporting import addresses
+from .arguments import flag
 from .mails import opt_outs
 
 __all__ = ["freshness_opt_out", "freshness_opt_out_show"]
@@ -24,10 +25,7 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     """
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
-    try:
-        opted_out = tk.asbool(data_dict.get("opted_out", True))
-    except ValueError as error:
-        raise tk.ValidationError({"opted_out": [tk._("Must be true or false")]}) from error
+    opted_out = flag(data_dict, "opted_out", default=True)
     opt_outs.write(address, datetime.now(timezone.utc), opted_out=opted_out)
     return {"address": address, "opted_out": opted_out}
 
