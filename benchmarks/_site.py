@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +101,8 @@ class Site:
         settings, _warnings = parse(json.dumps(config))
         source = Source("bench", url, "fdp", "bench", settings)
         memory = DocumentMemory("bench", read_only=True)
-        FAIR_DATA_POINT.crawl(source, Current([]), memory, lambda sighting, containers: None)
+        now = datetime.now(timezone.utc)
+        FAIR_DATA_POINT.crawl(source, Current([]), memory, lambda sighting, containers: None, now)
 
     def packages(self) -> list[dict[str, Any]]:
         """The dicts of all datasets, as package_create takes them."""

@@ -14,6 +14,7 @@ from . import settings, views
 from .ckan_adapter import (
     DefaultDatasetForm,
     DefaultTranslation,
+    keep_complete_objects,
     let_consumers_wait,
     let_odd_dates_be_indexed,
 )
@@ -150,6 +151,7 @@ class _Harvester:
                 raise RuntimeError(
                     f"{self.name} needs the plugin {needed}: add it to ckan.plugins"  # type: ignore[attr-defined]
                 )
+        keep_complete_objects()
 
     def info(self) -> dict[str, str]:
         return {

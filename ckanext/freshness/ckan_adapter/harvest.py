@@ -130,3 +130,28 @@ def let_consumers_wait() -> None:
 
     patient.waits = True  # type: ignore[attr-defined]
     queue.get_connection_redis = patient
+
+
+def keep_complete_objects() -> None:
+    """Let no complete harvest object of our source types become an errored one.
+
+    If a message comes again after its job has ended, or for the fifth time, ckanext-harvest 1.6.3 calls
+    its object errored before any harvester is asked, whatever has become of the object.
+    """
+    if not sa.event.contains(harvest_model.HarvestObject, "before_update", _stay_complete):
+        sa.event.listen(harvest_model.HarvestObject, "before_update", _stay_complete)
+
+
+def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
+    if target.state != "ERROR":
+        return
+    objects, sources = harvest_model.HarvestObject.__table__, harvest_model.HarvestSource.__table__
+    stored = connection.execute(
+        sa.select(objects.c.state, objects.c.report_status, sources.c.type)
+        .join(sources, sources.c.id == objects.c.harvest_source_id)
+        .where(objects.c.id == target.id)
+    ).first()
+    if stored is None or stored.state != "COMPLETE":
+        return
+    if getattr(queue.get_harvester(stored.type), "source_type", None) is not None:
+        target.state, target.report_status = stored.state, stored.report_status

@@ -31,60 +31,82 @@ def list_id(hold: Any) -> str:
 
 
 def held_guids(source_id: str) -> Collection[str]:
-    """The guids whose deletion is held and that nobody has released."""
+    """Return the guids whose deletion is held and that nobody has released."""
     hold = hold_of(source_id)
-    if hold is None or hold.released_at is not None:
-        return frozenset()
-    return frozenset(one["guid"] for one in hold.held)
+    held = hold.held if hold is not None else []
+    return frozenset(one["guid"] for one in held) - _releases(hold).keys()
 
 
 def released_guids(source_id: str) -> Collection[str]:
-    """The guids whose deletion an editor has released for the next job."""
-    hold = hold_of(source_id)
-    if hold is None or hold.released_at is None:
-        return frozenset()
-    return frozenset(one["guid"] for one in hold.held)
+    """Return the guids whose deletion an editor has released."""
+    return _releases(hold_of(source_id)).keys()
+
+
+def _releases(hold: Any | None) -> dict[str, list[str]]:
+    """Return when and by whom records of a list were released, by guid.
+
+    The whole list was, or some of its records were when they were on an earlier one.
+    """
+    if hold is None:
+        return {}
+    if hold.released_at is None:
+        return _earlier_releases(hold)
+    release = [hold.released_at.isoformat(), hold.released_by]
+    return {one["guid"]: release for one in hold.held}
+
+
+def _earlier_releases(hold: Any) -> dict[str, list[str]]:
+    return {one["guid"]: one["released"] for one in hold.held if one.get("released")}
 
 
 def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) -> None:
     """Keep what the brake holds after a job, in place of what was held before. No commit.
 
-    The list of an earlier job goes, released or not: what a job found is what counts from then on.
-    Only a release that came while this job was already reading the source still counts for the next
-    one, if that finds the same.
+    What a job found is what counts from then on. A release is used up when it is applied: records that
+    were released stay so while no job can tell whether they are gone. A release that came while this
+    job was already reading the source counts for the next one, if this one finds the same list.
 
     :param now: when the job began to read the source.
     """
     held = {one.known.guid for one in brake.held} if brake else set()
-    released_at = released_by = None
     before = hold_of(source_id, for_update=True)
-    if before is not None:
+    releases: dict[str, list[str]] = {}
+    if before is not None and brake is not None:
         late = before.released_at is not None and before.released_at > utc(now)
-        if late and held == {one["guid"] for one in before.held}:
-            released_at, released_by = before.released_at, before.released_by
+        unread = {one.known.guid for one in brake.held if not one.delete}
+        if late and held == _releases(before).keys():
+            releases = _releases(before)
+        else:
+            earlier = _earlier_releases(before) if late else _releases(before)
+            releases = {guid: one for guid, one in earlier.items() if guid in unread}
+    if before is not None:
         model.Session.delete(before)
         model.Session.flush()
-    if brake is not None:
-        model.Session.add(
-            HarvestHold(
-                source_id=source_id,
-                job_id=job_id,
-                held_at=utc(now),
-                reason=brake.reason,
-                held=[
-                    {
-                        "guid": one.known.guid,
-                        "url": one.known.url,
-                        "package_id": one.known.package_id,
-                        "reason": one.reason,
-                    }
-                    for one in brake.held
-                ],
-                released_at=released_at,
-                released_by=released_by,
-            )
+    if brake is None:
+        return
+    all_released = held <= releases.keys()
+    at, by = max(releases[guid] for guid in held) if all_released else ("", None)
+    model.Session.add(
+        HarvestHold(
+            source_id=source_id,
+            job_id=job_id,
+            held_at=utc(now),
+            reason=brake.reason,
+            held=[
+                {
+                    "guid": one.known.guid,
+                    "url": one.known.url,
+                    "package_id": one.known.package_id,
+                    "reason": one.reason,
+                    "released": releases.get(one.known.guid),
+                }
+                for one in brake.held
+            ],
+            released_at=datetime.fromisoformat(at) if at else None,
+            released_by=by,
         )
-        model.Session.flush()
+    )
+    model.Session.flush()
 
 
 def release(hold: Any, user: str, now: datetime) -> None:

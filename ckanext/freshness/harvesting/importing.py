@@ -35,6 +35,9 @@ log = logging.getLogger(__name__)
 PAGE_TIME = 90.0
 """Seconds after which a page hands its rest on: after 180 s the queue would send all of it again."""
 
+_DONE = frozenset({"added", "updated", "deleted", "not modified"})
+"""What ckanext-harvest calls objects whose import has succeeded."""
+
 _PLAIN_ERRORS = (ImportFailed, tk.ValidationError, tk.NotAuthorized, SearchIndexError)
 """Failures whose text says all: their tracebacks are no news."""
 
@@ -46,9 +49,10 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     :returns: whether the lead itself was imported. Its followers' states are written here.
     """
     lead_id, source = lead.id, lead.source
-    if lead.state == "COMPLETE" and not lead.current:
-        log.info("Harvest object %s is not the newest of its record: not imported again", lead_id)
-        return "unchanged"
+    if lead.report_status in _DONE and not lead.current:
+        # The queue sends it once more. Its record may have been found again since, or deleted.
+        log.info("Harvest object %s has been imported: not imported again", lead_id)
+        return lead.report_status == "deleted" or "unchanged"
     followers = json.loads(extras_of(lead_id).get("page", "[]"))
     ids = [lead_id, *object_states.in_state(followers, PAGED)]
     with locked(*_locks(source.id, ids)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,7 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, package_extra
-from .strategy import Known
+from .fdp.tables import RESOURCE_KEYS
+from .strategy import Known, Lost
 
 _ROWS = 500
 """Rows that are read at a time."""
@@ -24,6 +26,7 @@ _KNOWN_EXTRAS = (
     "forbidden_since",
     "subject",
     "organization_id",
+    "distributions",
 )
 
 _object = harvest_model.HarvestObject.__table__
@@ -198,7 +201,54 @@ def _as_known(
         subject=extras.get("subject"),
         recognised=recognised,
         organization_id=organization_id,
+        distributions=_lost(extras.get("distributions")),
     )
+
+
+def _lost(text: str | None) -> dict[str, Lost]:
+    if not text:
+        return {}
+    return {
+        uri: Lost(
+            datetime.fromisoformat(one["since"]) if one.get("since") else None,
+            one.get("listed_as"),
+            one.get("elsewhere", False),
+        )
+        for uri, one in json.loads(text).items()
+    }
+
+
+def lost_as_json(distributions: Mapping[str, Lost]) -> str | None:
+    """What is to be remembered of a record's distributions, for its object's extra ``distributions``."""
+    if not distributions:
+        return None
+    plain = {
+        uri: {
+            **({"since": one.since.isoformat()} if one.since else {}),
+            **({"listed_as": one.listed_as} if one.listed_as else {}),
+            **({"elsewhere": True} if one.elsewhere else {}),
+        }
+        for uri, one in distributions.items()
+    }
+    return json.dumps(plain, sort_keys=True)
+
+
+def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:
+    """The resources of a package as another harvester left them, with the fields that a record can have."""
+    resource = model.Resource.__table__
+    if package_id is None:
+        return []
+    rows = model.Session.execute(
+        sa.select(resource).where(resource.c.package_id == package_id, resource.c.state == "active")
+    ).mappings()
+    return [
+        {
+            key: value
+            for key, value in {**row, **(row["extras"] or {})}.items()
+            if key in RESOURCE_KEYS and value not in (None, "")
+        }
+        for row in rows
+    ]
 
 
 def is_web_url(text: str) -> bool:

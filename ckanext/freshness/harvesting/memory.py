@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
 from ..ckan_adapter import harvest_model, model
 from ..model import HarvestDocument
+from .known import resources_of_package
 from .record import Record
 
 _table = HarvestDocument.__table__
@@ -49,18 +51,23 @@ class DocumentMemory:
         model.Session.commit()
         return bool(found)
 
-    def resources_of(self, object_id: str) -> frozenset[str]:
-        """The URLs of the distributions that a record had when one of its objects was gathered."""
+    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
+        """The resources that a record has, by URI, as one of its harvest objects holds them.
+
+        If another harvester wrote the object, they are read from the object's dataset.
+        """
         table = harvest_model.HarvestObject.__table__
-        content = model.Session.execute(
-            sa.select(table.c.content).where(table.c.id == object_id)
-        ).scalar()
+        row = model.Session.execute(
+            sa.select(table.c.content, table.c.package_id).where(table.c.id == object_id)
+        ).first()
+        resources: list[dict[str, Any]] = []
+        if row is not None:
+            try:
+                resources = Record.from_json(row.content or "").resources
+            except ValueError:
+                resources = resources_of_package(row.package_id)
         model.Session.commit()
-        try:
-            resources = Record.from_json(content or "").resources
-        except ValueError:
-            return frozenset()  # another harvester wrote it
-        return frozenset(one["uri"] for one in resources if one.get("uri"))
+        return {one["uri"]: one for one in resources if one.get("uri")}
 
     def remember(self, url: str, digest: str, outline: str) -> None:
         """Keep an outline, JSON text, for the next crawl."""

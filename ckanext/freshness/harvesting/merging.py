@@ -15,6 +15,7 @@ from typing import Any
 from .fdp.tables import PACKAGE_KEYS, RESOURCE_KEYS
 from .people import PEOPLE_KEYS, people
 from .record import Laid
+from .spelling import loose_spelling
 
 _AGENT = ("uri", "name", "email", "url", "type", "identifier")
 DCAT_EXTRAS = frozenset(
@@ -56,7 +57,7 @@ def merge(
     that go when the source no longer gives them; add those of a parser that has others.
 
     Identity (id, name, type), organisation, privacy and state are never changed, groups only added to.
-    Resources keep their ids by ``uri``, then by ``url``. Neither argument is changed.
+    Resources keep their ids by ``uri``, however it is spelled, then by ``url``. Neither argument is changed.
     """
     new = laid.package if isinstance(laid, Laid) else laid
     keep = set(keep_fields)
@@ -161,10 +162,11 @@ def _resources(
     """The source's resources in its order, each over the one that it was before."""
     left = list(existing)
     pairs: list[dict[str, Any] | None] = [None] * len(laid)
-    for key in ("uri", "url"):
+    for key, alike in (("uri", str), ("uri", loose_spelling), ("url", str)):
         for index, resource in enumerate(laid):
             if pairs[index] is None and resource.get(key):
-                match = next((old for old in left if old.get(key) == resource[key]), None)
+                wanted = alike(resource[key])
+                match = next((old for old in left if alike(old.get(key) or "") == wanted), None)
                 if match is not None:
                     left = [old for old in left if old is not match]
                     pairs[index] = match

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -13,7 +13,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_model, model
 from ..model.moments import utc
-from .objects import PAGED, set_extras
+from .objects import PAGED, RESOURCE_IDS, set_extras
+from .spelling import loose_spelling, spellings
 
 _object = harvest_model.HarvestObject.__table__
 _extra = harvest_model.HarvestObjectExtra.__table__
@@ -70,12 +71,16 @@ def load(object_ids: Sequence[str]) -> list[Pending]:
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
-def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
-    """The packages that records of a source had before, by URL: the current one, else the last.
+def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """The packages that records of a source had before, by key of ``names``: the current, else the last.
 
     By URL and not by guid: a record may come back in another catalog. Not what is another record's by
     now, which went on with the package under another URL.
+
+    :param names: for each record's URL, the URLs by which its earlier objects may be known, the best
+        first: its own and the one that its document has.
     """
+    wanted = {one for each in names.values() for url in each for one in spellings(url)}
     other = _extra.alias()
     of_a_dataset = sa.exists().where(
         other.c.harvest_object_id == _object.c.id, other.c.key == "dataset_url"
@@ -85,15 +90,23 @@ def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
     objects_of_records = (
         sa.select(_extra.c.value, _object.c.package_id)
         .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
-        .where(_extra.c.key == own, _object.c.harvest_source_id == source_id)
+        .where(_object.c.harvest_source_id == source_id)
     )
+    rows = model.Session.execute(
+        objects_of_records.where(
+            sa.or_(_extra.c.key == own, _extra.c.key == "subject"),
+            _extra.c.value.in_(wanted),
+            _object.c.package_id.is_not(None),
+        ).order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
+    )
+    by_name = {loose_spelling(url): package_id for url, package_id in rows}
     found = {
         url: package_id
-        for url, package_id in model.Session.execute(
-            objects_of_records.where(
-                _extra.c.value.in_(urls), _object.c.package_id.is_not(None)
-            ).order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
-        )
+        for url, each in names.items()
+        for package_id in [
+            next(filter(None, (by_name.get(loose_spelling(one)) for one in each)), None)
+        ]
+        if package_id is not None
     }
     if not found:
         return {}
@@ -101,13 +114,19 @@ def earlier_packages(source_id: str, urls: Sequence[str]) -> dict[str, str]:
         package_id: url
         for url, package_id in model.Session.execute(
             objects_of_records.where(
-                _object.c.current.is_(True), _object.c.package_id.in_(found.values())
+                _extra.c.key == own,
+                _object.c.current.is_(True),
+                _object.c.package_id.in_(found.values()),
             )
         )
     }
-    return {
-        url: package_id for url, package_id in found.items() if held_by.get(package_id, url) == url
-    }
+    taken: set[str] = set()
+    free = {}
+    for url, package_id in found.items():
+        if held_by.get(package_id, url) == url and package_id not in taken:
+            taken.add(package_id)
+            free[url] = package_id
+    return free
 
 
 def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
@@ -196,7 +215,9 @@ def make_current(
 
     :param is_new: neither the record nor the package has another object that could be current.
     """
-    statements = [_DEFER, _MAKE_CURRENT] if is_new else [_DEFER, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
+    statements = [_DEFER, _MAKE_CURRENT]
+    if not is_new:
+        statements = [_DEFER, _REMEMBER_IDS, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
     model.Session.execute(
         sa.text(";".join(statements)),
         {
@@ -205,12 +226,18 @@ def make_current(
             "guid": guid,
             "package_id": package_id,
             "now": _utcnow(),
+            "resource_ids": RESOURCE_IDS,
         },
     )
 
 
 # One round trip for each package instead of four.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
+# Who clears a source's history leaves the current objects and what they remember.
+_REMEMBER_IDS = """
+UPDATE harvest_object_extra SET harvest_object_id = :id
+WHERE key = :resource_ids AND harvest_object_id IN (
+SELECT id FROM harvest_object WHERE package_id = :package_id)"""
 # Clearing a source removes every dataset that any object of it names, current or not: one that was
 # taken over must not go with the source it came from.
 _TAKE_OVER = """

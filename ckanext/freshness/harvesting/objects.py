@@ -24,6 +24,9 @@ GATHERED = "GATHER"
 PAGED = "PAGE"
 """State of an object that the queue carries in the message of another one, its page's lead."""
 
+RESOURCE_IDS = "resource_ids"
+"""Key of the extra with the ids of resources that an object's dataset had, and may have again."""
+
 ONCE = "once-"
 """Beginning of the ids of jobs that one process does from end to end, without any queue."""
 
@@ -73,6 +76,23 @@ class Writer:
             self.pending.append(row.id)
         if len(self._rows) >= self.BATCH:
             self.flush()
+
+    def remove(self, url: str) -> None:
+        """Remove the object of a record, so that another one can take its place."""
+        self.flush()
+        ids = set(
+            model.Session.execute(
+                sa.select(_object.c.id).where(
+                    _object.c.harvest_job_id == self._job_id,
+                    _extra.c.harvest_object_id == _object.c.id,
+                    _extra.c.key == "dataset_url",
+                    _extra.c.value == url,
+                )
+            ).scalars()
+        )
+        model.Session.execute(sa.delete(_object).where(_object.c.id.in_(ids)))
+        model.Session.commit()
+        self.pending = [one for one in self.pending if one not in ids]
 
     def flush(self) -> None:
         """Write what has been added, and commit."""

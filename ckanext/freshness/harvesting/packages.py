@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvesting_user, model, rebuild
-from . import names, object_states, owners
+from . import names, object_states, owners, resource_ids
 from .layout import Site, package_dict
 from .licenses import license_index
 from .locks import locked
 from .merging import merge, same_package
 from .object_states import Pending
+from .objects import RESOURCE_IDS, set_extras
 from .organizations import OrganizationWriter, StillOwns
 from .record import Laid, Record
 from .source_config import SourceConfig, parse
@@ -59,7 +61,12 @@ class PackageWriter:
             self._before = _records(object_states.earlier_contents([one.id for one in pending]))
         self._records = {one.id: _record(one) for one in pending if not one.is_deletion}
         self._earlier = object_states.earlier_packages(
-            source.id, [one.url for one in pending if one.package_id is None]
+            source.id,
+            {
+                one.url: (one.url, one.extras.get("subject", one.url))
+                for one in pending
+                if one.package_id is None
+            },
         )
         self._plain_names = {
             one.id: _plain_name(self._records[one.id])
@@ -164,6 +171,7 @@ class PackageWriter:
         # CKAN indexes before it commits: should the database be away between the two, Solr has a
         # dataset that nobody else knows. The second attempt then makes that very dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
+        package["resources"] = resource_ids.identified(package["id"], package["resources"], {})
         for name in candidates:
             package["name"] = name
             self._names_used.add(name)
@@ -190,10 +198,13 @@ class PackageWriter:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:
             merged["name"] = self._name_for(record.name, pending.url, existing["name"])
+        gone = self._identify_resources(existing, merged)
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:
             merged["state"] = "active"
         self._make_current(pending, package.id)
+        if gone:
+            set_extras([(pending.id, RESOURCE_IDS, json.dumps(gone, sort_keys=True))])
         if same_package(existing, merged):
             # An earlier attempt may have written the package and died before Solr had it.
             model.Session.commit()
@@ -201,6 +212,21 @@ class PackageWriter:
             return
         context = {**self._context(), "original_package": existing}
         tk.get_action("package_update")(context, merged)
+
+    def _identify_resources(
+        self, existing: Mapping[str, Any], merged: dict[str, Any]
+    ) -> dict[str, str]:
+        """Give resources that come back their ids.
+
+        :returns: ids to be remembered, those of earlier imports among them; none if there is no new one.
+        """
+        package_id = existing["id"]
+        going = resource_ids.gone(package_id, existing["resources"], merged["resources"])
+        if not going and all(one.get("id") for one in merged["resources"]):
+            return {}
+        before = resource_ids.remembered_ids(package_id)
+        merged["resources"] = resource_ids.identified(package_id, merged["resources"], before)
+        return {**before, **going} if going else {}
 
     def _name_for(self, source_name: str, url: str, now: str) -> str:
         """The name that follows the source's; the one it has is kept while it still says the same."""

@@ -55,6 +55,10 @@ class Preview:
     requests: int = 0
     unmapped: list[Unmapped] = field(default_factory=list)
     """Properties of the source's records that no field has."""
+    warnings: list[str] = field(default_factory=list)
+    """A line for whatever of a record could not be read, though the record could."""
+    drafts: int = 0
+    """Records and distributions that are listed and were never readable."""
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
         """Plain data for JSON.
@@ -73,7 +77,8 @@ class Preview:
             "current": self.current,
             "requests": self.requests,
             "answered": self.answered,
-            "warnings": list(source.warnings),
+            "warnings": [*source.warnings, *self.warnings[:limit]],
+            "drafts": self.drafts,
             "errors": list(self.errors),
             "unmapped": [asdict(one) for one in self.unmapped],
             "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
@@ -155,6 +160,8 @@ def preview(
     result.answered = found.answered
     result.requests = found.requests
     result.unmapped = found.unmapped
+    result.warnings = found.warnings
+    result.drafts = found.drafts
     for entries in (*result.changes.values(), result.failed, result.kept):
         entries.sort(key=lambda entry: entry.url)
     return result
@@ -174,6 +181,10 @@ class _Lists:
             Entry(change.url, change.guid, change.reason, owner.package_id if owner else None)
         )
         self._count()
+
+    def withdraw(self, kind: Kind, url: str) -> None:
+        entries = self._preview.changes[kind]
+        entries[:] = [one for one in entries if one.url != url]
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self._preview.failed.append(Entry(url, guid, error))

@@ -74,5 +74,11 @@ class Laid:
     """Keys that the source does not state: they yield to what an editor has written there."""
 
 
+def resource_order(resource: dict[str, Any]) -> tuple[str, str, str]:
+    """By name, since that is what people see; the rest makes the order the same each time."""
+    name = str(resource.get("name", ""))
+    return name.casefold(), str(resource.get("uri", "")), json.dumps(resource, sort_keys=True)
+
+
 def _canonical(data: Any) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from .strategy import Containers, Seen
+from .strategy import Containers, Lost, Seen
 
 
 class Contents(Protocol):
@@ -33,7 +33,15 @@ class Sighting:
     """The record's URL in its own document, where that is another one than it is listed under."""
     error: str | None = None
     """For people, with the URL: why it could not be read. None for a draft that was never ours."""
+    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    """What is to be remembered of its distributions, by URI."""
+    warnings: Sequence[str] = ()
+    """For people: what of it could not be read, though the record could."""
+    drafts: int = 0
+    """Distributions that it lists and that nobody may read yet."""
 
 
 Sink = Callable[[Sighting, Containers], None]
-"""Takes each sighting, with the containers read so far: all of them, when the first record comes."""
+"""Takes each sighting, with the containers read so far: all of them, when the first record comes.
+
+A second sighting of a record that was present replaces the first."""

@@ -30,3 +30,11 @@ def loose_spelling(url: str) -> str:
     """
     before, separator, rest = spelling(url).partition("://")
     return rest if separator and before in ("http", "https") else url
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """The :func:`spelling` of a URL, and the one with http in place of https, or the other way round."""
+    plain = spelling(url)
+    scheme, separator, rest = plain.partition("://")
+    other = {"http": "https", "https": "http"}.get(scheme)
+    return (plain, f"{other}{separator}{rest}") if other and separator else (plain,)

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
 from . import holds, importing, objects
+from .known import lost_as_json
 from .legal import json_text
 from .locks import locked
 from .memory import DocumentMemory
@@ -178,12 +179,24 @@ class _Objects:
         known, sighting = change.known, change.sighting
         contents = sighting.contents if sighting else None
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
+        lost = lost_as_json(sighting.distributions) if sighting else None
+        if sighting and sighting.warnings:
+            extras["warnings"] = json_text(list(sighting.warnings))
+        if sighting and sighting.drafts:
+            extras["drafts"] = str(sighting.drafts)
         if change.kind is Kind.UNCHANGED:
             self.writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
             if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
                 self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
             if known and known.object_id and contents:
                 self.extras.append((known.object_id, KEY, unmapped))
+            if (
+                known
+                and known.object_id
+                and sighting
+                and known.distributions != sighting.distributions
+            ):
+                self.extras.append((known.object_id, "distributions", lost))
             return
         extras["status"] = STATUS[change.kind]
         if unmapped:
@@ -195,6 +208,8 @@ class _Objects:
             extras["fingerprint"] = sighting.fingerprint or ""
             if sighting.subject:
                 extras["subject"] = sighting.subject
+        if lost:
+            extras["distributions"] = lost
         if change.kind is Kind.MOVED and known:
             extras["moved_from"] = known.guid
         if change.adopted and change.adopted.becomes:
@@ -211,6 +226,9 @@ class _Objects:
                 package_id=owner.package_id if owner else None,
             )
         )
+
+    def withdraw(self, kind: Kind, url: str) -> None:
+        self.writer.remove(url)
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self._count()
@@ -251,7 +269,10 @@ def summary(found: Survey) -> str:
     """One line for the log."""
     counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in Kind)
     errors = len(found.container_errors) + found.record_errors
-    return f"{counts}; {found.kept} kept unseen, {errors} errors, {found.requests} requests"
+    return (
+        f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
+        f"{found.drafts} drafts, {found.requests} requests"
+    )
 
 
 def _gather_error(job_id: str, message: str) -> None:

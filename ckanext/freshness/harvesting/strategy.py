@@ -13,7 +13,7 @@ like an accident until an editor releases exactly these.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -21,7 +21,8 @@ from .alarms import Part
 from .spelling import loose_spelling
 
 WITHDRAWN_AFTER = timedelta(hours=24)
-"""How long apart two jobs must see 401/403 before a listed record counts as withdrawn."""
+"""How long apart two jobs must see 401/403 before a listed record counts as withdrawn, and 401, 403,
+404 or 410 before a listed distribution does."""
 
 
 class Outcome(enum.Enum):
@@ -49,6 +50,18 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """What a job remembers of a distribution that was not read as usual, for the next job."""
+
+    since: datetime | None = None
+    """When a job first found it answering 401, 403, 404 or 410 (aware, UTC); None if it never did."""
+    listed_as: str | None = None
+    """The URL that its dataset names, if its own document calls it otherwise."""
+    elsewhere: bool = False
+    """Its own dct:isPartOf names the dataset, but only documents of other datasets list it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """A current record of the source, as the harvest tables remember it."""
 
@@ -70,6 +83,8 @@ class Known:
     that no container lists it says nothing then."""
     organization_id: str | None = None
     """The CKAN organization that it became, instead of a package."""
+    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    """Its distributions, by URI, of which there is something to remember."""
 
     @property
     def becomes(self) -> str | None:
@@ -99,6 +114,22 @@ class Seen:
 
 
 @dataclass(slots=True)
+class _Spellings:
+    """The spellings of a collection of URLs that only grows, kept from one look-up to the next."""
+
+    size: int = 0
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def find(self, url: str | None, among: Collection[str]) -> str | None:
+        """The one of the URLs that is meant by a URL, however that is spelled."""
+        if url is None or url in among or not among:
+            return url if url in among else None
+        if self.size != len(among):
+            self.size, self.urls = len(among), {loose_spelling(one): one for one in among}
+        return self.urls.get(loose_spelling(url))
+
+
+@dataclass(slots=True)
 class Containers:
     """What a crawl read of the containers of a source."""
 
@@ -113,13 +144,18 @@ class Containers:
 
     def unreadable_as(self, url: str | None) -> str | None:
         """The container that could not be read whole and is meant by a URL, however that is spelled."""
-        if url is None or url in self.unreadable or not self.unreadable:
-            return url if url in self.unreadable else None
-        if len(self._spelled) != len(self.unreadable):
-            self._spelled = {loose_spelling(one): one for one in self.unreadable}
-        return self._spelled.get(loose_spelling(url))
+        return self._unreadable_spellings.find(url, self.unreadable)
 
-    _spelled: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
+    def catalog_as(self, url: str) -> str | None:
+        """The catalog of this source that is meant by a URL, however that is spelled."""
+        return self._catalog_spellings.find(url, self.catalogs)
+
+    _unreadable_spellings: _Spellings = field(
+        default_factory=_Spellings, init=False, repr=False, compare=False
+    )
+    _catalog_spellings: _Spellings = field(
+        default_factory=_Spellings, init=False, repr=False, compare=False
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +224,51 @@ def classify(guid: str, content_hash: str | None, known: Known | None) -> Kind:
     return Kind.UNCHANGED if known.content_hash == content_hash else Kind.CHANGED
 
 
+def datasets_of(
+    part_of: Iterable[str],
+    named_by: Iterable[str],
+    dataset_of: Callable[[str], str | None],
+) -> set[str]:
+    """The datasets that a distribution belongs to.
+
+    The distribution's own dct:isPartOf decides if it names a dataset of this source. Otherwise the
+    distribution belongs to each dataset whose own dcat:distribution names it. Containers and pages do
+    not count: they only say where records can be read.
+
+    :param part_of: what the distribution's dct:isPartOf names.
+    :param named_by: the datasets whose dcat:distribution names the distribution.
+    :param dataset_of: the dataset of this source that a URL means; None if it means none.
+    """
+    claimed = {dataset for one in part_of if (dataset := dataset_of(one)) is not None}
+    return claimed or set(named_by)
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What becomes of the resource of a distribution that a job could not read."""
+
+    stays: bool
+    since: datetime | None = None
+    """To be remembered for the next job, see :class:`Lost`."""
+
+
+def fate_of_distribution(
+    *, listed: bool, outcome: Outcome | None, since: datetime | None, now: datetime
+) -> Fate:
+    """Decide about the resource of a distribution that was read by an earlier job, but not by this one.
+
+    :param listed: its dataset lists it, or the list could not be read whole.
+    :param outcome: of the attempt to read it; None if it was not asked for.
+    :param since: what the previous job remembered.
+    """
+    if not listed:
+        return Fate(stays=False)
+    if outcome not in (Outcome.FORBIDDEN, Outcome.GONE):
+        return Fate(stays=True, since=since)
+    first = since or now
+    return Fate(stays=now - first < WITHDRAWN_AFTER, since=first)
+
+
 def must_ask(known: Known, listed: Collection[str], containers: Containers) -> bool:
     """Whether a record that no container lists must be asked for itself before it may count as gone."""
     return (
@@ -217,7 +298,8 @@ def deletions(
     :param seen: by URL, what the crawl found; records that :func:`must_ask` names were asked for.
     :param max_delete_fraction: the share of the current records that one job may delete, 0 to 1.
     :param min_records: from how many current records on that share is looked at.
-    :param released: guids that an editor has released; the brake does not hold these again.
+    :param released: guids that an editor has released; the brake does not hold these, but they stay on
+        the list if this job cannot tell whether they are gone.
     :param held: guids that the brake of an earlier job holds; only a release lets them go, however
         many records are current by now.
     :param catalogs_apart: the brake looks at catalogs and at datasets each by itself, and holds the
@@ -245,7 +327,12 @@ def deletions(
     if brake:
         stay = {one.known.guid for one in brake.held}
         delete = tuple(verdict for verdict in delete if verdict.known.guid not in stay)
-    unread = [one for one in keep if one.known.guid in held or one.known.guid in released]
+    unread = [
+        one
+        for one in keep
+        if one.known.guid in held or one.known.guid in released
+        if not _is_listed(seen.get(one.known.url))
+    ]
     return Deletions(delete, keep, _still_held(brake, unread, len(current)))
 
 
@@ -257,9 +344,9 @@ def _verdict(
     now: datetime,
 ) -> Verdict | None:
     """The verdict on one current record; None for one that was read."""
-    if seen is not None and seen.listed_in and seen.outcome is Outcome.PRESENT:
+    if seen is not None and _is_listed(seen) and seen.outcome is Outcome.PRESENT:
         return None
-    if not known.recognised and (seen is None or not seen.listed_in):
+    if not known.recognised and not _is_listed(seen):
         reason = (
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
             "whether it is still there cannot be told"
@@ -290,6 +377,10 @@ def _verdict(
     if seen.outcome is Outcome.FORBIDDEN:
         return _forbidden(known, seen, walls, now)
     return Verdict(known, False, "kept: listed, but could not be read", known.forbidden_since)
+
+
+def _is_listed(seen: Seen | None) -> bool:
+    return seen is not None and bool(seen.listed_in)
 
 
 def _forbidden(known: Known, seen: Seen, walls: Collection[str | None], now: datetime) -> Verdict:
@@ -372,9 +463,9 @@ def _brake(
 
 
 def _still_held(brake: Brake | None, unread: list[Verdict], current: int) -> Brake | None:
-    """What was held and is neither back nor gone now, since it could not be read, stays held.
+    """Add the records that an earlier job held and of which this one cannot tell whether they are gone.
 
-    Released or not: a release is for the next job only, and this one could not use it.
+    They stay held, or released: a release is used up when it is applied.
     """
     if brake is not None:
         return Brake(_sorted(*brake.held, *unread), current, brake.reason)

@@ -89,10 +89,13 @@ class SourceType(Protocol):
         :raises ConfigError: names every mistake.
         """
 
-    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
+    def crawl(
+        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
+    ) -> Crawled:
         """Crawl a source, handing each record to the sink as it comes.
 
         :param known: the current records of the source.
+        :param now: when the job began.
         :raises ConfigError: the source's configuration cannot be used.
         """
 
@@ -119,6 +122,9 @@ class Report(Protocol):
 
     def change(self, change: Change) -> None:
         """A record that was read or is to be deleted."""
+
+    def withdraw(self, kind: Kind, url: str) -> None:
+        """A record was told of too early: its change is told once more."""
 
     def failed(self, url: str, guid: str, error: str) -> None:
         """A record that could not be read."""
@@ -148,6 +154,10 @@ class Survey:
     requests: int = 0
     unmapped: list[Unmapped] = field(default_factory=list)
     """Properties of the source's records that no field has."""
+    warnings: list[str] = field(default_factory=list)
+    """A line for people for whatever of a record could not be read, though the record could."""
+    drafts: int = 0
+    """Records and distributions that are listed and were never readable."""
 
 
 def survey(
@@ -174,7 +184,10 @@ def survey(
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
     """Guids and errors of current records that may be gone: an error only if they are not."""
-    adopted_already: set[str] = set()
+    adopters: dict[str, str] = {}
+    """The URLs of the records that go on with packages of deleted sources, by these."""
+    noted: dict[str, Sighting] = {}
+    """Sightings, by URL, of which more is to be told or remembered than their classes."""
     unmapped: dict[str, Mapping[str, str]] = {}
     """By URL, the properties of records that no field has."""
     earlier = of_current_objects(source.id)
@@ -187,8 +200,24 @@ def survey(
         result.record_errors += 1
         report.failed(url, guid, error)
 
-    def sink(sighting: Sighting, containers: Containers) -> None:
+    def adoptable(sighting: Sighting, containers: Containers) -> Known | None:
+        """The record of a deleted source whose package a new record takes over."""
         nonlocal orphans
+        if orphans is None:
+            found = orphaned_records(
+                source_type.adopts, source.id, organizations=source_type.organizations
+            )
+            orphans = Current(found.values())
+        url = sighting.seen.url
+        adopted = orphans.of(url, containers.listed)
+        if adopted is None and sighting.subject is not None:
+            adopted = orphans.of(sighting.subject, containers.listed)
+        if adopted is None or adopted.becomes is None:
+            return adopted
+        # Another URL may go on with it.
+        return adopted if adopters.setdefault(adopted.becomes, url) == url else None
+
+    def sink(sighting: Sighting, containers: Containers) -> None:
         one = sighting.seen
         before = known.of(one.url, containers.listed)
         if before is None and sighting.subject is not None:
@@ -196,10 +225,12 @@ def survey(
         if before is not None and before.url in seen and seen[before.url].url != one.url:
             before = None  # another URL goes on with it
         url = one.url if before is None else before.url
-        seen[url] = one
+        first, seen[url] = seen.get(url), one
+        refusal = one.outcome in (Outcome.GONE, Outcome.FORBIDDEN)
+        result.drafts += bool(one.listed_in and refusal and before is None)
         if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(one.url, min(one.listed_in))
-            if before is not None and one.outcome in (Outcome.GONE, Outcome.FORBIDDEN):
+            if before is not None and refusal:
                 refused[url] = guid, sighting.error
             else:
                 failed(one.url, guid, sighting.error)
@@ -208,20 +239,17 @@ def survey(
         catalog = None if one.is_catalog else catalog_of(one, before, containers)
         guid = guid_of(one.url, catalog)
         kind = classify(guid, one.content_hash, before)
-        adopted = None
-        if kind is Kind.NEW:
-            if orphans is None:
-                found = orphaned_records(
-                    source_type.adopts, source.id, organizations=source_type.organizations
-                )
-                orphans = Current(found.values())
-            adopted = orphans.of(one.url, containers.listed)
-            if adopted is None and sighting.subject is not None:
-                adopted = orphans.of(sighting.subject, containers.listed)
-            if adopted is not None and adopted.becomes in adopted_already:
-                adopted = None  # another URL goes on with it
-            elif adopted is not None and adopted.becomes is not None:
-                adopted_already.add(adopted.becomes)
+        earlier_note = noted.pop(url, None)
+        if sighting.warnings or sighting.drafts or sighting.distributions:
+            noted[url] = sighting
+        if first is not None:
+            remembered = earlier_note.distributions if earlier_note else {}
+            if first.content_hash == one.content_hash and remembered == sighting.distributions:
+                return
+            earlier_kind = classify(guid, first.content_hash, before)
+            result.counts[earlier_kind] -= 1
+            report.withdraw(earlier_kind, one.url)
+        adopted = adoptable(sighting, containers) if kind is Kind.NEW else None
         if sighting.contents is not None:
             unmapped[one.url] = sighting.contents.unmapped
         elif before is not None:
@@ -231,7 +259,7 @@ def survey(
         if before is not None and before.forbidden_since is not None:
             report.answered(before)
 
-    crawled = source_type.crawl(source, known, memory, sink)
+    crawled = source_type.crawl(source, known, memory, sink, now)
     ending = deletions(
         known,
         seen,
@@ -264,6 +292,9 @@ def survey(
     result.answered = crawled.containers.root not in crawled.containers.unreadable
     result.requests = crawled.requests
     result.unmapped = count(unmapped.values())
+    for url, sighting in sorted(noted.items()):
+        result.warnings += [f"{url}: {one}" for one in sighting.warnings]
+        result.drafts += sighting.drafts
     return result
 
 

@@ -117,7 +117,8 @@ def harvest_source_reindex(
 def harvest_job_report(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """Also name the properties that no field has."""
+    """Also tell of warnings and drafts, and name the properties that no field has."""
     tk.check_access("harvest_job_report", context, data_dict)
     report: dict[str, Any] = original(context, data_dict)
-    return report | job_report.unmapped_properties(data_dict["id"])
+    job_id = data_dict["id"]
+    return report | job_report.warnings_and_drafts(job_id) | job_report.unmapped_properties(job_id)

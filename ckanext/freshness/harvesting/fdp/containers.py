@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from rdflib import URIRef
 
@@ -23,6 +24,7 @@ class CrawlOptions:
     """The limits and habits of one crawl."""
 
     mapper: Mapper
+    now: datetime
     catalog_mapper: Mapper | None = None
     """Set where catalogs are records too."""
     salt: str = ""

@@ -7,7 +7,8 @@ deleted is the strategy's business.
 
 from __future__ import annotations
 
-from rdflib import URIRef
+from collections.abc import Collection, Iterable
+from typing import Any
 
 from ...web.client import Client
 from ...web.urls import display_url
@@ -18,7 +19,7 @@ from ..strategy import Containers, Outcome, Seen, must_ask
 from . import documents
 from .containers import ContainerCrawl, CrawlOptions
 from .crew import Crew
-from .distributions import Distributions
+from .datasets import Datasets
 from .documents import Member, Outline
 from .listing import Listing
 from .reader import (
@@ -29,7 +30,6 @@ from .reader import (
     Reader,
     Unreadable,
     first_page,
-    understood,
 )
 
 _MAY_BE_MEANT = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
@@ -72,7 +72,11 @@ class Crawl:
         self._malformed_pages: list[tuple[str, Unreadable]] = []
         self._malformed_in: set[str] = set()
         self._paged_whole: set[str] = set()
-        self._distributions = Distributions(self._reader)
+        self._datasets = Datasets(self._reader, options.mapper, self._dataset_of, options.now)
+        self._lent: dict[str, set[str]] = {}
+        self._present: set[str] = set()
+        self._in_pages: set[str] = set()
+        self._missed_one = False
         self.containers = self._listing.containers
         self.errors = self._listing.errors
 
@@ -84,16 +88,20 @@ class Crawl:
         :raises Exception: whatever the sink raises; the crawl then ends at once.
         """
         try:
-            for catalog in await self._catalogs.read():
+            with_pages = await self._catalogs.read()
+            self._subjects = self._subjects_of_known()
+            for catalog in with_pages:
                 await self._page_crew.start(self._read_pages(catalog))
             await self._page_crew.join()
+            await self._read_the_rest()
             for url, found_in in sorted(self._only_in_pages.items()):
-                for catalog in sorted(found_in):
-                    self._listing.add(url, catalog)
-            self._subjects = self._subjects_of_known()
-            for url in self._listing.urls():
-                if self._listing.claim(url):
-                    await self._record_crew.start(self._read_record(url))
+                if self._dataset_of(url) is None:
+                    for catalog in sorted(found_in):
+                        self._listing.add(url, catalog)
+            await self._read_the_rest()
+            for url, lent in sorted(self._lent.items()):
+                if url in self._present:
+                    await self._record_crew.start(self._read_again(url, lent))
             await self._record_crew.join()
             self._tell_of_malformed_pages()
             if self.containers.unreadable:
@@ -108,6 +116,13 @@ class Crawl:
             self._reader.close()
         self.errors += self._reader.errors
         return self.containers
+
+    async def _read_the_rest(self) -> None:
+        """Read by itself each listed dataset that no page had."""
+        for url in self._listing.urls():
+            if self._listing.claim(url):
+                await self._record_crew.start(self._read_record(url))
+        await self._record_crew.join()
 
     # Pages of datasets
 
@@ -124,7 +139,7 @@ class Crawl:
             try:
                 page = await self._reader.get(url)
                 if is_first and page.is_html:
-                    self._distributions.has_pages = False
+                    self._datasets.distributions.has_pages = False
                     self._without_pages(catalog, url, "it answers with a user interface")
                     return
                 is_first = False
@@ -135,7 +150,7 @@ class Crawl:
                     self._listing.unreadable(failure.url, failure.words, told=failure.told)
                 else:
                     if failure.outcome is not Outcome.FORBIDDEN:
-                        self._distributions.has_pages = False
+                        self._datasets.distributions.has_pages = False
                     self._without_pages(catalog, failure.url, failure.words)
                 return
         # A server that says nothing of pages may have sent a part of them all.
@@ -160,19 +175,23 @@ class Crawl:
             outline = await self._reader.outline(
                 page,
                 "page",
-                lambda graph: documents.outline_of_page(
-                    graph, self._listing.listed_as, self._options.mapper
-                ),
+                lambda graph: documents.outline_of_page(graph, self._options.mapper),
             )
         except Unreadable as failure:
             self._listing.unreadable(page.url, failure.words, told=True)
             self._malformed_pages.append((catalog, failure))
             return False
-        for url in outline.members:
-            if url not in self._listing:
-                self._only_in_pages.setdefault(url, set()).add(catalog)
-            elif self._listing.claim(url):
-                await self._record_crew.start(self._read_record(url, page, outline))
+        for called, member in outline.members.items():
+            url = self._listing.listed_as(called)
+            if url is not None and self._listing.claim(url):
+                self._subjects.setdefault(called, url)
+                await self._record_crew.start(self._read_record(url, page, member))
+            elif url is None and called in self._subjects:
+                # A persistent URL: its own document says which record it is, and that is read.
+                self._in_pages.add(self._subjects[called])
+            elif url is None and member.part_of:
+                # What is neither listed nor says whose it is, is only mentioned.
+                self._only_in_pages.setdefault(called, set()).add(catalog)
         return not outline.malformed
 
     def _tell_of_malformed_pages(self) -> None:
@@ -184,21 +203,26 @@ class Crawl:
     # Records
 
     async def _read_record(
-        self, url: str, page: Document | None = None, outline: Outline | None = None
+        self, url: str, page: Document | None = None, member: Member | None = None
     ) -> None:
         """Read one listed record, out of a page or by itself, and hand it to the sink."""
         listed_in = self._listing.containers_of(url)
-        left_out = page is None and self._paged_whole.issuperset(listed_in)
+        left_out = (
+            page is None and url not in self._in_pages and self._paged_whole.issuperset(listed_in)
+        )
         try:
-            if page is None or outline is None:
+            if page is None or member is None:
                 page, outline = await self._read_alone(url)
-            sighting = await self._assemble(url, listed_in, page, outline.members[url])
+                member = outline.members[url]
+            sighting = await self._assemble(url, listed_in, page, member)
+            self._present.add(url)
         except Unreadable as failure:
             if failure.outcome is Outcome.MALFORMED and failure.url == url:
                 self._malformed_in.update(listed_in)
             # What was never ours may be a draft, or gone, without being anybody's fault.
             ours = self._known.of(url, self.containers.listed)
             expected = ours is None and failure.outcome in _MAY_BE_MEANT
+            self._missed_one |= not expected
             seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)
@@ -238,44 +262,68 @@ class Crawl:
         return document, outline
 
     async def _assemble(
-        self, url: str, listed_in: tuple[str, ...], document: Document, member: Member
+        self,
+        url: str,
+        listed_in: tuple[str, ...],
+        document: Document,
+        member: Member,
+        **lent: Any,
     ) -> Sighting:
-        """A record out of its own document and those of its distributions."""
-        ours = self._known.of(url, self.containers.listed)
-        parts, of_pages = await self._distributions.read(
-            url, member.distributions, ours.object_id if ours else None
-        )
-        fingerprint = self._reader.hash(
-            member.digest, *member.part_of, *listed_in, *(part.digest for part in parts)
-        )
-        known = self._known.at(url)
-        record = None
-        if known is not None and known.fingerprint == fingerprint:
-            content_hash = known.content_hash
-        else:
-            graph = await document.parsed()
-            graphs = [await part.parsed() for part in parts]
-            if of_pages:
-                missing = documents.undescribed(member.distributions, graphs)
-                if more := await self._distributions.read_each(missing):
-                    graphs += [await part.parsed() for part in more]
-                    # The pages alone do not prove next time that nothing has changed.
-                    fingerprint = self._reader.hash(fingerprint, *(part.digest for part in more))
-            subject = URIRef(member.subject)
-            with understood(url):
-                own = documents.record_graph(graph, subject, graphs)
-                record = documents.mapped(self._options.mapper, own, subject)
-            content_hash = self._reader.hash(record.digest())
-        part_of = (self._catalogs.aliases.get(one, one) for one in member.part_of)
+        """Make the sighting of a record out of its own document and those of its distributions.
+
+        :param lent: see :meth:`Datasets.read`.
+        """
+        listed = self.containers.listed
+        ours = self._known.of(url, listed) or self._known.of(member.subject, listed)
+        found = await self._datasets.read(url, document, member, listed_in, ours, **lent)
+        for owner, where in found.lends.items():
+            self._lent.setdefault(owner, set()).update(where)
+        if any(one.elsewhere for one in found.distributions.values()):
+            self._lent.setdefault(url, set())
         seen = Seen(
             url,
             Outcome.PRESENT,
             listed_in,
-            part_of=next((one for one in part_of if one in self.containers.catalogs), None),
-            content_hash=content_hash,
+            part_of=self._catalog_named(member.part_of),
+            content_hash=found.content_hash,
         )
-        elsewhere = member.subject if member.subject != url else None
-        return Sighting(seen, record, fingerprint, subject=elsewhere)
+        return Sighting(
+            seen,
+            found.record,
+            found.fingerprint,
+            subject=member.subject if member.subject != url else None,
+            distributions=found.distributions,
+            warnings=found.warnings,
+            drafts=found.drafts,
+        )
+
+    def _catalog_named(self, part_of: Iterable[str]) -> str | None:
+        """The catalog of this source that a record's dct:isPartOf names, however it is spelled."""
+        named = (self._catalogs.aliases.get(one, one) for one in part_of)
+        return next((found for one in named if (found := self.containers.catalog_as(one))), None)
+
+    def _dataset_of(self, url: str) -> str | None:
+        """The listed dataset that a URL means."""
+        return self._listing.listed_as(url) or self._subjects.get(url)
+
+    async def _read_again(self, url: str, lent: Collection[str]) -> None:
+        """Read a dataset once more, with the distributions that other datasets' documents describe.
+
+        Only when all others have been read is it known which these are.
+        """
+        try:
+            document, outline = await self._read_alone(url)
+            sighting = await self._assemble(
+                url,
+                self._listing.containers_of(url),
+                document,
+                outline.members[url],
+                lent=sorted(lent),
+                all_read=not self.containers.unreadable and not self._missed_one,
+            )
+        except Unreadable:
+            return  # the first look at it counts
+        self._sink(sighting, self.containers)
 
     def _listed_records(self) -> set[str]:
         """The URLs of all that is listed, and of the current records that go on under another one."""

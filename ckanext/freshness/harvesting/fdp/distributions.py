@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from ..strategy import Outcome
+from .documents import Member
 from .reader import MOST_PAGES, NO_SUCH_ENDPOINT, Document, Pages, Reader, Unreadable, first_page
+
+
+@dataclass(slots=True)
+class Parts:
+    """The documents of a dataset's distributions, as far as they could be read."""
+
+    pages: list[Document] = field(default_factory=list)
+    single: dict[str, Document] = field(default_factory=dict)
+    """By URL, the documents of distributions that were read one by one."""
+    failed: dict[str, Unreadable] = field(default_factory=dict)
+    """By URL, the distributions that could not be read."""
+    broken_page: Unreadable | None = None
+    """The page that could not be read: it and those after it may list further distributions."""
+
+    @property
+    def documents(self) -> list[Document]:
+        """All documents."""
+        return [*self.pages, *self.single.values()]
 
 
 class Distributions:
@@ -18,77 +38,41 @@ class Distributions:
         self._reader = reader
         self.has_pages = True
 
-    async def read(
-        self, dataset: str, urls: list[str], object_id: str | None = None
-    ) -> tuple[list[Document], bool]:
-        """The documents of a dataset's distributions, and whether they are pages of them.
-
-        :param urls: the distributions that the dataset names.
-        :param object_id: the current harvest object of the dataset, if there is one.
-        :raises Unreadable: one of them is; without it the dataset would look as if it had lost a
-            resource. Or more than half of what it had answers 401 or 403: that is no withdrawal.
-        """
+    async def read(self, dataset: str, member: Member) -> Parts:
+        """Read the documents of a dataset's distributions."""
+        parts = Parts()
         first = first_page(dataset, "distribution")
-        if urls and first and self.has_pages:
-            try:
-                found = await self._read_pages(first)
-            except Unreadable as failure:
-                if failure.status not in NO_SUCH_ENDPOINT:
-                    raise
-                if failure.outcome is not Outcome.FORBIDDEN:
-                    self.has_pages = False
-            else:
-                if found:
-                    return found, True
-        refused: list[Unreadable] = []
-        found = await self.read_each(urls, refused)
-        if refused and object_id is not None:
-            _look_for_a_wall(refused, self._reader.resources_of(object_id))
-        return found, False
+        if first and self.has_pages and (member.distributions or member.contained):
+            await self._read_pages(first, parts)
+        if not parts.pages:
+            await self.read_each([*member.distributions, *member.contained], parts)
+        return parts
 
-    async def read_each(
-        self, urls: list[str], refused: list[Unreadable] | None = None
-    ) -> list[Document]:
-        """The documents of distributions one by one.
-
-        Left out are drafts and what is gone (401, 403, 404, 410), and what another host has to say.
-
-        :param refused: takes the failures of those that answer 401 or 403.
-        :raises Unreadable: any other failure.
-        """
-        found = []
+    async def read_each(self, urls: Iterable[str], parts: Parts) -> None:
+        """Read distributions one by one; what another host has to say is left out."""
         for url in filter(self._reader.may_visit, urls):
+            if url in parts.single or url in parts.failed:
+                continue
             try:
-                found.append(await self._reader.get(url))
+                parts.single[url] = await self._reader.get(url)
             except Unreadable as failure:
-                if failure.outcome is Outcome.FAILED:
-                    raise
-                if failure.outcome is Outcome.FORBIDDEN and refused is not None:
-                    refused.append(failure)
-        return found
+                parts.failed[url] = failure
 
-    async def _read_pages(self, first: str) -> list[Document]:
-        """All pages; none if what answers is a user interface."""
+    async def _read_pages(self, first: str, parts: Parts) -> None:
+        """Read all pages; none if what answers is a user interface, or nothing."""
         pages = Pages(MOST_PAGES)
-        found: list[Document] = []
         url: str | None = first
         while url is not None:
-            page = await self._reader.get(url)
-            if not found and page.is_html:
-                self.has_pages = False
-                break
-            found.append(page)
-            url = pages.after(page)
-        return found
-
-
-def _look_for_a_wall(refused: list[Unreadable], had: Collection[str]) -> None:
-    """Withdrawn, or a wall in front of everything? By the rule that there is for records.
-
-    :param had: the distributions with which the dataset was harvested.
-    :raises Unreadable: of these more than half answer 401 or 403 now.
-    """
-    lost = [one for one in refused if one.url in had]
-    if len(lost) * 2 > len(had):
-        words = f"{lost[0].words}, as more than half of the distributions do that the dataset had"
-        raise Unreadable(lost[0].url, Outcome.FAILED, words)
+            try:
+                page = await self._reader.get(url)
+                if not parts.pages and page.is_html:
+                    self.has_pages = False
+                    return
+                parts.pages.append(page)
+                url = pages.after(page)
+            except Unreadable as failure:
+                if parts.pages or failure.status not in NO_SUCH_ENDPOINT:
+                    parts.broken_page = failure
+                elif failure.outcome is not Outcome.FORBIDDEN:
+                    self.has_pages = False
+                return

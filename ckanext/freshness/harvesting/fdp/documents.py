@@ -1,8 +1,8 @@
 """RDF documents of FAIR Data Points: what a document says of its members.
 
 Real servers share one container IRI among all documents (``<B/dataset/>`` stands in every catalog's
-answer), so containers are read document by document, before anything is merged, and are told apart by
-``ldp:membershipResource``.
+answer), so containers are read document by document, before anything is merged. A page may merge the
+containers of several records into one: a container says where records can be read, never whose they are.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 from rdflib import BNode, Graph, Literal, URIRef
-from rdflib.namespace import DCAT, DCTERMS, RDF
+from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
 from ..legal import brief
+from ..spelling import loose_spelling
 from .mapping import MappingError, Record
+from .namespaces import DCAT
 from .odd_terms import unlogged
 from .parsing import DocumentError
 
@@ -42,6 +44,9 @@ _ROOT_TYPES = frozenset(
     for name in ("FAIRDataPoint", "FairDataPoint", "MetadataService")
 ) | {URIRef("http://www.re3data.org/schema/3-0#Repository")}
 
+DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)
+"""The types of records that become datasets."""
+
 _MOST_BYTES = 1200
 """Longest URL of a record. Two of them make a guid, and an entry of PostgreSQL's index on guids has
 2,704 bytes at most."""
@@ -58,10 +63,12 @@ class Member:
     subject: str
     """The dataset's URL in the document; it may differ from the one under which it is listed."""
     digest: str
-    """Hash of the dataset's own fields, distributions left out."""
+    """Hash of all that the document says of the dataset: also of the distributions that it describes."""
     part_of: list[str] = field(default_factory=list)
     distributions: list[str] = field(default_factory=list)
-    """Distributions that are named but not described here: each has a document of its own."""
+    """Distributions that it names and that are not described here: each has a document of its own."""
+    contained: list[str] = field(default_factory=list)
+    """Further distributions that only a container lists for it. They may be other datasets'."""
 
 
 @dataclass(slots=True)
@@ -132,25 +139,14 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
 
 
 @unlogged()
-def outline_of_page(
-    graph: Graph, listed_as: Callable[[str], str | None], mapper: Mapper
-) -> Outline:
-    """What a page of datasets says of each.
-
-    :param listed_as: the URL under which the catalogs list what a document calls so: datasets that
-        are only mentioned are no members.
-    """
+def outline_of_page(graph: Graph, mapper: Mapper) -> Outline:
+    """Return what a page of datasets says of each, under the URLs that the page uses."""
     outline = Outline()
     for node in sorted(_datasets(graph)):
-        url = listed_as(str(node))
-        if url is None and (node, DCTERMS.isPartOf, None) in graph:
-            url = str(node)
-        if url is None or url in outline.members:
-            continue
         try:
-            outline.members[url] = _member(graph, node, mapper)
+            outline.members[str(node)] = _member(graph, node, mapper)
         except DocumentError as error:
-            outline.malformed[url] = str(error)
+            outline.malformed[str(node)] = str(error)
     return outline
 
 
@@ -172,12 +168,15 @@ def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str
 
 @unlogged()
 def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
-    """The record that a graph holds.
+    """The record that a graph holds. That of a series says that it is one.
 
     :raises DocumentError: it cannot be mapped.
     """
     try:
-        return mapper(graph, subject)
+        record = mapper(graph, subject)
+        if (subject, RDF.type, DCAT.DatasetSeries) in graph:
+            record.fields["dcat_type"] = str(DCAT.DatasetSeries)
+        return record
     except MappingError as error:
         raise DocumentError(error.words) from error
     except Exception as error:
@@ -188,8 +187,57 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         raise DocumentError(f"the record cannot be mapped ({kind}): {brief(error)}") from error
 
 
-def record_graph(graph: Graph, subject: Node, parts: Sequence[Graph]) -> Graph:
-    """A record and its distributions in a graph of their own.
+def distributions_of(graph: Graph, dataset: Node) -> list[str]:
+    """Return the URLs of the distributions that a dataset's dcat:distribution names."""
+    return list(filter(_can_be_asked_for, _urls(graph.objects(dataset, DCAT.distribution))))
+
+
+def distribution_of(graph: Graph, url: str, final_url: str) -> Node:
+    """Return the distribution that the document of one describes.
+
+    :param url: what was asked for.
+    :param final_url: what answered.
+    :raises DocumentError: it describes something else.
+    """
+    found = set(graph.subjects(RDF.type, DCAT.Distribution))
+    node = _named(found, url) or _alias(found, url, final_url)
+    if node is None:
+        other = min(_iris(found), default=None)
+        raise DocumentError(
+            f"it describes {display_url(other)} instead"
+            if other
+            else "it describes no dcat:Distribution"
+        )
+    return node
+
+
+def distributions_in(graph: Graph) -> list[tuple[Node, list[str]]]:
+    """Return the distributions that a document describes, each with what its dct:isPartOf names."""
+    return [
+        (node, _iris(graph.objects(node, DCTERMS.isPartOf)))
+        for node in sorted(set(graph.subjects(RDF.type, DCAT.Distribution)), key=str)
+    ]
+
+
+def distributions_inside(graph: Graph, dataset: Node) -> list[tuple[Node, list[str]]]:
+    """Return the distributions that a dataset's own document describes for it, as above."""
+    claiming = set(graph.subjects(DCTERMS.isPartOf, dataset))
+    named = set(graph.objects(dataset, DCAT.distribution))
+    return [
+        (node, _iris(graph.objects(node, DCTERMS.isPartOf)))
+        for node in sorted(claiming | named, key=str)
+        if (node, RDF.type, DCAT.Distribution) in graph
+        or (node in named and not isinstance(node, Literal) and (node, None, None) in graph)
+    ]
+
+
+def record_graph(
+    graph: Graph,
+    subject: Node,
+    members: Collection[Node],
+    parts: Sequence[tuple[Graph, Collection[Node]]] = (),
+) -> Graph:
+    """Return a record and its distributions in a graph of their own.
 
     A page holds many records that are read at the same time: adding one's distributions to its graph
     would make what the others become depend on the order in which they are read. The names of blank
@@ -197,22 +245,33 @@ def record_graph(graph: Graph, subject: Node, parts: Sequence[Graph]) -> Graph:
     (RDF 1.1 Semantics, section 4.1).
 
     :param graph: a page, or the record's own document; it stays as it is.
-    :param parts: documents of the distributions, which belong to this record alone: all is added to
-        the first.
+    :param members: the record's distributions in that document. It gets no others of those that the
+        document lists.
+    :param parts: documents of distributions, which belong to this record alone, each with the record's
+        distributions in it: all is added to the first.
     """
-    own = parts[0] if parts else Graph()
-    for part in parts[1:]:
+    own = Graph()
+    mine: set[Node] = set()
+    for index, (part, its_members) in enumerate(parts):
+        if index == 0:
+            own = part
+            mine.update(its_members)
+            continue
         names: dict[Node, BNode] = {}
+        mine.update(_renamed(node, names) for node in its_members)
         for triple in part:
             own.add(tuple(_renamed(node, names) for node in triple))  # type: ignore[arg-type]
-    # Whether the record names them, or only the container in its own document.
-    for node in list(own.subjects(RDF.type, DCAT.Distribution)):
-        own.add((subject, DCAT.distribution, node))
+    own.remove((subject, DCAT.distribution, None))
     names = {}
-    pending, met = [subject], {subject}
+    mine.update(_renamed(node, names) for node in members)
+    for node in mine:
+        own.add((subject, DCAT.distribution, node))
+    pending, met = [subject, *members], {subject, *members}
     while pending:
         node = pending.pop()
         for predicate, value in graph.predicate_objects(node):
+            if node == subject and predicate == DCAT.distribution:
+                continue
             own.add((_renamed(node, names), predicate, _renamed(value, names)))
             if not isinstance(value, Literal) and value not in met:
                 met.add(value)
@@ -228,7 +287,7 @@ def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
 
 
 def _is_other_record(graph: Graph, node: Node) -> bool:
-    return any(kind in (DCAT.Dataset, DCAT.Catalog) for kind in graph.objects(node, RDF.type))
+    return not {*DATASET_TYPES, DCAT.Catalog}.isdisjoint(graph.objects(node, RDF.type))
 
 
 def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
@@ -236,24 +295,35 @@ def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
 
 
 def _datasets(graph: Graph) -> set[URIRef]:
-    return {URIRef(one) for one in _iris(graph.subjects(RDF.type, DCAT.Dataset))}
+    """The datasets that a document describes; a series of datasets is one too."""
+    nodes = {node for kind in DATASET_TYPES for node in graph.subjects(RDF.type, kind)}
+    return {URIRef(one) for one in _iris(nodes)}
 
 
 def _member(graph: Graph, node: URIRef, mapper: Mapper) -> Member:
-    distributions = _listed(graph, node, (DCAT.distribution,))
+    named = _urls(graph.objects(node, DCAT.distribution))
+    listed = _listed(graph, node, (DCAT.distribution,))
+    inner = distributions_inside(graph, node)
+    own = record_graph(graph, node, [one for one, _ in inner]) if inner else graph
     return Member(
         subject=str(node),
-        digest=mapped(mapper, graph, node).digest(),
+        digest=" ".join(
+            [mapped(mapper, own, node).digest(), *(one for _, part_of in inner for one in part_of)]
+        ),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
-        distributions=undescribed(filter(_can_be_asked_for, distributions), [graph]),
+        distributions=undescribed(filter(_can_be_asked_for, named), [graph]),
+        contained=undescribed(
+            (one for one in listed if one not in named and _can_be_asked_for(one)), [graph]
+        ),
     )
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
-    """The candidate that is ``url``, or differs from it by a trailing slash only."""
+    """The candidate that is ``url``, or only another spelling of it."""
     iris = _iris(candidates)
     exact = next((iri for iri in iris if iri == url), None)
-    named = exact or next((iri for iri in iris if iri.rstrip("/") == url.rstrip("/")), None)
+    plain = loose_spelling(url)
+    named = exact or next((iri for iri in iris if loose_spelling(iri) == plain), None)
     return None if named is None else URIRef(named)
 
 
@@ -304,12 +374,17 @@ def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[s
     wanted = tuple(predicates)
     found = {one for predicate in wanted for one in graph.objects(subject, predicate)}
     for container in graph.subjects(_MEMBERSHIP_RESOURCE, subject):
-        if graph.value(container, _HAS_MEMBER_RELATION) in wanted:
+        if not set(wanted).isdisjoint(graph.objects(container, _HAS_MEMBER_RELATION)):
             found |= set(graph.objects(container, _CONTAINS))
+    return _urls(found)
+
+
+def _urls(nodes: Iterable[Node]) -> list[str]:
+    """The IRIs among some nodes, and the literals that hold a URL, sorted."""
     return sorted(
         {
             str(one)
-            for one in found
+            for one in nodes
             if isinstance(one, URIRef)
             or (isinstance(one, Literal) and str(one).startswith(("http://", "https://")))
         }

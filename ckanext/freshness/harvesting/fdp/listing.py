@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from ...web.urls import display_url
-from ..spelling import spelling
+from ..spelling import spelling, spellings
 from ..strategy import Containers
 
 
@@ -66,11 +66,15 @@ class Listing:
         return self._found[dataset]
 
     def listed_as(self, url: str) -> str | None:
-        """The listed URL that is this one, or differs from it by percent-encoding or a last slash."""
+        """The listed URL that is this one, or differs from it only in spelling."""
         if url in self._found:
             return url
-        plain = spelling(url)
-        return plain if plain in self._found else self._spellings.get(plain)
+        for plain in spellings(url):
+            if plain in self._found:
+                return plain
+            if plain in self._spellings:
+                return self._spellings[plain]
+        return None
 
     def claim(self, dataset: str) -> bool:
         """Whether a dataset is still to be read; it counts as read from now on."""

@@ -8,7 +8,6 @@ is left out, so that it changes no hash. Properties for which there is no field 
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from rdflib import DCTERMS as DCT
@@ -16,7 +15,7 @@ from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ..legal import one_line
-from ..record import Record
+from ..record import Record, resource_order
 from . import tables
 from .formats import file_format
 from .namespaces import DCAT, SPDX, short
@@ -49,7 +48,7 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
     view = _view(graph, subject, language)
     record = _record(view, subject, tables.DATASET)
     resources = [_resource(view, node) for node in _distributions(view, subject)]
-    record.resources = sorted(resources, key=_resource_order)
+    record.resources = sorted(resources, key=resource_order)
     return _finished(record, view, subject)
 
 
@@ -208,9 +207,3 @@ def _format_names(view: View, node: Node, predicate: URIRef) -> list[str]:
     return [
         words[one] for one in sorted(named, key=lambda one: (isinstance(one, BNode), words[one]))
     ]
-
-
-def _resource_order(resource: dict[str, Any]) -> tuple[str, str, str]:
-    """By name, since that is what people see; the rest makes the order the same each time."""
-    name = str(resource.get("name", ""))
-    return name.casefold(), str(resource["uri"]), json.dumps(resource, sort_keys=True)

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urljoin
 
 from rdflib import Graph
@@ -225,8 +226,8 @@ class Reader:
         """Whether an earlier crawl of the source has read a document."""
         return self._memory.knows(url)
 
-    def resources_of(self, object_id: str) -> frozenset[str]:
-        """The URLs of the distributions that a harvested record had."""
+    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
+        """The resources of a harvested record by URI."""
         return self._memory.resources_of(object_id)
 
     def hash(self, *parts: str | bytes) -> str:

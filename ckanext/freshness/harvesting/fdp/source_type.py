@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -49,14 +50,18 @@ class FairDataPoint:
         check_config(text, without=NO_KEYS, more=_check_profiles)
         return text
 
-    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
-        return run(_crawl(source, known, memory, sink))
+    def crawl(
+        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
+    ) -> Crawled:
+        return run(_crawl(source, known, memory, sink, now))
 
 
 FAIR_DATA_POINT = FairDataPoint()
 
 
-async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
+async def _crawl(
+    source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
+) -> Crawled:
     config = source.config
     try:
         policy = settings.harvest_policy(config)
@@ -66,6 +71,7 @@ async def _crawl(source: Source, known: Current, memory: DocumentMemory, sink: S
     hosts = Hosts(policy)
     options = CrawlOptions(
         mapper=_mapper(config),
+        now=now,
         catalog_mapper=_catalog_mapper(config) if config.harvest_catalogs else None,
         salt=_salt(config),
         max_records=config.max_records or tk.config.get("ckanext.freshness.harvest.max_records"),

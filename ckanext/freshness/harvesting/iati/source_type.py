@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from datetime import datetime
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -50,7 +51,9 @@ class IatiRegistry:
         check_config(text, without=NO_KEYS, more=_check_editor)
         return text
 
-    def crawl(self, source: Source, known: Current, memory: DocumentMemory, sink: Sink) -> Crawled:
+    def crawl(
+        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
+    ) -> Crawled:
         return run(_crawl(source, known, sink))
 
 

@@ -44,6 +44,9 @@ class Job:
     gather_errors: list[str]
     object_errors: dict[str, list[str]] = field(default_factory=dict)
     """Messages by guid."""
+    warnings: dict[str, list[str]] = field(default_factory=dict)
+    """Messages by the record's URL."""
+    drafts: int = 0
 
     @property
     def errors(self) -> list[str]:
@@ -106,6 +109,8 @@ class Harvest:
                 one["guid"]: [error["message"] for error in one["errors"]]
                 for one in report["object_errors"].values()
             },
+            {one["url"]: one["messages"] for one in report["warnings"]},
+            report["drafts"],
         )
 
     def datasets(self, **conditions: Any) -> dict[str, dict[str, Any]]:

@@ -117,6 +117,46 @@ def test_a_listing_that_turns_to_what_documents_call_a_record(
     assert call_action("package_search", rows=0)["count"] == 2
 
 
+RETURNS = [
+    # URL and subject before it was deleted, URL and subject when it comes back
+    ("two URLs that answer with one document", "/v1/one", "/called/one", "/v2/one", "/called/one"),
+    ("listed as it was called", "/v1/one", "/called/one", "/called/one", "/called/one"),
+    ("called as it was listed", "/v1/one", "/v1/one", "/v2/one", "/v1/one"),
+    ("another spelling", "/v1/one", "/called/one", "/v2/one", "/called/one/"),
+    ("called otherwise, too", "/v1/one", "/called/one", "/v2/one", "/v2/called/one"),
+]
+
+
+@pytest.mark.parametrize(
+    ("listed", "called", "then_listed", "then_called"), [r[1:] for r in RETURNS]
+)
+def test_a_deleted_record_that_comes_back_at_another_url(
+    fdp: FdpServer, listed: str, called: str, then_listed: str, then_called: str
+) -> None:
+    fdp.layout.pages = False
+    catalog = fdp.add_catalog()
+    record = fdp.add_dataset(catalog, "one", distributions=0)
+    fdp.add_dataset(catalog, "other", distributions=0)
+    fdp.unlist(record, catalog)
+    serve(fdp, record, fdp.url + listed, subject=fdp.url + called)
+    fdp.list_also(fdp.url + listed, catalog, Kind.DATASET)
+    harvest = add_source(fdp.source_url)
+    assert harvest.run().stats["added"] == 2
+    before = harvest.datasets()[fdp.url + called]
+    fdp.unlist(fdp.url + listed, catalog)
+    assert harvest.run().stats["deleted"] == 1
+
+    serve(fdp, record, fdp.url + then_listed, subject=fdp.url + then_called)
+    fdp.list_also(fdp.url + then_listed, catalog, Kind.DATASET)
+    job = harvest.run()
+    assert job.errors == []
+    after = harvest.datasets()[fdp.url + then_called]
+    same = then_called != "/v2/called/one"
+    assert ((after["id"], after["name"]) == (before["id"], before["name"])) is same
+    assert len(ids(harvest)) == len(harvest.current()) == 2
+    assert harvest.run().stats["not modified"] == 2
+
+
 def test_a_spelling_that_comes_back_beside_the_present_one(fdp: FdpServer) -> None:
     """The package went on under the other one: it is not taken away again at each harvest."""
     fdp.layout.pages = False

@@ -72,6 +72,43 @@ def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpSe
     assert [one["id"] for one in harvest.datasets().values()] == [dataset["id"]]
 
 
+def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> None:
+    """However often: what was imported stays so, and what came after it too."""
+    catalog = fdp.add_catalog()
+    _kept, edited, gone = [fdp.add_dataset(catalog, title=title) for title in ("K", "E", "G")]
+    harvest = add_source(fdp.source_url)
+    first = harvest.run()
+    fdp.change(edited, title="E changed")
+    fdp.unlist(gone, catalog)
+    second = harvest.run()
+    fdp.list_also(gone, catalog)
+    harvest.run()
+    report = {job.id: harvest.objects(job) for job in (first, second)}
+    objects = [one for each in report.values() for one in each.values()]
+    assert {one.report_status for one in objects} == {"added", "updated", "deleted"}
+    before = harvest.datasets(), harvest.current(), written()
+    for _ in range(5):
+        for one in objects:
+            queue.get_fetch_publisher().send({"harvest_object_id": one.id})
+        harvest.fetch()
+    assert {job.id: harvest.objects(job) for job in (first, second)} == report
+    assert (harvest.datasets(), harvest.current(), written()) == before
+
+
+def test_a_message_of_an_object_whose_job_was_aborted(fdp: FdpServer) -> None:
+    """It was not imported: ckanext-harvest's word holds."""
+    fdp.add_dataset(fdp.add_catalog())
+    harvest = add_source(fdp.source_url)
+    job_id = harvest.start()
+    harvest.gather()
+    model.Session.query(harvest_model.HarvestJob).update({"status": "Finished"})
+    model.Session.commit()
+    harvest.fetch()
+    model.Session.expire_all()
+    (one,) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job_id)
+    assert (one.state, one.report_status) == ("ERROR", "errored")
+
+
 def test_resources_keep_their_ids_by_uri_and_then_by_url(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     dataset = fdp.add_dataset(catalog, distributions=0)
@@ -106,46 +143,6 @@ TITLES = {
     "long": ("Very " * 60, None),
     "none": (None, None),
 }
-
-
-@pytest.mark.parametrize(
-    ("pages", "withdrawn", "names"),
-    [
-        (False, 1, ["File 2", "File 3"]),
-        (False, 2, ["File 1", "File 2", "File 3"]),
-        (False, 3, ["File 1", "File 2", "File 3"]),
-        (True, 3, []),
-    ],
-)
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_wall_in_front_of_distributions_takes_no_resources(
-    fdp: FdpServer, pages: bool, withdrawn: int, names: list[str], status: int
-) -> None:
-    """More than half of them: no withdrawal, unless pages of distributions leave them out."""
-    fdp.layout.pages = pages
-    record = fdp.add_dataset(fdp.add_catalog(), title="Before", distributions=3)
-    files = [one for one in record.listing(Kind.DISTRIBUTION) if isinstance(one, Record)]
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    before = {one["name"]: one["id"] for one in harvest.dataset(record, fdp)["resources"]}
-    for one in files[:withdrawn]:
-        fdp.withdraw(one, status)
-    fdp.change(record, title="After")
-    job = harvest.run()
-    after = harvest.dataset(record, fdp)
-    assert {one["name"]: one["id"] for one in after["resources"]} == {
-        name: before[name] for name in names
-    }
-    stays = len(names) == 3
-    assert after["title"] == ("Before" if stays else "After")
-    assert [f"it answers {status}, as more than half" in one for one in job.errors] == [
-        True
-    ] * stays
-
-    for one in files:
-        fdp.publish(one)
-    assert harvest.run().errors == []
-    assert harvest.dataset(record, fdp)["title"] == "After"
 
 
 def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:

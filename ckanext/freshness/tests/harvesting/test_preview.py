@@ -87,7 +87,8 @@ def root_away(fdp: FdpServer) -> None:
 
 def one_record_away(fdp: FdpServer) -> None:
     failing, removed = fdp.datasets[:2]
-    fdp.faults[f"{failing.path}/page/distribution"] = Status(500)
+    fdp.layout.pages = False
+    fdp.faults[failing.path] = Status(500)
     fdp.remove(removed)
 
 

@@ -16,6 +16,7 @@ from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -156,7 +157,7 @@ def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harv
 def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, released: bool, away: str
 ) -> None:
-    """A release is used up by such a job all the same: it is for the next job only."""
+    """Nor does such a job use a release up."""
     monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
     empty(fdp)
     harvest.run()
@@ -167,11 +168,60 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
     job = harvest.run()
     assert job.stats["deleted"] == 0
     assert held(harvest)["count"] == 4
-    assert held(harvest)["released_at"] is None
+    assert (held(harvest)["released_at"] is not None) is released
     fdp.faults.clear()
     job = harvest.run()
+    if released:
+        assert job.stats["deleted"] == 4
+        assert held(harvest) is None
+    else:
+        assert job.stats["deleted"] == 0
+        assert held(harvest)["count"] == 4
+
+
+def test_a_release_outlives_jobs_beside_what_is_held_anew(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record of a list remembers whether it was released."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    harvest.configure(max_delete_fraction=0)
+    first, second = fdp.catalogs[0], fdp.add_catalog()
+    other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
+    harvest.run()
+    fdp.remove(fdp.datasets[0])
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    fdp.faults[first.path] = Status(503)
+    fdp.remove(other[0])
+    harvest.run()
+    assert held(harvest)["count"] == 2
+    assert held(harvest)["released_at"] is None
+    assert len(holds.released_guids(harvest.source["id"])) == 1
+    fdp.faults.clear()
+    job = harvest.run()
+    assert job.stats["deleted"] == 1
+    (left,) = held(harvest)["held"]
+    assert left["url"] == fdp.iri_of(other[0])
+    assert holds.held_guids(harvest.source["id"]) == {left["guid"]}
+
+
+def test_what_a_catalog_lists_again_is_no_longer_held(
+    fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Even if neither the records nor their distributions can be read."""
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    fdp.layout.pages = False
+    gone = fdp.datasets
+    empty(fdp)
+    harvest.run()
+    back = [fdp.add_dataset(fdp.catalogs[0], path=one.path) for one in gone]
+    fdp.faults[back[0].path] = Status(503)
+    fdp.withdraw(back[1])
+    for one in fdp.records(Kind.DISTRIBUTION):
+        fdp.vanish(one)
+    job = harvest.run()
     assert job.stats["deleted"] == 0
-    assert held(harvest)["count"] == 4
+    assert held(harvest) is None
 
 
 def test_who_released_first_stays(fdp: FdpServer, harvest: Harvest) -> None:

@@ -11,13 +11,16 @@ from hypothesis import strategies as st
 from ckanext.freshness.harvesting.strategy import (
     Containers,
     Deletions,
+    Fate,
     Kind,
     Known,
     Outcome,
     Seen,
     catalog_of,
     classify,
+    datasets_of,
     deletions,
+    fate_of_distribution,
     guid_of,
     must_ask,
 )
@@ -104,6 +107,84 @@ def test_classes(guid, content_hash, current, kind):
 def test_a_records_catalog(found, current, unreadable, catalog):
     containers = Containers(ROOT, {A, B}, dict.fromkeys(unreadable, "answers 503"))
     assert catalog_of(found, current, containers) == catalog
+
+
+@pytest.mark.parametrize(
+    ("part_of", "named_by", "owners"),
+    [
+        ([], [], ""),
+        ([], ["1"], "1"),
+        ([], ["1", "2"], "12"),
+        (["1"], [], "1"),
+        (["1"], ["1"], "1"),
+        (["1"], ["2", "3"], "1"),
+        (["1", "2"], ["3"], "12"),
+        # A catalog, a dataset of another server, or one that is gone decides nothing.
+        (["foreign"], [], ""),
+        (["foreign"], ["1", "2"], "12"),
+        (["foreign", "3"], ["1"], "3"),
+    ],
+)
+def test_a_distributions_datasets(part_of, named_by, owners):
+    found = datasets_of(map(dataset, part_of), map(dataset, named_by), DATASETS.get)
+    assert found == set(map(dataset, owners))
+
+
+DATASETS = {dataset(name): dataset(name) for name in "123"}
+
+
+HOUR = timedelta(hours=1)
+DISTRIBUTIONS = [
+    # listed, outcome, first refused so many hours ago, its resource stays, refused since
+    (True, Outcome.FAILED, None, True, None),
+    (True, Outcome.FAILED, 48, True, 48),
+    (True, Outcome.MALFORMED, None, True, None),
+    (True, Outcome.MALFORMED, 48, True, 48),
+    (True, None, None, True, None),
+    (True, None, 48, True, 48),
+    (True, Outcome.FORBIDDEN, None, True, 0),
+    (True, Outcome.FORBIDDEN, 0, True, 0),
+    (True, Outcome.FORBIDDEN, 23, True, 23),
+    (True, Outcome.FORBIDDEN, 24, False, 24),
+    (True, Outcome.GONE, None, True, 0),
+    (True, Outcome.GONE, 23, True, 23),
+    (True, Outcome.GONE, 24, False, 24),
+    (True, Outcome.GONE, 999, False, 999),
+    (False, None, None, False, None),
+    (False, Outcome.FAILED, None, False, None),
+    (False, Outcome.GONE, None, False, None),
+]
+
+
+@pytest.mark.parametrize(("listed", "outcome", "hours", "stays", "since"), DISTRIBUTIONS)
+def test_the_resource_of_a_distribution_that_cannot_be_read(listed, outcome, hours, stays, since):
+    before = None if hours is None else NOW - hours * HOUR
+    fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
+    assert fate == Fate(stays, None if since is None else NOW - since * HOUR)
+
+
+OUTCOMES = st.sampled_from([None, *Outcome])
+"""None: the distribution was read."""
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), OUTCOMES), max_size=8))
+def test_a_listed_distribution_goes_only_after_two_refusals_a_day_apart(jobs):
+    now, since = NOW, None
+    refusals: list[datetime] = []
+    for hours, outcome in jobs:
+        now += hours * HOUR
+        if outcome in (None, Outcome.PRESENT):
+            since, refusals = None, []
+            continue
+        fate = fate_of_distribution(listed=True, outcome=outcome, since=since, now=now)
+        since = fate.since
+        if outcome in (Outcome.FORBIDDEN, Outcome.GONE):
+            refusals.append(now)
+        assert fate.stays is (
+            outcome not in (Outcome.FORBIDDEN, Outcome.GONE) or now - refusals[0] < 24 * HOUR
+        )
+        if not fate.stays:
+            break
 
 
 OTHERS = [known(name) for name in "opqrstu"]
@@ -257,6 +338,19 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what):
     assert not outcome.delete
     assert outcome.brake is not None
     assert {one.known.guid for one in outcome.brake.held} == set(guids[as_what])
+
+
+@pytest.mark.parametrize("as_what", ["held", "released"])
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_what_is_listed_again_is_no_longer_held(as_what, outcome):
+    """Whatever becomes of the attempt to read it; what is gone after all is a matter of the brake."""
+    records = [known(number) for number in range(12)]
+    again = seen(0, outcome, A)
+    limits: dict[str, object] = {as_what: [records[0].guid]}
+    decided = decide(records, [again, *present(*range(1, 12))], (), **limits)
+    gone_at_once = outcome is Outcome.GONE
+    assert deleted(decided) == ({"0"} if gone_at_once and as_what == "released" else set())
+    assert (decided.brake is not None) is (gone_at_once and as_what == "held")
 
 
 def test_what_was_released_does_not_stretch_the_brake():

@@ -65,6 +65,10 @@ class ReplayServer(LoopbackServer):
         listed = self.recording[what]
         return [self._here(url) for url in ([listed] if isinstance(listed, str) else listed)]
 
+    def body(self, url: str) -> str:
+        """The recorded document at a URL with this address."""
+        return self._answers[url.removeprefix(self.url) or "/"].body.decode()
+
     def answer(self, request: Request) -> Answer:
         """The recorded answer for exactly this target."""
         if not self.pages and "/page/" in request.path:

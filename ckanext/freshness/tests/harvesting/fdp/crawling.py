@@ -48,7 +48,8 @@ class Memory:
     :ivar recalled: URLs whose outline was not learnt again
     """
 
-    def __init__(self) -> None:
+    def __init__(self, packages: Mapping[str, Package]) -> None:
+        self.packages = packages
         self.rows: dict[str, tuple[str, str]] = {}
         self.recalled: set[str] = set()
 
@@ -64,6 +65,9 @@ class Memory:
 
     def remember(self, url: str, digest: str, outline: str) -> None:
         self.rows[url] = digest, outline
+
+    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
+        return {one["uri"]: one for one in self.packages[object_id].content["resources"]}
 
     def finish(self, *, forget_others: bool) -> None:
         """Nothing is left to write."""
@@ -100,6 +104,14 @@ class Job:
     requests: int = 0
 
     @property
+    def warnings(self) -> list[str]:
+        return sorted(one for sighting in self.sightings for one in sighting.warnings)
+
+    @property
+    def drafts(self) -> int:
+        return sum(sighting.drafts for sighting in self.sightings)
+
+    @property
     def errors(self) -> list[str]:
         return [*self.container_errors, *self.record_errors.values()]
 
@@ -120,14 +132,14 @@ class Site:
         self.url = url or server.source_url
         self.limits = limits
         self.options = options
-        self.memory = Memory()
         self.packages: dict[str, Package] = {}
+        self.memory = Memory(self.packages)
         self.known: dict[str, Known] = {}
         self._ids = 0
 
     def job(self, now: datetime = NOW) -> Job:
         """One harvest, from the crawl to the packages."""
-        job, seen = asyncio.run(self._crawl())
+        job, seen = asyncio.run(self._crawl(now))
         for sighting in job.sightings:
             self._take(job, sighting)
         ending = deletions(self.known.values(), seen, job.containers, now=now)
@@ -142,11 +154,11 @@ class Site:
         job.brake = ending.brake
         return job
 
-    async def _crawl(self) -> tuple[Job, dict[str, Seen]]:
-        sightings: list[Sighting] = []
+    async def _crawl(self, now: datetime) -> tuple[Job, dict[str, Seen]]:
+        sightings: dict[str, Sighting] = {}
         settings = Settings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=8, per_second=100_000))
-        options = CrawlOptions(**{"mapper": map_dataset, **self.options})
+        options = CrawlOptions(**{"mapper": map_dataset, "now": now, **self.options})
         async with Client(settings, hosts) as client:
             crawl = Crawl(
                 client,
@@ -154,14 +166,12 @@ class Site:
                 options,
                 Current(self.known.values()),
                 self.memory,  # type: ignore[arg-type]
-                lambda sighting, _: sightings.append(sighting),
+                lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
             )
             containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)
-        urls = [sighting.seen.url for sighting in sightings]
-        assert len(urls) == len(set(urls)), "a record was handed on twice"
-        job = Job(containers, crawl.errors, sightings=sightings, requests=requests)
-        return job, {sighting.seen.url: sighting.seen for sighting in sightings}
+        job = Job(containers, crawl.errors, sightings=list(sightings.values()), requests=requests)
+        return job, {url: sighting.seen for url, sighting in sightings.items()}
 
     def _take(self, job: Job, sighting: Sighting) -> None:
         seen = sighting.seen
@@ -188,6 +198,9 @@ class Site:
             catalog_url=catalog,
             content_hash=seen.content_hash,
             fingerprint=sighting.fingerprint,
+            object_id=seen.url,
+            subject=sighting.subject,
+            distributions=sighting.distributions,
         )
 
     # What tests ask

@@ -39,10 +39,13 @@ def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> N
     fdp.withdraw(inner, status)
     site = Site(fdp)
     job = site.job()
-    assert job.errors == []
+    assert job.errors == job.warnings == []
+    assert job.drafts == 1
     assert job.of(Kind.NEW) == urls(fdp, half)
     assert site.packages[fdp.iri_of(half)].resources == ["File 2"]
-    unchanged(site)
+    job = unchanged(site)
+    assert job.warnings == []
+    assert job.drafts == 1
     fdp.publish(draft)
     fdp.publish(hidden)
     fdp.publish(inner)

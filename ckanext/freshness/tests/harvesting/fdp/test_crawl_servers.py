@@ -53,6 +53,51 @@ def test_odd_urls(fdp: FdpServer, pages: bool, decoded: bool) -> None:
     assert site.job().of(Kind.CHANGED) == urls(fdp, fdp.datasets[3])
 
 
+SPELLINGS = {
+    "https": lambda iri: iri.replace("http:", "https:"),
+    "slash": lambda iri: f"{iri}/",
+    "https and slash": lambda iri: f"{iri}/".replace("http:", "https:"),
+    "escaped": lambda iri: iri.replace("%C3%A4", "%c3%a4"),
+    "not escaped": lambda iri: iri.replace("%C3%A4", "ä"),
+    "persistent": lambda iri: f"https://purl.example.org/{iri.rpartition('/dataset/')[2]}",
+}
+
+
+@with_and_without_pages
+@pytest.mark.parametrize("respell", SPELLINGS.values(), ids=SPELLINGS)
+def test_documents_that_spell_a_listed_url_otherwise(
+    fdp: FdpServer, pages: bool, respell: Callable[[str], str]
+) -> None:
+    """It is one record, however it is read, and its distributions are its own."""
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    datasets = [fdp.add_dataset(catalog, path=f"/dataset/%C3%A4-{n}") for n in range(3)]
+    healthy = fdp.answer
+
+    def answer(request: Request) -> Answer:
+        found, text = healthy(request), ""
+        if request.path == catalog.path or request.path == "/":
+            return found
+        text = found.body.decode()
+        for dataset in datasets:
+            iri = fdp.iri_of(dataset)
+            text = text.replace(f"<{iri}>", f"<{respell(iri)}>")
+        return Answer(found.status, text.encode(), found.headers)
+
+    fdp.answer = answer  # type: ignore[method-assign]
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == job.warnings == []
+    assert job.of(Kind.NEW) == set(site.packages) == urls(fdp, *datasets)
+    assert all(package.resources == ["File 1", "File 2"] for package in site.packages.values())
+    unchanged(site)
+    fdp.change(datasets[0], title="changed")
+    job = site.job()
+    assert job.errors == []
+    assert job.of(Kind.CHANGED) == urls(fdp, datasets[0])
+    assert "changed" in site.titles()
+
+
 @pytest.mark.parametrize("slash", [False, True])
 def test_persistent_urls(fdp: FdpServer, slash: bool) -> None:
     with RedirectServer() as purl, FdpServer(persistent_url=purl.url) as server:

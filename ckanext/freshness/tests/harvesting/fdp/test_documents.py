@@ -253,27 +253,21 @@ def test_what_nobody_can_ask_for_is_told_and_not_kept() -> None:
 # What pages and datasets say
 
 
-def outline_of_page(turtle: str, *listed: str) -> Outline:
-    known = {f"{B}/dataset/{name}" for name in listed}
-    return documents.outline_of_page(
-        graph_of(turtle), lambda url: url if url in known else None, map_dataset
-    )
-
-
 def test_a_page() -> None:
-    outline = outline_of_page(
-        """
+    turtle = """
         d:1 a dcat:Dataset ; dct:title "1" ; dct:isPartOf c:1 ; dcat:distribution <x>, <y> .
         <x> dct:title "described here" .
         d:2 a dcat:Dataset ; dct:title "2" .
-        d:3 a dcat:Dataset ; dct:title "only mentioned" .
         d:4 a dcat:Dataset ; dct:title "moved here" ; dct:isPartOf c:1, "no IRI" .
         [] a dcat:Dataset ; dct:title "without a URL" .
-        """,
-        *("1", "2"),
-    )
+        </distribution/> ldp:membershipResource d:1, d:2 ; ldp:hasMemberRelation dcat:distribution ;
+            ldp:contains <x>, <y>, <z> .
+        """
+    outline = documents.outline_of_page(graph_of(turtle), map_dataset)
     assert set(outline.members) == {f"{B}/dataset/{n}" for n in (1, 2, 4)}
-    assert outline.members[f"{B}/dataset/1"].distributions == [f"{B}/y"]
+    first, second = (outline.members[f"{B}/dataset/{n}"] for n in (1, 2))
+    assert (first.distributions, first.contained) == ([f"{B}/y"], [f"{B}/z"])
+    assert (second.distributions, second.contained) == ([], [f"{B}/y", f"{B}/z"])
     assert outline.members[f"{B}/dataset/4"].part_of == [f"{B}/catalog/1"]
 
 
@@ -284,7 +278,7 @@ def test_a_dataset_that_cannot_be_mapped_is_no_reason_to_leave_the_others() -> N
         return map_dataset(graph, URIRef(str(subject)))
 
     turtle = 'd:1 a dcat:Dataset . d:2 a dcat:Dataset ; dct:title "2" .'
-    outline = documents.outline_of_page(graph_of(turtle), str, choosy)
+    outline = documents.outline_of_page(graph_of(turtle), choosy)
     assert set(outline.members) == {f"{B}/dataset/2"}
     (words,) = outline.malformed.values()
     assert words.startswith("the record cannot be mapped (KeyError): ")
@@ -321,7 +315,7 @@ def test_outlines_are_kept_as_json() -> None:
         True,
         ["r"],
         ["k"],
-        {"m": Member("n", "h", ["p"], ["q"])},
+        {"m": Member("n", "h", ["p"], ["q"], ["z"])},
         {"x": "y"},
     )
     assert Outline.from_json(outline.as_json()) == outline
@@ -342,7 +336,8 @@ def test_records_of_a_page_do_not_touch_each_other() -> None:
     page = graph_of(PAGE)
     size = len(page)
     part = graph_of('<x> a dcat:Distribution ; dct:title "File" . <p> foaf:name "Somebody" .')
-    first = documents.record_graph(page, URIRef(f"{B}/dataset/1"), [part])
+    parts = [(part, [URIRef(f"{B}/x")])]
+    first = documents.record_graph(page, URIRef(f"{B}/dataset/1"), [], parts)
     second = documents.record_graph(page, URIRef(f"{B}/dataset/2"), [])
     assert len(page) == size
     record = map_dataset(first, URIRef(f"{B}/dataset/1"))
@@ -364,8 +359,10 @@ def test_blank_nodes_of_two_documents_are_never_one() -> None:
 
     publisher = "http://purl.org/dc/terms/publisher"
     own = json_ld("dataset/1", "Dataset", publisher, "Z, mine")
-    parts = [json_ld(x, "Distribution", publisher, f"Of {x}") for x in ("x", "y")]
-    merged = documents.record_graph(own, URIRef(f"{B}/dataset/1"), parts)
+    parts = [
+        (json_ld(x, "Distribution", publisher, f"Of {x}"), [URIRef(f"{B}/{x}")]) for x in ("x", "y")
+    ]
+    merged = documents.record_graph(own, URIRef(f"{B}/dataset/1"), [], parts)
     record = map_dataset(merged, URIRef(f"{B}/dataset/1"))
     assert record.fields["publisher"] == [{"name": "Z, mine"}]
 

@@ -148,6 +148,13 @@ def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
     assert re.search(row.reason, error), error
 
 
+def one_warning(job: Job, start: str, row: Row) -> None:
+    """There is exactly one warning, it names what could not be read, and why."""
+    (warning,) = job.warnings
+    assert warning.startswith(start), warning
+    assert re.search(row.reason, warning), warning
+
+
 def table(*rows: Row) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", rows, ids=[row.name for row in rows])
 
@@ -228,7 +235,7 @@ def test_dataset_refused(world: World, row: Row) -> None:
 
 
 # Pages without a child say the same as a page that is empty by mistake: the distributions that the
-# dataset names are then asked for one by one.
+# dataset names are asked for one by one in both cases.
 @table(*(row for row in ROWS if row.name != "other RDF"))
 @pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=1"])
 def test_page_of_distributions(world: World, row: Row, page: str) -> None:
@@ -236,8 +243,9 @@ def test_page_of_distributions(world: World, row: Row, page: str) -> None:
     failing = world.datasets[4]
     where = f"{failing.path}/page/distribution?{page}"
     job = world.play(where, row)
-    one_error(job, world.server.url + where, row, of_record=True)
-    world.check(job, failing)
+    assert job.errors == []
+    one_warning(job, f"{world.server.url}{where}: ", row)
+    world.check(job)
     world.recover()
 
 
@@ -257,15 +265,18 @@ def test_page_of_distributions_that_is_empty_by_mistake(world: World) -> None:
     world.recover()
 
 
-@table(*(row for row in ROWS if row.name != "other RDF"), HTML)
+@table(*ROWS, HTML, *REFUSED, *GONE)
 def test_distribution_read_by_itself(world: World, row: Row) -> None:
     world.server.layout.pages = False
     failing = world.datasets[4]
     distribution = failing.listing(Level.DISTRIBUTION)[1]
     assert isinstance(distribution, Record)
     job = world.play(distribution.path, row)
-    one_error(job, world.server.url_of(distribution), row, of_record=True)
-    world.check(job, failing)
+    assert job.errors == []
+    one_warning(job, f"distribution {world.server.url_of(distribution)}: ", row)
+    assert "; its resource stays as it is" in job.warnings[0]
+    assert ("is removed if a job" in job.warnings[0]) is (row in [*REFUSED, *GONE])
+    world.check(job)
     world.recover()
 
 

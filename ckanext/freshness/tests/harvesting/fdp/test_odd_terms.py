@@ -77,7 +77,7 @@ def test_a_document_is_read_without_a_word(
     "call",
     [
         lambda graph: documents.outline_of_container(graph, "http://x/a b", is_root=False),
-        lambda graph: documents.outline_of_page(graph, str, map_dataset),
+        lambda graph: documents.outline_of_page(graph, map_dataset),
         lambda graph: documents.undescribed(["http://x/a b"], [graph]),
     ],
 )

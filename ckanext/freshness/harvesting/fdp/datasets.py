@@ -1,0 +1,359 @@
+"""One dataset, put together from its own document and from those of its distributions.
+
+The rules are the strategy's: which distributions a dataset has (``datasets_of``), and what becomes of the
+resources of distributions that cannot be read (``fate_of_distribution``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rdflib import Graph, URIRef
+from rdflib.term import Node
+
+from ...web.urls import display_url
+from ..record import Record, resource_order
+from ..spelling import loose_spelling
+from ..strategy import Known, Lost, Outcome, datasets_of, fate_of_distribution
+from . import documents
+from .distributions import Distributions, Parts
+from .documents import Mapper, Member
+from .namespaces import DCAT
+from .reader import Document, Reader, Unreadable, understood
+
+_REFUSALS = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
+
+
+@dataclass(slots=True)
+class Dataset:
+    """A dataset as one job found it."""
+
+    content_hash: str | None
+    record: Record | None = None
+    """None if all documents hash as last time."""
+    fingerprint: str | None = None
+    """Hash of all documents; None if these do not prove next time that nothing has changed."""
+    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    """To be remembered for the next job."""
+    warnings: list[str] = field(default_factory=list)
+    drafts: int = 0
+    """Distributions that answer 401, 403, 404 or 410 and were never read."""
+    lends: dict[str, set[str]] = field(default_factory=dict)
+    """Other datasets, by URL, to which distributions in these documents belong: the documents' URLs."""
+
+
+class Datasets:
+    """Puts datasets together."""
+
+    def __init__(
+        self,
+        reader: Reader,
+        mapper: Mapper,
+        dataset_of: Callable[[str], str | None],
+        now: datetime,
+    ) -> None:
+        """
+        :param dataset_of: the listed URL of the dataset of this source that a URL means.
+        """
+        self.reader = reader
+        self.mapper = mapper
+        self.dataset_of = dataset_of
+        self.now = now
+        self.distributions = Distributions(reader)
+        self.unread: dict[str, Unreadable] = {}
+        """By spelling, the distributions that some dataset lists and that could not be read."""
+        self.missed_page = False
+        """A page of distributions could not be read."""
+
+    async def read(
+        self,
+        url: str,
+        document: Document,
+        member: Member,
+        listed_in: Iterable[str],
+        known: Known | None,
+        *,
+        lent: Collection[str] | None = None,
+        all_read: bool = False,
+    ) -> Dataset:
+        """Read a dataset with its distributions.
+
+        :param known: the current record, if there is one.
+        :param lent: URLs of other datasets' documents that describe distributions of this one; None
+            while other datasets are still to be read.
+        :param all_read: all datasets of the source were read.
+        :raises Unreadable: the dataset's own document cannot be understood.
+        """
+        parts = await self.distributions.read(url, member)
+        fingerprint = self.reader.hash(
+            member.digest,
+            *member.part_of,
+            *listed_in,
+            *member.distributions,
+            *(one.digest for one in parts.documents),
+        )
+        as_before = known is not None and known.url == url and known.fingerprint == fingerprint
+        if known is not None and as_before and lent is None:
+            return Dataset(known.content_hash, None, fingerprint, known.distributions)
+        work = _Work(self, url, member, known, parts)
+        await work.look_at(document)
+        for one in lent or ():
+            await work.borrow(one)
+        result = await work.result(is_last=lent is not None, all_read=all_read)
+        self.unread |= {loose_spelling(one): failure for one, failure in parts.failed.items()}
+        self.missed_page |= parts.broken_page is not None
+        if not parts.failed and not parts.broken_page and not work.is_special:
+            result.fingerprint = fingerprint
+        return result
+
+
+class _Work:
+    """The putting together of one dataset."""
+
+    def __init__(
+        self, datasets: Datasets, url: str, member: Member, known: Known | None, parts: Parts
+    ) -> None:
+        self._datasets = datasets
+        self._reader = datasets.reader
+        self._url = url
+        self._own_names = {loose_spelling(url), loose_spelling(member.subject)}
+        self._member = member
+        self._subject = URIRef(member.subject)
+        self._lost = known.distributions if known else {}
+        self._object_id = known.object_id if known else None
+        self._had: Mapping[str, dict[str, Any]] | None = None
+        self._parts = parts
+        self._graph = Graph()
+        self._inside: set[Node] = set()
+        self._outside: list[tuple[Graph, set[Node]]] = []
+        self._named_nodes: set[Node] = set()
+        self._named: dict[str, str] = {}
+        """Spelling to URL of all distributions that the dataset's dcat:distribution names."""
+        self._described: set[str] = set()
+        """Spellings of the distributions that some document describes, whosever they are."""
+        self._remembered: dict[str, Lost] = {}
+        self._lends: dict[str, set[str]] = {}
+        self.is_special = False
+        """Documents that are as last time do not prove that the dataset is."""
+
+    async def look_at(self, document: Document) -> None:
+        """Take up what the dataset's own document and those of its distributions say."""
+        self._graph = await document.parsed()
+        self._named_nodes = set(self._graph.objects(self._subject, DCAT.distribution))
+        named = documents.distributions_of(self._graph, self._subject)
+        self._named = {loose_spelling(one): one for one in named}
+        for node, part_of in documents.distributions_inside(self._graph, self._subject):
+            if self._is_mine(node, part_of, document):
+                self._inside.add(node)
+        for page in self._parts.pages:
+            try:
+                self._take(await page.parsed(), page)
+            except Unreadable as failure:
+                self._parts.broken_page = failure
+        if self._parts.pages:
+            await self._read_what_pages_leave_out()
+        for url, one in self._parts.single.items():
+            try:
+                graph = await one.parsed()
+                with understood(url):
+                    node = documents.distribution_of(graph, url, one.base)
+            except Unreadable as failure:
+                self._parts.failed[url] = failure
+                continue
+            self._take(graph, one, listed_as=(node, url))
+
+    async def borrow(self, url: str) -> None:
+        """Take up the distributions of this dataset in a document of another one."""
+        try:
+            document = await self._reader.get(url)
+            graph = await document.parsed()
+        except Unreadable as failure:
+            self._parts.broken_page = failure
+            return
+        before = set(self._described)
+        for node in self._take(graph, document, lends=False):
+            if loose_spelling(str(node)) not in before:
+                self._remembered[str(node)] = Lost(elsewhere=True)
+
+    async def _read_what_pages_leave_out(self) -> None:
+        """Read what no page has: a draft; or a page was cut short, or could not be read."""
+        missing = [one for key, one in self._named.items() if key not in self._described]
+        contained = [
+            one for one in self._member.contained if loose_spelling(one) not in self._described
+        ]
+        if not self._parts.broken_page:
+            contained = [one for one in contained if one in self._resources()]
+        if missing or contained:
+            await self._datasets.distributions.read_each([*missing, *contained], self._parts)
+        self.is_special |= bool(self._parts.single)
+
+    def _take(
+        self,
+        graph: Graph,
+        document: Document,
+        *,
+        listed_as: tuple[Node, str] | None = None,
+        lends: bool = True,
+    ) -> set[Node]:
+        """Take up a document; returns the distributions in it that belong to this dataset."""
+        mine = set()
+        for node, part_of in documents.distributions_in(graph):
+            url = listed_as[1] if listed_as and listed_as[0] == node else None
+            if self._is_mine(node, part_of, document, listed_as=url, lends=lends):
+                mine.add(node)
+        if mine:
+            self._outside.append((graph, mine))
+        return mine
+
+    def _is_mine(
+        self,
+        node: Node,
+        part_of: Iterable[str],
+        document: Document,
+        *,
+        listed_as: str | None = None,
+        lends: bool = True,
+    ) -> bool:
+        spelled = loose_spelling(str(node))
+        asked_as = loose_spelling(listed_as) if listed_as else spelled
+        is_new = isinstance(node, URIRef) and spelled not in self._described
+        named = node in self._named_nodes or not self._named.keys().isdisjoint({spelled, asked_as})
+        owners = datasets_of(part_of, [self._url] if named else [], self._dataset_of)
+        if isinstance(node, URIRef):
+            self._described |= {spelled, asked_as}
+        if lends:
+            for owner in owners - {self._url}:
+                self._lends.setdefault(owner, set()).add(document.url)
+        if self._url not in owners or (isinstance(node, URIRef) and not is_new):
+            return False
+        if listed_as and asked_as != spelled:
+            self._remembered[str(node)] = Lost(listed_as=listed_as)
+        return True
+
+    def _dataset_of(self, url: str) -> str | None:
+        if loose_spelling(url) in self._own_names:
+            return self._url
+        return self._datasets.dataset_of(url)
+
+    def _resources(self) -> Mapping[str, dict[str, Any]]:
+        """The resources that the dataset has, by URI."""
+        if self._had is None:
+            self._had = self._reader.resources_of(self._object_id) if self._object_id else {}
+        return self._had
+
+    async def result(self, *, is_last: bool, all_read: bool) -> Dataset:
+        """Return the dataset.
+
+        :param is_last: all other datasets have been looked at.
+        :param all_read: and all of them could be read.
+        """
+        warnings: list[str] = []
+        if (page := self._parts.broken_page) and not page.told:
+            warnings.append(f"{page}; the distributions were read one by one")
+        kept = self._kept(warnings, is_last=is_last, all_read=all_read)
+        failed = {
+            spelled: failure
+            for url, failure in self._parts.failed.items()
+            # What a container lists beside the dataset's own list is another's.
+            if (spelled := loose_spelling(url)) in self._named or not self._named
+        }
+        for uri in kept:
+            failed.pop(self._asked_as(uri), None)
+        never_read = [failure for failure in failed.values() if failure.outcome not in _REFUSALS]
+        warnings += [f"distribution {failure}; it is left out" for failure in never_read]
+        # The mapper says what it leaves out of the distributions that nobody may ask for.
+        unasked = {
+            URIRef(url)
+            for spelled, url in self._named.items()
+            if spelled not in self._described
+            and spelled not in failed
+            and all(spelled != self._asked_as(uri) for uri in kept)
+        }
+        with understood(self._url):
+            own = documents.record_graph(
+                self._graph, self._subject, self._inside | unasked, self._outside
+            )
+            record = documents.mapped(self._datasets.mapper, own, self._subject)
+        record.resources = sorted(
+            [*record.resources, *(one for one in kept.values() if one)], key=resource_order
+        )
+        self.is_special |= bool(self._lends) or any(
+            one.elsewhere for one in self._remembered.values()
+        )
+        return Dataset(
+            self._reader.hash(record.digest()),
+            record,
+            None,
+            dict(sorted(self._remembered.items())),
+            sorted(warnings),
+            len(failed) - len(never_read),
+            self._lends,
+        )
+
+    def _asked_as(self, uri: str) -> str:
+        return loose_spelling(self._lost.get(uri, Lost()).listed_as or uri)
+
+    def _kept(
+        self, warnings: list[str], *, is_last: bool, all_read: bool
+    ) -> dict[str, dict[str, Any] | None]:
+        """The resources of distributions that could not be read, by URI; None for those that go now."""
+        broken_page = self._parts.broken_page
+        if not (self._parts.failed or broken_page or self._lost or self._unasked()):
+            return {}
+        failures = {loose_spelling(url): one for url, one in self._parts.failed.items()}
+        found: dict[str, dict[str, Any] | None] = {}
+        for uri, resource in self._resources().items():
+            if loose_spelling(uri) in self._described:
+                continue
+            lost, asked_as = self._lost.get(uri, Lost()), self._asked_as(uri)
+            failure = failures.get(asked_as)
+            if failure is None and lost.elsewhere and is_last:
+                failure = self._datasets.unread.get(asked_as)
+            may_be_elsewhere = not is_last or not all_read or self._datasets.missed_page
+            listed = (
+                asked_as in self._named
+                or failure is not None
+                or broken_page is not None
+                or (lost.elsewhere and may_be_elsewhere)
+            )
+            if not listed:
+                continue
+            fate = fate_of_distribution(
+                listed=listed,
+                outcome=failure.outcome if failure else None,
+                since=lost.since,
+                now=self._datasets.now,
+            )
+            found[uri] = resource if fate.stays else None
+            remember = Lost(fate.since, lost.listed_as, lost.elsewhere)
+            if fate.stays and remember != Lost():
+                self._remembered[uri] = remember
+            if failure or broken_page or not lost.elsewhere:
+                warnings.append(_words(uri, failure or broken_page, fate.stays, fate.since))
+        return found
+
+    def _unasked(self) -> bool:
+        return any(
+            spelled not in self._described and not self._reader.may_visit(url)
+            for spelled, url in self._named.items()
+        )
+
+
+def _words(uri: str, failure: Unreadable | None, stays: bool, since: datetime | None) -> str:
+    """What becomes of the resource of a distribution that could not be read, for people."""
+    reason = failure.words if failure else "its host is not one that this source may visit"
+    where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""
+    words = f"distribution {display_url(uri)}: {reason}{where}; "
+    if not stays:
+        return f"{words}its resource is removed: this is so since {_moment(since)}"
+    words += "its resource stays as it is"
+    if since is None:
+        return words
+    return f"{words}, and is removed if a job finds the same 24 hours after {_moment(since)}"
+
+
+def _moment(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "an earlier job"

@@ -1,0 +1,254 @@
+"""Which distributions a dataset has, and what becomes of the resources of those that cannot be read."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.tests.harvesting.fdp.crawling import (
+    NOW,
+    Site,
+    unchanged,
+    urls,
+    with_and_without_pages,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.fdp_render import Layout
+from ckanext.freshness.tests.servers.replay import FDP_EDITED, FDP_RECORDING, FDP_RICH, ReplayServer
+
+DCAT = "http://www.w3.org/ns/dcat#"
+NOT_VISITED = (
+    "was not visited: its host is not among those that may be "
+    '("allowed_hosts" in the source\'s configuration names more)'
+)
+NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
+
+
+@with_and_without_pages
+@pytest.mark.parametrize(
+    "recording", [FDP_RECORDING, FDP_EDITED, FDP_RICH], ids=lambda one: one.name
+)
+def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording, pages: bool) -> None:
+    """In the second recording each page has one container with everybody's distributions."""
+    with ReplayServer(recording, pages=pages) as server:
+        site = Site(server, url=server.url)  # type: ignore[arg-type]
+        job = site.job()
+        elsewhere = [f"https://example.org/other-catalogue: {NOT_VISITED}"] * (
+            recording == FDP_RICH
+        )
+        assert job.errors == elsewhere
+        assert job.warnings == []
+        readable = set(server.urls("distributions"))
+        for url, package in site.packages.items():
+            text = server.body(url)
+            named = set(re.findall(r"<([^>]*)>", " ".join(NAMED.findall(text)))) & readable
+            assert {one["uri"] for one in package.content["resources"]} == named, url
+        assert job.of(Kind.NEW) >= set(server.urls("datasets"))
+        before = dict(site.packages)
+        assert site.job().of(Kind.UNCHANGED) == set(before) == set(site.packages)
+
+
+@with_and_without_pages
+def test_a_series_is_a_dataset_that_says_so(pages: bool) -> None:
+    with ReplayServer(FDP_RICH, pages=pages) as server:
+        site = Site(server, url=server.url)  # type: ignore[arg-type]
+        job = site.job()
+        (series,) = server.urls("series")
+        assert job.of(Kind.NEW) == {series, *server.urls("datasets")}
+        fields = {url: one.content["fields"] for url, one in site.packages.items()}
+        assert fields[series]["title"] == "Yearly census"
+        types = {url: one.get("dcat_type") for url, one in fields.items()}
+        assert [url for url, kind in types.items() if kind == f"{DCAT}DatasetSeries"] == [series]
+        members = [url for url, one in fields.items() if "in_series" in one]
+        assert len(members) == 2
+        assert all(fields[url]["in_series"] == [series] for url in members)
+
+
+def child(dataset: Record, number: int) -> Record:
+    found = dataset.listing(Level.DISTRIBUTION)[number]
+    assert isinstance(found, Record)
+    return found
+
+
+def resources(site: Site, fdp: FdpServer, dataset: Record) -> list[str]:
+    return site.packages[fdp.iri_of(dataset)].resources
+
+
+@with_and_without_pages
+def test_a_distribution_that_says_it_is_of_another_dataset(fdp: FdpServer, pages: bool) -> None:
+    """As after its dct:isPartOf was changed: the server's listings stay as they were."""
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    old = fdp.add_dataset(catalog, "1")
+    new = fdp.add_dataset(catalog, "2", distributions=0)
+    other = fdp.add_dataset(catalog, "0", distributions=1)
+    site = Site(fdp)
+    site.job()
+    moving = child(old, 1)
+    fdp.move(moving, new)
+    job = site.job()
+    assert job.errors == job.warnings == []
+    assert job.of(Kind.CHANGED) == urls(fdp, old, new)
+    assert resources(site, fdp, old) == ["File 1"]
+    assert resources(site, fdp, new) == ["File 2"]
+    unchanged(site)
+
+    fdp.change(moving, title="Changed")
+    assert site.job().of(Kind.CHANGED) == urls(fdp, new)
+    assert resources(site, fdp, new) == ["Changed"]
+
+    # Whoever lists it cannot be read: that says nothing about it.
+    fdp.faults[old.path] = fdp.faults[f"{catalog.path}/page/dataset?page=0&size=50"] = (
+        faults.Status(500)
+    )
+    fdp.change(other, title="Changed, too")
+    job = site.job()
+    assert job.of(Kind.CHANGED) == urls(fdp, other)
+    assert resources(site, fdp, new) == ["Changed"]
+    fdp.faults.clear()
+    unchanged(site)
+
+    fdp.unlist(moving, old)
+    assert site.job().of(Kind.CHANGED) == urls(fdp, new)
+    assert resources(site, fdp, new) == []
+    unchanged(site)
+
+
+@with_and_without_pages
+def test_a_distribution_that_two_datasets_name(fdp: FdpServer, pages: bool) -> None:
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    own, other = (
+        fdp.add_dataset(catalog, distributions=1),
+        fdp.add_dataset(catalog, distributions=0),
+    )
+    shared = child(own, 0)
+    fdp.list_also(shared, other)
+    site = Site(fdp)
+    site.job()
+    assert (resources(site, fdp, own), resources(site, fdp, other)) == (["File 1"], [])
+    unchanged(site)
+    shared.part_of = catalog  # no dataset: both have it then
+    fdp.change(shared, title="Shared")
+    site.job()
+    assert (resources(site, fdp, own), resources(site, fdp, other)) == (["Shared"], ["Shared"])
+    unchanged(site)
+
+
+@with_and_without_pages
+def test_a_container_alone_makes_no_distribution(fdp: FdpServer, pages: bool) -> None:
+    """Where neither the dataset nor the distribution says so."""
+    fdp.layout = Layout(pages=pages, member_links=False)
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
+    site = Site(fdp)
+    site.job()
+    assert resources(site, fdp, dataset) == ["File 1"]
+    fdp.layout.is_part_of = False
+    site.job()
+    assert resources(site, fdp, dataset) == []
+
+
+DISTRIBUTIONS = [
+    # what the distribution answers by hours, in which job its resource goes
+    ("once", {0: 404, 1: 200}, None),
+    ("404, a day later", {0: 404, 23: 404, 24: 404}, 24),
+    ("403, a day later", {0: 403, 24: 403}, 24),
+    ("401 and then 410", {0: 401, 24: 410}, 24),
+    ("answered in between", {0: 404, 12: 200, 24: 404, 47: 404, 48: 404}, 48),
+    ("failed in between", {0: 404, 12: 500, 24: 404}, 24),
+    ("never anything but failures", {0: 500, 24: 500, 48: 500, 480: 500}, None),
+    ("is listed no more", {0: 500, 1: None}, 1),
+    ("gone, and is listed no more", {0: 404, 1: None}, 1),
+]
+
+
+@with_and_without_pages
+@pytest.mark.parametrize(
+    ("jobs", "goes_in"),
+    [row[1:] for row in DISTRIBUTIONS],
+    ids=[row[0] for row in DISTRIBUTIONS],
+)
+def test_distributions_that_cannot_be_read(
+    fdp: FdpServer, pages: bool, jobs: dict[int, int | None], goes_in: int | None
+) -> None:
+    fdp.layout.pages = pages
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
+    failing = child(dataset, 0)
+    site = Site(fdp)
+    site.job()
+    before = site.packages
+    for hours, status in jobs.items():
+        fdp.faults.clear()
+        fdp.publish(failing)
+        if status is None:
+            fdp.unlist(failing, dataset)
+        elif status in (401, 403):
+            fdp.withdraw(failing, status)
+        elif status in (404, 410):
+            fdp.vanish(failing, status)
+        elif status != 200:
+            fdp.faults[failing.path] = faults.Status(status)
+            fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(status)
+        job = site.job(NOW + timedelta(hours=hours))
+        assert job.errors == []
+        stays = goes_in is None or hours < goes_in
+        assert resources(site, fdp, dataset) == (["File 1", "File 2"] if stays else ["File 2"])
+        assert job.of(Kind.CHANGED) == (urls(fdp, dataset) if hours == goes_in else set())
+        told = [
+            one for one in job.warnings if one.startswith(f"distribution {fdp.url_of(failing)}: ")
+        ]
+        assert len(told) == (status not in (200, None))
+        assert job.drafts == 0
+    assert site.packages is before
+    if goes_in is not None and status is not None:
+        # From now on it is a draft: counted, and nobody's fault.
+        job = site.job(NOW + timedelta(days=99))
+        assert job.warnings == []
+        assert job.drafts == 1
+
+
+@with_and_without_pages
+def test_a_new_dataset_with_a_distribution_that_fails(fdp: FdpServer, pages: bool) -> None:
+    fdp.layout.pages = pages
+    dataset = fdp.add_dataset(fdp.add_catalog())
+    fdp.faults[child(dataset, 0).path] = faults.Status(500)
+    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
+    site = Site(fdp)
+    job = site.job()
+    assert job.errors == []
+    assert resources(site, fdp, dataset) == ["File 2"]
+    url = fdp.url_of(child(dataset, 0))
+    assert f"distribution {url}: it answers 500; it is left out" in job.warnings
+    fdp.faults.clear()
+    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)
+    assert resources(site, fdp, dataset) == ["File 1", "File 2"]
+
+
+def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:
+    """It is remembered which resource is meant when the listed URL fails."""
+    fdp.layout.pages = False
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
+    inner = child(dataset, 0)
+    alias = f"{fdp.url}/files/one"
+    document = fdp.renderer.document(inner)
+    fdp.unlist(inner, dataset)
+    fdp.list_also(alias, dataset, Level.DISTRIBUTION)
+    fdp.files["/files/one"] = Answer(302, b"", {"Location": inner.path})
+    site = Site(fdp)
+    site.job()
+    assert resources(site, fdp, dataset) == ["File 1"]
+    assert document
+    unchanged(site)
+    fdp.faults["/files/one"] = faults.Status(404)
+    assert len(site.job().warnings) == 1
+    assert resources(site, fdp, dataset) == ["File 1"]
+    job = site.job(NOW + timedelta(hours=24))
+    assert job.of(Kind.CHANGED) == urls(fdp, dataset)
+    assert resources(site, fdp, dataset) == []

@@ -1,0 +1,189 @@
+"""Resources of distributions that cannot be read: what a job says, what stays, and which ids they keep."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import ckan.plugins as p
+import pytest
+import sqlalchemy as sa
+from ckan.tests import factories
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.test_takeover import switch
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.freshness.tests.servers.replay import FDP_EDITED, ReplayServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def a_day_passes() -> None:
+    """Let all that a job remembers of distributions be a day older."""
+    extra = harvest_model.HarvestObjectExtra
+    for row in model.Session.query(extra).filter_by(key="distributions"):
+        remembered = json.loads(row.value)
+        for one in remembered.values():
+            since = datetime.fromisoformat(one["since"]) - timedelta(hours=24)
+            one["since"] = since.isoformat()
+        row.value = json.dumps(remembered)
+    model.Session.commit()
+
+
+def child(dataset: Record, number: int) -> Record:
+    found = dataset.listing(Kind.DISTRIBUTION)[number]
+    assert isinstance(found, Record)
+    return found
+
+
+def ids(harvest: Harvest, fdp: FdpServer, dataset: Record) -> dict[str, str]:
+    """The ids of a dataset's resources by name."""
+    return {one["name"]: one["id"] for one in harvest.dataset(dataset, fdp)["resources"]}
+
+
+def quiet(job: Job) -> bool:
+    return job.errors == [] and not job.warnings
+
+
+@pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])
+def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any, pages: bool) -> None:
+    fdp.layout.pages = pages
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
+    harvest = add_source(fdp.source_url)
+    assert quiet(harvest.run())
+    before = ids(harvest, fdp, dataset)
+    failing, other = child(dataset, 0), child(dataset, 1)
+    fdp.withdraw(failing)
+    for _ in range(2):
+        job = harvest.run()
+        assert job.errors == []
+        assert job.stats["not modified"] == 1
+        ((url, (warning,)),) = job.warnings.items()
+        assert url == fdp.iri_of(dataset)
+        assert warning.startswith(
+            f"distribution {fdp.url_of(failing)}: it answers 403; its resource st"
+        )
+        assert ids(harvest, fdp, dataset) == before
+    page = app.get(
+        f"/harvest/{harvest.source['name']}/job/{job.id}",
+        headers={"Authorization": factories.APIToken(user=sysadmin())["token"]},
+    )
+    assert "Warnings" in page.body
+    assert f"distribution {fdp.url_of(failing)}: it answers 403" in page.body
+
+    a_day_passes()
+    job = harvest.run()
+    assert (job.stats["updated"], len(job.warnings)) == (1, 1)
+    assert ids(harvest, fdp, dataset) == {"File 2": before["File 2"]}
+    fdp.add_distribution(dataset, title="More")  # CKAN forgets the removed one's row with this
+    job = harvest.run()
+    assert (quiet(job), job.drafts) == (True, 1)
+    assert model.Resource.get(before["File 1"]) is None
+
+    fdp.publish(failing)
+    fdp.change(other, title="File 2, too")
+    assert quiet(harvest.run())
+    after = ids(harvest, fdp, dataset)
+    assert after.pop("More") not in before.values()
+    assert after == {"File 1": before["File 1"], "File 2, too": before["File 2"]}
+    assert harvest.run().stats["not modified"] == 1
+
+
+def test_a_dataset_that_was_deleted_comes_back_with_its_resources(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    dataset = fdp.add_dataset(catalog)
+    fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    before = ids(harvest, fdp, dataset)
+    fdp.unlist(dataset, catalog)
+    assert harvest.run().stats["deleted"] == 1
+    fdp.list_also(dataset, catalog)
+    harvest.run()
+    assert ids(harvest, fdp, dataset) == before
+
+
+@pytest.fixture
+def dcat(clean_site: None) -> Iterator[None]:
+    with p.use_plugin("dcat"), p.use_plugin("dcat_rdf_harvester"):
+        yield
+
+
+def test_resources_of_another_harvester(fdp: FdpServer, dcat: None) -> None:
+    """They stay while their distributions cannot be read, and their ids are remembered."""
+    dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
+    catalogue = as_single_catalogue(fdp)
+    fdp.files["/catalogue.ttl"] = Answer(200, catalogue, {"Content-Type": "text/turtle"})
+    harvest = add_source(
+        f"{fdp.url}/catalogue.ttl", source_type="dcat_rdf", rdf_format="text/turtle"
+    )
+    assert harvest.run().stats["added"] == 1
+    (package,) = harvest.datasets().values()
+    before = {one["name"]: one["id"] for one in package["resources"]}
+    failing = child(dataset, 0)
+    fdp.withdraw(failing)
+    switch(harvest, source_type="fdp", url=fdp.source_url)
+    job = harvest.run()
+    assert (job.errors, len(job.warnings)) == ([], 1)
+    assert ids(harvest, fdp, dataset) == before
+    a_day_passes()
+    harvest.run()
+    assert ids(harvest, fdp, dataset) == {"File 2": before["File 2"]}
+    fdp.add_distribution(dataset, title="More")
+    harvest.run()
+    forget_history()
+    fdp.publish(failing)
+    harvest.run()
+    after = ids(harvest, fdp, dataset)
+    del after["More"]
+    assert after == before
+
+
+def forget_history() -> None:
+    """What clearing a source's history does: only current objects are left."""
+    model.Session.execute(
+        sa.text(
+            "DELETE FROM harvest_object_extra WHERE harvest_object_id IN "
+            "(SELECT id FROM harvest_object WHERE NOT current)"
+        )
+    )
+    model.Session.commit()
+
+
+@pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])
+def test_a_server_whose_containers_have_merged(pages: bool) -> None:
+    with ReplayServer(FDP_EDITED, pages=pages) as server:
+        harvest = add_source(server.url)
+        job = harvest.run()
+        assert quiet(job)
+        assert job.stats["added"] == 12
+        found = harvest.datasets()
+        assert set(found) == set(server.urls("datasets"))
+        (without,) = server.urls("without_distributions")
+        for url, dataset in found.items():
+            part = dataset["title"].partition(", ")[2]
+            names = [] if url == without else [f"CSV of {part}", f"JSON of {part}"]
+            assert [one["name"] for one in dataset["resources"]] == names
+        assert harvest.run().stats["not modified"] == 12
+
+
+def test_a_distribution_that_moves_to_another_dataset(fdp: FdpServer) -> None:
+    """The dataset that it moves to is told of twice while the source is read, and written once."""
+    catalog = fdp.add_catalog()
+    new = fdp.add_dataset(catalog, "1", distributions=0)
+    old = fdp.add_dataset(catalog, "2", distributions=1)
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    fdp.move(child(old, 0), new)
+    job = harvest.run()
+    assert quiet(job)
+    assert job.stats == {"added": 0, "updated": 2, "not modified": 0, "errored": 0, "deleted": 0}
+    assert list(ids(harvest, fdp, new)) == ["File 1"]
+    assert list(ids(harvest, fdp, old)) == []
+    job = harvest.run()
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}
