@@ -70,7 +70,7 @@ def one_line(text: str) -> str:
 
 def brief(error: object) -> str:
     """Return a library's message on malformed input: one line, bounded, fit for a database."""
-    return one_line(clean(str(error)))[:200] or type(error).__name__
+    return one_line(clean(str(error)))[:200] or "no reason is given"
 
 
 def tag(text: str) -> str | None:

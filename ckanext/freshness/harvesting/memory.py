@@ -73,6 +73,7 @@ class DocumentMemory:
         """Keep an outline, JSON text, for the next crawl."""
         if self._read_only:
             return
+        self._visited.add(url)
         self._learnt[url] = (digest, outline)
         if len(self._learnt) >= self.BATCH:
             self._flush()

@@ -17,6 +17,7 @@ from .crew import Crew
 from .documents import Mapper, Outline
 from .listing import Listing
 from .reader import Document, Reader, Unreadable, understood
+from .services import Services
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class ContainerCrawl:
         options: CrawlOptions,
         known: Current,
         sink: Sink,
+        services: Services,
     ) -> None:
         """
         :param listing: takes what is found.
@@ -69,6 +71,7 @@ class ContainerCrawl:
         self._options = options
         self._known = known
         self._sink = sink
+        self._services = services
         self._crew = Crew(options.concurrency)
         self._drafts: dict[str, Unreadable] = {}
         self.aliases: dict[str, str] = {}
@@ -184,14 +187,18 @@ class ContainerCrawl:
         self, url: str, document: Document, outline: Outline, mapper: Mapper
     ) -> Sighting:
         known = self._known.at(url)
-        fingerprint = self._reader.hash(document.digest)
+        own = self._reader.hash(document.digest)
+        fingerprint = await self._services.fingerprint(url, own)
         record = None
         if known is not None and known.fingerprint == fingerprint:
             content_hash = known.content_hash
         else:
             graph = await document.parsed()
+            warnings = await self._services.describe(url, own, graph)
+            fingerprint = await self._services.fingerprint(url, own)
             with understood(url):
                 record = documents.mapped(mapper, graph, URIRef(outline.subject or url))
+            record.warnings = sorted({*record.warnings, *warnings})
             content_hash = self._reader.hash(record.digest())
         seen = Seen(
             url,

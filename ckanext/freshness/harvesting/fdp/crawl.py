@@ -31,6 +31,7 @@ from .reader import (
     Unreadable,
     first_page,
 )
+from .services import Services
 
 _MAY_BE_MEANT = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
 
@@ -66,13 +67,16 @@ class Crawl:
         self._page_crew = Crew(options.concurrency)
         self._record_crew = Crew(options.concurrency * 4)
         self._listing = Listing(source_url, options.max_records)
-        self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink)
+        services = Services(self._reader)
+        self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
         self._subjects: dict[str, str] = {}
         self._only_in_pages: dict[str, set[str]] = {}
         self._malformed_pages: list[tuple[str, Unreadable]] = []
         self._malformed_in: set[str] = set()
         self._paged_whole: set[str] = set()
-        self._datasets = Datasets(self._reader, options.mapper, self._dataset_of, options.now)
+        self._datasets = Datasets(
+            self._reader, services, options.mapper, self._dataset_of, options.now
+        )
         self._lent: dict[str, set[str]] = {}
         self._present: set[str] = set()
         self._in_pages: set[str] = set()

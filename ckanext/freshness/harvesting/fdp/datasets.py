@@ -23,6 +23,7 @@ from .distributions import Distributions, Parts
 from .documents import Mapper, Member
 from .namespaces import DCAT
 from .reader import Document, Reader, Unreadable, understood
+from .services import Services
 
 _REFUSALS = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
 
@@ -51,6 +52,7 @@ class Datasets:
     def __init__(
         self,
         reader: Reader,
+        services: Services,
         mapper: Mapper,
         dataset_of: Callable[[str], str | None],
         now: datetime,
@@ -59,6 +61,7 @@ class Datasets:
         :param dataset_of: the listed URL of the dataset of this source that a URL means.
         """
         self.reader = reader
+        self.services = services
         self.mapper = mapper
         self.dataset_of = dataset_of
         self.now = now
@@ -88,13 +91,16 @@ class Datasets:
         :raises Unreadable: the dataset's own document cannot be understood.
         """
         parts = await self.distributions.read(url, member)
-        fingerprint = self.reader.hash(
+        own = self.reader.hash(
             member.digest,
             *member.part_of,
             *listed_in,
             *member.distributions,
             *(one.digest for one in parts.documents),
         )
+        fingerprint = own
+        if known is None or known.fingerprint != own:
+            fingerprint = await self.services.fingerprint(url, own)
         as_before = known is not None and known.url == url and known.fingerprint == fingerprint
         if known is not None and as_before and lent is None:
             return Dataset(known.content_hash, None, fingerprint, known.distributions)
@@ -102,11 +108,11 @@ class Datasets:
         await work.look_at(document)
         for one in lent or ():
             await work.borrow(one)
-        result = await work.result(is_last=lent is not None, all_read=all_read)
+        result = await work.result(own, is_last=lent is not None, all_read=all_read)
         self.unread |= {loose_spelling(one): failure for one, failure in parts.failed.items()}
         self.missed_page |= parts.broken_page is not None
         if not parts.failed and not parts.broken_page and not work.is_special:
-            result.fingerprint = fingerprint
+            result.fingerprint = await self.services.fingerprint(url, own)
         return result
 
 
@@ -244,9 +250,10 @@ class _Work:
             self._had = self._reader.resources_of(self._object_id) if self._object_id else {}
         return self._had
 
-    async def result(self, *, is_last: bool, all_read: bool) -> Dataset:
+    async def result(self, fingerprint: str, *, is_last: bool, all_read: bool) -> Dataset:
         """Return the dataset.
 
+        :param fingerprint: of all documents but those of services.
         :param is_last: all other datasets have been looked at.
         :param all_read: and all of them could be read.
         """
@@ -276,6 +283,8 @@ class _Work:
             own = documents.record_graph(
                 self._graph, self._subject, self._inside | unasked, self._outside
             )
+            services = self._datasets.services
+            warnings += await services.describe(self._url, fingerprint, own)
             record = documents.mapped(self._datasets.mapper, own, self._subject)
         record.resources = sorted(
             [*record.resources, *(one for one in kept.values() if one)], key=resource_order

@@ -18,7 +18,6 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
-from ..legal import brief
 from ..spelling import loose_spelling
 from .mapping import MappingError, Record
 from .namespaces import DCAT
@@ -183,8 +182,10 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         # Profiles of other extensions are code that nobody here has seen: what they choke on is
         # one record's error, not the end of the crawl.
         log.exception("The record %s could not be mapped", subject)
-        kind = type(error).__name__
-        raise DocumentError(f"the record cannot be mapped ({kind}): {brief(error)}") from error
+        raise DocumentError(
+            "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
+            "log of the gather consumer names"
+        ) from error
 
 
 def distributions_of(graph: Graph, dataset: Node) -> list[str]:

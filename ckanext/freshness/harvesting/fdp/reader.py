@@ -191,17 +191,26 @@ class Reader:
             except ValueError as error:
                 words = "its link to the next page is malformed"
                 raise Unreadable(url, Outcome.FAILED, words) from error
-        content_type = answer.headers.get("Content-Type")
-        return Document(
-            url=url,
-            base=answer.final_url,
-            body=body,
-            content_type=content_type,
-            digest=self.hash(parsing.media_type(content_type), body),
-            parser=self._parser,
-            following=following,
-            is_paged=not links.keys().isdisjoint({"first", "last"}),
-        )
+        document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
+        document.following = following
+        document.is_paged = not links.keys().isdisjoint({"first", "last"})
+        return document
+
+    def document(self, url: str, base: str, content_type: str | None, body: bytes) -> Document:
+        """Return a document of which the bytes are known.
+
+        :param base: the URL that answered.
+        """
+        digest = self.hash(parsing.media_type(content_type), body)
+        return Document(url, base, body, content_type, digest, self._parser)
+
+    def recall(self, key: str, digest: str) -> str | None:
+        """Return what an earlier crawl remembered, as JSON."""
+        return self._memory.recall(key, digest)
+
+    def remember(self, key: str, digest: str, text: str) -> None:
+        """Keep something, as JSON, for later crawls."""
+        self._memory.remember(key, digest, text)
 
     async def outline(
         self, document: Document, role: str, learn: Callable[[Graph], Outline]

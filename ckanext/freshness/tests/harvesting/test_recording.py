@@ -237,3 +237,24 @@ def test_a_recorded_fair_data_point(recorded: ReplayServer) -> None:
     assert job.errors == []
     assert job.stats == {"added": 0, "updated": 0, "not modified": 14, "errored": 0, "deleted": 0}
     assert (written(), indexed()) == before
+
+
+def test_an_empty_list_whose_last_page_is_minus_one_is_no_error() -> None:
+    """As the reference implementation answers: that page does not exist, and asking for it is a fault."""
+    turtle = {"Content-Type": "text/turtle"}
+    page = "{base}/catalog/1/page/dataset?page=%s&size=50"
+    links = f'<{page % 0}>; rel="first", <{page % -1}>; rel="last"'
+    prefix = "@prefix dcat: <http://www.w3.org/ns/dcat#> ."
+    root = "<{base}> a <https://w3id.org/fdp/fdp-o#FAIRDataPoint> ; "
+    root += "<https://w3id.org/fdp/fdp-o#metadataCatalog> <{base}/catalog/1> ."
+    catalog = f"{prefix} <{{base}}/catalog/1> a dcat:Catalog ."
+    bodies = {"{base}": root, "{base}/catalog/1": catalog, page % 0: prefix}
+    answers: dict[str, Any] = {
+        url: {"status": 200, "headers": turtle, "body": body} for url, body in bodies.items()
+    }
+    answers[page % 0]["headers"] = {**turtle, "Link": links}
+    answers[page % -1] = {"status": 500, "headers": {}, "body": ""}
+    with ReplayServer({"responses": answers}) as server:
+        job = add_source(server.url).run()
+        assert job.errors == []
+        assert server.count("/catalog/1/page/dataset") == 1

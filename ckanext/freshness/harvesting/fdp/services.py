@@ -1,0 +1,122 @@
+"""Data services that records name and that are documents of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
+
+from ...web.urls import display_url
+from ..strategy import Outcome
+from .documents import undescribed
+from .namespaces import DCAT
+from .reader import Document, Reader, Unreadable
+
+_NAMED_BY = (DCAT.accessService, DCAT.service)
+_NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
+"""What leads from a service to other records, which are described by their own documents."""
+_SERVICE = "service"
+_KEPT_BYTES = 64 * 1024
+"""Longest document of a service that is kept for the time when its server cannot be read."""
+
+
+class Services:
+    """Reads the data services of one crawl, each once."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._reading: dict[str, asyncio.Future[Document | Unreadable]] = {}
+        self._named: dict[tuple[str, str], list[str]] = {}
+
+    async def fingerprint(self, record: str, own: str) -> str:
+        """Return the fingerprint of a record with the services that it named when it was last parsed.
+
+        :param record: the record's URL.
+        :param own: the fingerprint of all of its other documents.
+        """
+        urls = self._named.get((record, own))
+        if urls is None:
+            urls = json.loads(self._reader.recall(_key(record), own) or "[]")
+        if not urls:
+            return own
+        found = [await self._read(url) for url in urls]
+        return self._reader.hash(
+            own, *(one.digest if isinstance(one, Document) else one.words for one in found)
+        )
+
+    async def describe(self, record: str, own: str, graph: Graph) -> list[str]:
+        """Add the descriptions of the services that a record's graph only names.
+
+        :param record: the record's URL.
+        :param own: the fingerprint of all of its other documents.
+        :returns: a warning for each service that cannot be read: its URL alone is kept.
+        """
+        named = {
+            str(one)
+            for step in _NAMED_BY
+            for one in graph.objects(None, step)
+            if isinstance(one, URIRef)
+        }
+        urls = [url for url in undescribed(sorted(named), [graph]) if self._reader.may_visit(url)]
+        self._named[record, own] = urls
+        if urls:
+            self._reader.remember(_key(record), own, json.dumps(urls))
+        warnings = []
+        for url in urls:
+            found = await self._read(url)
+            try:
+                if isinstance(found, Unreadable):
+                    raise found
+                _add_description(await found.parsed(), url, graph)
+            except Unreadable as failure:
+                words = f"service {display_url(url)}: {failure.words}; only its URL is kept"
+                warnings.append(words)
+        return warnings
+
+    async def _read(self, url: str) -> Document | Unreadable:
+        if url not in self._reading:
+            self._reading[url] = asyncio.ensure_future(self._fetch(url))
+        return await self._reading[url]
+
+    async def _fetch(self, url: str) -> Document | Unreadable:
+        try:
+            found = await self._reader.get(url)
+        except Unreadable as failure:
+            kept = self._reader.recall(url, _SERVICE)
+            if failure.outcome is not Outcome.FAILED or kept is None:
+                return failure
+            base, content_type, body = json.loads(kept)
+            return self._reader.document(url, base, content_type, body.encode())
+        if len(found.body) <= _KEPT_BYTES:
+            kept = json.dumps(
+                [found.base, found.content_type, found.body.decode("utf-8", "replace")]
+            )
+            self._reader.remember(url, _SERVICE, kept)
+        return found
+
+
+def _key(record: str) -> str:
+    """Under what the services of a record are remembered: no document has such a URL."""
+    return f"{record}#services"
+
+
+def _add_description(graph: Graph, url: str, to: Graph) -> None:
+    """Add what a document says of a service, under the URL by which records name it.
+
+    :raises Unreadable: it describes no service.
+    """
+    services = set(graph.subjects(RDF.type, DCAT.DataService))
+    service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
+    # Another URL is the same service by another name, if it is the only one.
+    if service is None or (service != URIRef(url) and len(services) > 1):
+        raise Unreadable(url, Outcome.MALFORMED, "it describes no dcat:DataService")
+    pending, met = [service], {service}
+    while pending:
+        node = pending.pop()
+        for predicate, value in graph.predicate_objects(node):
+            to.add((URIRef(url) if node == service else node, predicate, value))
+            followed = predicate not in _NOT_FOLLOWED and not isinstance(value, Literal)
+            if followed and value not in met:
+                met.add(value)
+                pending.append(value)

@@ -1,0 +1,66 @@
+"""Data services that are documents of their own: read for title and endpoint, and never lost by an error."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+FILE = "Everything as CSV"
+ENDPOINT = "https://api.example.org/rows"
+
+
+def services(harvest: Harvest) -> list[dict[str, Any]]:
+    """The access services of the one resource that names a document of its own."""
+    (found,) = [
+        resource["access_services"]
+        for dataset in harvest.datasets().values()
+        for resource in dataset["resources"]
+        if resource["name"] == FILE
+    ]
+    read: list[dict[str, Any]] = json.loads(found)
+    return read
+
+
+@pytest.mark.parametrize("pages", [True, False])
+def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    with ReplayServer(FDP_RICH, pages=pages) as server:
+        of_catalog, url = server.urls("services")
+        path = url.removeprefix(server.url)
+        harvest = add_source(server.url, harvest_catalogs=True)
+        job = harvest.run()
+        (catalog,) = server.urls("catalogs")
+        content = json.loads(harvest.objects(job)[catalog].content or "")
+        (service,) = content["fields"]["services"]
+        assert (service["uri"], service["title"]) == (of_catalog, "Query service")
+        (service,) = services(harvest)
+        assert (service["uri"], service["title"]) == (url, "File service")
+        assert service["endpoint_url"] == [ENDPOINT]
+        assert server.count(path) == 1
+
+        assert harvest.run().stats["updated"] == 0
+        assert server.count(path) == 2, "unchanged records see whether their services have changed"
+
+        server.faults[path] = Status(503)
+        assert harvest.run().stats["updated"] == 0
+        assert services(harvest) == [service]
+
+        server.faults[path] = Status(404)
+        job = harvest.run()
+        assert job.stats["updated"] == 1
+        assert services(harvest) == [{"uri": url}]
+        told = [one.extras.get("warnings", "") for one in harvest.objects(job).values()]
+        assert any(f"service {url}: it answers 404; only its URL is kept" in one for one in told)
+
+        del server.faults[path]
+        assert harvest.run().stats["updated"] == 1
+        assert services(harvest) == [service]
