@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 PURE = (
-    *("aging", "checking", "copies", "reporting", "web"),
+    *("aging", "checking", "copies", "reporting", "sandbox", "web"),
     *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
     *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
-    *("harvesting/fdp/test_odd_terms.py", "harvesting/fdp/test_turtle.py"),
-    *("harvesting/iati/test_brakes.py", "harvesting/test_layout_merge.py"),
+    *("harvesting/fdp/test_nothing_lost.py", "harvesting/fdp/test_odd_terms.py"),
+    *("harvesting/fdp/test_triples.py", "harvesting/iati/test_brakes.py"),
+    *("harvesting/iati/test_entries.py", "harvesting/test_layout_merge.py"),
     *("harvesting/test_layout_scheming.py", "harvesting/test_strategy.py"),
-    *("test_import_rules.py", "test_stack_tests.py"),
+    *("test_import_rules.py", "test_regular_expressions.py", "test_stack_tests.py"),
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 
