@@ -133,27 +133,30 @@ def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _all_ids() -> list[str]:
-    types = sorted(settings.aging().dataset_types)
     return _ids(
         "SELECT id FROM package WHERE type = ANY(:types) AND state <> 'deleted' ORDER BY id",
-        types=types,
+        types=_types(),
     )
+
+
+def _types() -> list[str]:
+    return sorted(settings.aging().dataset_types)
 
 
 def _passed_ids(now: datetime) -> list[str]:
     """Deleted datasets wait: they are judged when somebody restores them."""
-    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now))
+    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now), types=_types())
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
     """Those that nobody is writing now, locked: whoever does writes their freshness too."""
     statement = f"{_PASSED} AND p.id = ANY(:ids) ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"
-    return _ids(statement, ids=list(ids), now=utc(now))
+    return _ids(statement, ids=list(ids), now=utc(now), types=_types())
 
 
 _PASSED = """
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
-WHERE (d.next_boundary <= :now OR d.judge_anew) AND p.state <> 'deleted'"""
+WHERE (d.next_boundary <= :now OR d.judge_anew) AND p.state <> 'deleted' AND p.type = ANY(:types)"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

@@ -175,6 +175,18 @@ def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) ->
     assert at(later()) == Refreshed()
 
 
+def test_a_type_that_is_judged_no_more_is_left_alone() -> None:
+    one = dataset("a-dataset")
+    for statement in (
+        "UPDATE freshness_dataset SET judge_anew = true WHERE package_id = :id",
+        "UPDATE package SET type = 'showcase' WHERE id = :id",
+    ):
+        model.Session.execute(sa.text(statement), {"id": one})
+    model.Session.commit()
+    model.Session.remove()
+    assert at(later(days=30)) == Refreshed()
+
+
 def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:
     dataset("a-dataset")
     (bounds,) = rows("freshness_dataset", "due, overdue, delinquent")
