@@ -20,7 +20,7 @@ class Visit:
         makes it fresh
     :ivar hash_anyway: the bytes are wanted whatever the server says of them
     :ivar format: what the catalogue says the bytes are
-    :ivar mimetype: likewise
+    :ivar mimetype: likewise; None if a check has written it into the resource
     :ivar start_at: where to ask, if another worker was redirected from ``url`` to there, and handed
         the visit on
     :ivar keep_copy: whether good bytes are to be put aside for a copy

@@ -363,10 +363,13 @@ LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.pack
 WHERE r.state = 'active'
     AND NOT {REGISTERED.format(resource="c.resource_id")}"""
 
-# Where a dataset comes from a source, what happens to its resources here says nothing of the data.
-_VISIT = """
-SELECT r.id, r.package_id, r.url, r.format, r.mimetype, c.etag, c.last_modified, c.hash, c.earlier,
-    c.outdated, c.tabular, c.promised, c.found, c.handed_to, d.frequency_days, (
+# A media type that a check has written is the server's word, and promises nothing. Where a dataset comes from a
+# source, what happens to its resources here says nothing of the data.
+_VISIT = f"""
+SELECT r.id, r.package_id, r.url, r.format,
+    CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
+    c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
+    d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')

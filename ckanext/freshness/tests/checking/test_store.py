@@ -330,6 +330,19 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["mimetype", "old_mimetype"])
+def test_a_media_type_that_a_check_wrote_promises_nothing(name: str) -> None:
+    package()
+    resource(format="CSV", mimetype="text/html")
+    store.sync(NOW, TYPES)
+    assert start().mimetype == "text/html"
+    statement = "UPDATE freshness_check SET wrote = jsonb_build_object(:name, :type)"
+    sql(statement, name=name, type="text/html")
+    assert (start().format, start().mimetype) == ("CSV", None)
+    sql(statement, name=name, type="text/plain")
+    assert start().mimetype == "text/html"
+
+
 @pytest.mark.parametrize(
     ("frequency", "days"), [(1, 1), (30, 30), (365, 365), (0, None), (-1, None), (None, None)]
 )

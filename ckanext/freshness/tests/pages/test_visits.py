@@ -144,6 +144,11 @@ def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
 
     wrong = ["XLS", "delimited text"]
     assert told() == (True, [*wrong, 0], [["files", *wrong]])
+    # The server's media type now stands in the resource, and promises nothing.
+    assert call_action("resource_show", id=resource["id"])["mimetype"] == "text/csv"
+    host.publish()
+    run(22 * DAY)
+    assert told() == (True, [*wrong, 0], [["files", *wrong]])
     user = {"user": factories.Sysadmin()["name"]}
     mended = {key: resource[key] for key in ("id", "url", "name")}
     call_action("package_patch", user, id="files", resources=[{**mended, "format": "CSV"}])
