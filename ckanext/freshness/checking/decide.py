@@ -25,6 +25,11 @@ from enum import Enum
 MADE_ON_THE_FLY = timedelta(minutes=1)
 """A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
 
+WESTERNMOST = 12
+"""Hours by which local time is behind GMT at most: servers write it and call it GMT."""
+
+_HOUR = timedelta(hours=1)
+
 EARLIER_HASHES = 20
 """How many earlier hashes of a resource are kept, the newest first."""
 
@@ -115,6 +120,8 @@ class Headers:
     """A page against robots answers, whatever its status."""
     empty: bool = False
     """Nothing comes, says Content-Length."""
+    age: timedelta = timedelta(0)
+    """How long a cache has kept the answer."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -199,9 +206,19 @@ def believed(headers: Headers, now: datetime) -> datetime | None:
     modified = headers.last_modified
     if modified is None or modified >= now - MADE_ON_THE_FLY:
         return None
-    if headers.date is not None and abs(headers.date - modified) <= MADE_ON_THE_FLY:
-        return None
-    return modified
+    date = now if headers.date is None else headers.date
+    # Some caches keep the Date of the answer, others make one anew.
+    passed = [at - modified - kept for at in (now, date) for kept in (timedelta(0), headers.age)]
+    return None if any(_is_made_on_the_fly(one) for one in passed) else modified
+
+
+def _is_made_on_the_fly(passed: timedelta) -> bool:
+    """Decide whether a date was made for an answer, in GMT or in the local time of a zone behind it.
+
+    :param passed: from the date to the answer
+    """
+    hours = round(passed / _HOUR)
+    return 0 <= hours <= WESTERNMOST and abs(passed - hours * _HOUR) <= MADE_ON_THE_FLY
 
 
 def after_hash(memory: Memory, headers: Headers, digest: str, modified: datetime | None) -> Step:

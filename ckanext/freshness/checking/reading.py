@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from http import HTTPStatus
 
 from ..web.client import Answer
@@ -15,13 +16,14 @@ _KEPT = 1024
 
 def read_headers(answer: Answer) -> Headers:
     """What the headers of an answer say."""
-    given, modified, date = answer.headers, None, None
+    given, modified, date, age = answer.headers, None, None, timedelta(0)
     text = given.get("Last-Modified")
     # A 304 is believed whatever its dates, and parsing two is half of the work on its headers.
     if text is not None and answer.status != 304:
         modified = parse_http_date(text)
         # Only to judge Last-Modified by.
         date = parse_http_date(given.get("Date", ""))
+        age = _age(given.get("Age", ""))
     return Headers(
         answer.status,
         _storable(given.get("ETag")),
@@ -30,7 +32,15 @@ def read_headers(answer: Answer) -> Headers:
         date,
         is_wall(answer.status, given),
         given.get("Content-Length") == "0",
+        age,
     )
+
+
+def _age(text: str) -> timedelta:
+    """Return the time that an Age header names (RFC 9111, section 5.1); 0 if it names none."""
+    text = text.strip()
+    is_number = text.isascii() and text.isdigit() and len(text) <= 9
+    return timedelta(seconds=int(text) if is_number else 0)
 
 
 def _storable(value: str | None) -> str | None:

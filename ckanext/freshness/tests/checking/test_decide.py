@@ -106,6 +106,11 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
         (NOW - timedelta(seconds=60), NOW + DAY, False),
         (NOW + timedelta(seconds=1), NOW + DAY, False),
         (None, NOW, False),
+        # In local time, called GMT
+        (NOW - timedelta(hours=5, seconds=2), NOW, False),
+        (NOW - timedelta(hours=5, seconds=61), NOW, True),
+        (NOW - timedelta(hours=12), None, False),
+        (NOW - timedelta(hours=13), None, True),
     ],
 )
 def test_dates_that_say_something(
@@ -113,6 +118,18 @@ def test_dates_that_say_something(
 ) -> None:
     found = believed(Headers(200, None, "text", modified, date), NOW)
     assert found == (modified if is_believed else None)
+
+
+@pytest.mark.parametrize("date", [None, NOW, NOW - timedelta(minutes=20)])
+@pytest.mark.parametrize(
+    ("since_made", "is_believed"), [(1139, True), (1140, False), (1260, False), (1261, True)]
+)
+def test_a_date_made_for_an_answer_that_a_cache_kept(
+    date: datetime | None, since_made: int, is_believed: bool
+) -> None:
+    modified = NOW - timedelta(seconds=since_made)
+    headers = Headers(200, None, "text", modified, date, age=timedelta(minutes=20))
+    assert believed(headers, NOW) == (modified if is_believed else None)
 
 
 @pytest.mark.parametrize(

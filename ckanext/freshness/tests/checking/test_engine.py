@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from typing import Any
 
 import pytest
@@ -312,6 +313,22 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     )
     assert finding.outcome is Outcome.HEADER
     assert 0 < finding.attempt.received < len(body) / 2
+
+
+@pytest.mark.parametrize(
+    ("ago", "age"),
+    [(timedelta(minutes=20), "1200"), (timedelta(hours=5), "0"), (timedelta(hours=4), "x")],
+    ids=["kept by a cache", "local time", "no age"],
+)
+def test_a_date_that_the_server_made_ends_no_visit(
+    server: FileServer, seen: Memory, ago: timedelta, age: str
+) -> None:
+    made = format_datetime(NOW - ago, usegmt=True)
+    server.files["/file.csv"] = Answer(200, BODY, {"Last-Modified": made, "Age": age})
+    finding = one(
+        server, seen, format="CSV", known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert (finding.outcome, finding.modified) == (Outcome.SAME_HASH, None)
 
 
 def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
