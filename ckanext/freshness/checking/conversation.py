@@ -198,7 +198,7 @@ class Conversation:
             words = "answered 304 (Not Modified) to a request without conditions"
             error = Step(Next.END, visit.memory, Outcome.ERROR)
             return self._finding(visit, error, answer, at, words=words)
-        judged = _judge(visit, body)
+        judged = _judge(visit, body, answer)
         if judged.is_error:
             error = Step(Next.END, visit.memory, Outcome.ERROR)
             words = str(judged.misfit)
@@ -219,7 +219,7 @@ class Conversation:
             words = judged = None
             if hashed is None:
                 words = f"answered {status_in_words(headers.status)} to the second download"
-            elif (judged := _judge(visit, hashed)).is_error:
+            elif (judged := _judge(visit, hashed, answer)).is_error:
                 words = f"at the second download {judged.misfit}"
             second = None if hashed is None or words else hashed.hash
             step = decide.after_confirmation(
@@ -383,10 +383,15 @@ class _Judged:
         )
 
 
-def _judge(visit: Visit, body: Hashed | Beginning) -> _Judged:
+def _judge(visit: Visit, body: Hashed | Beginning, answer: Answer) -> _Judged:
     promised = promise(visit.format, visit.mimetype)
-    was_tabular = visit.memory.tabular
-    misfit = verdict(promised, body.first, body.size, was_tabular=was_tabular)
+    misfit = verdict(
+        promised,
+        body.first,
+        body.size,
+        was_tabular=visit.memory.tabular,
+        was_coded="Content-Encoding" in answer.headers,
+    )
     return _Judged(promised, misfit, body)
 
 

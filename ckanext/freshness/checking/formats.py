@@ -91,6 +91,10 @@ _NONE: frozenset[Kind] = frozenset()
 TABLES = frozenset({"csv", "tsv", "tab", "psv"})
 """Formats whose good files have several lines or columns."""
 
+_GZIPS = ("gz", "gzip", "tgz", "targz")
+_INSIDE_GZIP = frozenset({Kind.TABLE, Kind.JSON, Kind.XML})
+"""Kinds that certainly are data: a server may send a gzip file as a compressed transfer of these."""
+
 _WORKBOOKS = frozenset({"xls", "excel", "xlsx", "xlsm", "xlsb", "ods"})
 """Formats under which exporters write HTML or XML tables; Excel opens these."""
 
@@ -102,13 +106,14 @@ FITS: dict[str, frozenset[Kind]] = {
     **dict.fromkeys(("xml", "kml", "gml", "gpx", "rss", "atom", "rdfxml", "iatixml", "svg"), _XML),
     **dict.fromkeys(("xlsx", "xlsm", "xlsb", "docx", "pptx"), _OFFICE),
     **dict.fromkeys(("ods", "odt"), _OPEN_DOCUMENT),
-    **dict.fromkeys(("xls", "excel"), frozenset({Kind.OLD_OFFICE})),
+    "xls": frozenset({Kind.OLD_OFFICE}),
+    "excel": _OFFICE | {Kind.OLD_OFFICE},
     **dict.fromkeys(("zip", "gtfs"), _ZIP),
     **dict.fromkeys(("shp", "shapefile", "shapefiles", "esrishapefile"), _ZIP),
     **dict.fromkeys(("geodatabase", "gdb"), frozenset({Kind.ZIP, Kind.GZIP, Kind.ARCHIVE})),
     "kmz": _ZIP | _XML,
     **dict.fromkeys(("7z", "rar"), frozenset({Kind.ARCHIVE})),
-    **dict.fromkeys(("gz", "gzip", "tgz", "targz"), frozenset({Kind.GZIP, Kind.GZIPPED_HTML})),
+    **dict.fromkeys(_GZIPS, frozenset({Kind.GZIP, Kind.GZIPPED_HTML})),
     **dict.fromkeys(("parquet", "geoparquet", "geopackage", "gpkg", "sqlite"), _NONE),
     **dict.fromkeys(("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), _NONE),
     "pdf": frozenset({Kind.PDF}),
@@ -150,8 +155,9 @@ MEDIA_TYPES: dict[str, str] = {
 }
 """The format that a media type stands for; others, ``application/octet-stream`` say, tell nothing."""
 
+_NO_MEMBERS = b"PK\x05\x06"
+"""How a ZIP archive without members begins."""
 _MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (b"%PDF-", Kind.PDF),
     (b"\x89PNG\r\n\x1a\n", Kind.IMAGE),
     (b"GIF87a", Kind.IMAGE),
     (b"GIF89a", Kind.IMAGE),
@@ -160,7 +166,7 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"7z\xbc\xaf\x27\x1c", Kind.ARCHIVE),
     (b"Rar!\x1a\x07", Kind.ARCHIVE),
     (b"PK\x03\x04", Kind.ZIP),
-    (b"PK\x05\x06", Kind.ZIP),
+    (_NO_MEMBERS, Kind.ZIP),
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
 _ZIP_NAME_AT = 30
@@ -179,7 +185,7 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\0<", "utf-16-be"),
 )
 _BINARY = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
-_PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)[\s>]", re.IGNORECASE)
+_PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
     re.IGNORECASE,
@@ -188,6 +194,7 @@ _FRAGMENT = re.compile(
 _TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
 _EXCEL = ("urn:schemas-microsoft-com:office:excel", "urn:schemas-microsoft-com:office:spreadsheet")
 _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
+_START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
 _SEPARATOR = re.compile(r"[,;\t|]")
@@ -230,15 +237,18 @@ def promise(declared_format: str | None, media_type: str | None) -> Promise:
     return Promise(declared[:100], tuple(formats) if is_known else ())
 
 
-def verdict(promised: Promise, first: bytes, size: int, *, was_tabular: bool) -> Misfit | None:
+def verdict(
+    promised: Promise, first: bytes, size: int, *, was_tabular: bool, was_coded: bool = False
+) -> Misfit | None:
     """Return how a file is not what was promised; None if it may be.
 
     :param first: the first :data:`FIRST_BYTES` of the file
     :param size: of the file, in bytes
     :param was_tabular: whether the last good file had several lines or columns
+    :param was_coded: whether it was sent with a Content-Encoding, which is undone here
     """
     is_short = size < SHORT
-    if is_short and _is_blank(first):
+    if is_short and _is_empty(first):
         return Misfit(promised.name or "data", Kind.NOTHING, is_error=True)
     formats = promised.formats
     if not formats:
@@ -248,6 +258,8 @@ def verdict(promised: Promise, first: bytes, size: int, *, was_tabular: bool) ->
     takes_text = all(Kind.TEXT in FITS[one] for one in formats)
     found = Kind.TEXT if is_plain and takes_text else kind(first)
     if found is Kind.UNKNOWN:
+        return None
+    if was_coded and found in _INSIDE_GZIP and any(one in _GZIPS for one in formats):
         return None
     is_line = was_tabular and found in _LINES and not is_tabular(first, size)
     judged = [_judge(one, found, is_short, is_line) for one in formats]
@@ -278,8 +290,12 @@ def is_tabular(first: bytes, size: int) -> bool:
     return _LINE_END.search(text) is not None or _SEPARATOR.search(text) is not None
 
 
-def _is_blank(first: bytes) -> bool:
-    return not first.removeprefix(b"\xef\xbb\xbf").strip(_BLANK)
+def _is_empty(first: bytes) -> bool:
+    """Return whether a short file is blank, or an archive of nothing."""
+    if first.startswith(_GZIP):
+        inside, is_whole = _gunzip(first)
+        return is_whole and not inside
+    return first.startswith(_NO_MEMBERS) or not _text(first).strip(_BEFORE)
 
 
 def kind(first: bytes) -> Kind:
@@ -290,7 +306,7 @@ def kind(first: bytes) -> Kind:
             if first.startswith(magic):
                 return _kind_of_zip(first) if found is Kind.ZIP else found
     if first.startswith(_GZIP):
-        inside = _kind_of_text(_text(_gunzip(first)))
+        inside = _kind_of_text(_text(_gunzip(first)[0]))
         return Kind.GZIPPED_HTML if inside in _PAGES else Kind.GZIP
     return _kind_of_text(_text(first))
 
@@ -308,6 +324,9 @@ def _kind_of_text(text: str) -> Kind:
         return _kind_of_markup(text)
     if _JSON_START.match(text):
         return Kind.JSON
+    # Not among the magic numbers, because readers of PDF skip what stands before it.
+    if text.startswith("%PDF-"):
+        return Kind.PDF
     # Last, because this reads all of the text.
     if not text or _BINARY.search(text):
         return Kind.UNKNOWN
@@ -333,8 +352,16 @@ def _kind_of_markup(text: str) -> Kind:
     if _FRAGMENT.match(text):
         return Kind.HTML
     if text[:1] == "<":
-        return Kind.UNKNOWN if _BINARY.search(text) else Kind.MARKUP
+        if _BINARY.search(text):
+            return Kind.UNKNOWN
+        return Kind.XML if _is_element(text) else Kind.MARKUP
     return _kind_of_text(text)
+
+
+def _is_element(text: str) -> bool:
+    """Return whether a text begins with a tag and ends with the same tag closed."""
+    tag = _START_TAG.match(text)
+    return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
 
 
 def _is_table(text: str) -> bool:
@@ -354,12 +381,14 @@ def _text(first: bytes) -> str:
     return start.decode("latin-1")
 
 
-def _gunzip(first: bytes) -> bytes:
-    """Return the beginning of what a compressed file holds; the end of the file is not there."""
+def _gunzip(first: bytes) -> tuple[bytes, bool]:
+    """Return the beginning of a compressed file's content, and whether it is all of the content."""
+    stream = zlib.decompressobj(wbits=31)
     try:
-        return zlib.decompressobj(wbits=31).decompress(first, FIRST_BYTES)
+        inside = stream.decompress(first, FIRST_BYTES)
     except zlib.error:
-        return b""
+        return b"", False
+    return inside, stream.eof and not stream.unused_data
 
 
 def _formats(declared: str) -> list[str]:

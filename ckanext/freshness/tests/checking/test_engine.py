@@ -351,6 +351,20 @@ def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> No
     assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
 
 
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [(b"id,name\n1,Ada\n", Outcome.FIRST_HASH), (faults.HTML_PAGE, Outcome.ERROR)],
+    ids=["data", "page"],
+)
+def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
+    server: FileServer, body: bytes, outcome: Outcome
+) -> None:
+    headers = {"Content-Encoding": "gzip", "Content-Type": "text/csv"}
+    server.files["/file.csv"] = Answer(200, gzip.compress(body, mtime=0), headers)
+    finding = one(server, format="GZ")
+    assert (finding.outcome, finding.memory.found) == (outcome, None)
+
+
 def test_a_wrong_format_is_named(server: FileServer) -> None:
     server.files["/file.csv"] = Answer(200, faults.HTML_PAGE)
     finding = one(server, format="CSV")

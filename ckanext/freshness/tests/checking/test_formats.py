@@ -39,6 +39,7 @@ WALL = b"<script>window.challenge = 1</script><noscript>Enable JavaScript</noscr
 WARNING = b"<br />\n<b>Warning</b>: mysql_connect(): Connection refused in <b>/var/www</b><br />"
 ERROR = b"Error: the database is not available"
 TRACE = b"Traceback (most recent call last):\n  File x, line 1\nValueError: no, not this"
+BARE_XML = b"<Error><Code>NoSuchKey</Code><Message>No such key, sorry</Message></Error>\n"
 JSON = b'{"error": "not found"}'
 XML = b'<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>'
 KML = b'<?xml version="1.0"?><kml xmlns="http://www.opengis.net/kml/2.2"/>'
@@ -55,7 +56,10 @@ ODS = archive(
 )
 XLS = bytes.fromhex("d0cf11e0a1b11ae1") + bytes(40)
 PDF = b"%PDF-1.7\n"
+LATE_PDF = b"\xef\xbb\xbf\r\n%PDF-1.7\n" + b"text " * SHORT
 PNG = b"\x89PNG\r\n\x1a\n"
+EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
+EMPTY_GZIP = gzip.compress(b"", mtime=0)
 GZIPPED = gzip.compress(CSV, mtime=0)
 SHAPE = bytes.fromhex("0000270a") + bytes(40)
 HTML_SHEET = b'<html xmlns:x="urn:schemas-microsoft-com:office:excel"><table><tr><td>1'
@@ -75,6 +79,7 @@ def long(data: bytes) -> bytes:
     [
         (PAGE, Kind.HTML),
         (PAGE.upper(), Kind.HTML),
+        (b"<!doctypehtml><title>Log in</title>", Kind.HTML),
         (b"\xef\xbb\xbf \r\n\t" + PAGE, Kind.HTML),
         (b"<!-- a -->\n<!-- b --> " + PAGE, Kind.HTML),
         (b"<!-- " + b"never closed " * 400, Kind.UNKNOWN),
@@ -108,8 +113,12 @@ def long(data: bytes) -> bytes:
         (b'"text"', Kind.JSON_LIKE),
         (XML, Kind.XML),
         (b'<kml xmlns="http://www.opengis.net/kml/2.2">', Kind.XML),
-        (RSS, Kind.MARKUP),
+        (RSS, Kind.XML),
+        (BARE_XML, Kind.XML),
+        (b"<rss><channel>", Kind.MARKUP),
+        (b"<a>, <b> and </c>", Kind.MARKUP),
         (PDF, Kind.PDF),
+        (LATE_PDF, Kind.PDF),
         (PNG, Kind.IMAGE),
         (ZIP, Kind.ZIP),
         (KMZ, Kind.ZIP),
@@ -136,6 +145,7 @@ def test_kinds(first: bytes, expected: Kind) -> None:
 
 
 PAGES = (PAGE, XHTML, WALL, WARNING, gzip.compress(PAGE, mtime=0))
+EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
 TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>")
 """Errors wherever no text is promised."""
 
@@ -144,7 +154,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     *(
         (
             name,
-            (*PAGES, JSON, XML, b"", b"\n"),
+            (*PAGES, JSON, XML, BARE_XML, b"", b"\n", *EMPTY),
             (ZIP, XLSX, XLS, ODS, GZIPPED, PDF, PNG, long(JSON), long(XML)),
             (CSV, TSV, COLUMN, HEADER, ERROR, b"[1", SHAPE),
         )
@@ -170,16 +180,22 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
         for name in ("XML", "KML", "RSS", "application/xml")
     ),
     ("XLS", (*PAGES, *TEXTS, JSON, XML), (XLSX, ODS, ZIP, CSV, HTML_SHEET, XML_SHEET), (XLS,)),
+    ("Excel", (*PAGES, *TEXTS, JSON, XML), (ODS, CSV, HTML_SHEET), (XLS, XLSX)),
     ("XLSX", (*PAGES, *TEXTS, JSON, XML), (XLS, ODS, CSV, PDF, HTML_SHEET), (XLSX, ZIP)),
     ("ODS", (*PAGES, *TEXTS, JSON, XML), (XLS, XLSX, CSV, PDF, HTML_SHEET), (ODS, ZIP)),
     *(
-        (name, (*PAGES, *TEXTS, JSON, XML), (CSV, XLS, XLSX, PDF, GZIPPED, long(XML)), (ZIP, KMZ))
+        (
+            name,
+            (*PAGES, *TEXTS, *EMPTY, JSON, XML),
+            (CSV, XLS, XLSX, PDF, GZIPPED, long(XML)),
+            (ZIP, KMZ),
+        )
         for name in ("ZIP", "SHP", "application/zip")
     ),
-    ("PDF", (*PAGES, *TEXTS, JSON, HTML_SHEET), (PNG, ZIP, CSV, long(ERROR)), (PDF,)),
+    ("PDF", (*PAGES, *TEXTS, JSON, HTML_SHEET), (PNG, ZIP, CSV, long(ERROR)), (PDF, LATE_PDF)),
     ("KMZ", (*PAGES, ERROR, JSON), (PDF, CSV), (KMZ, KML)),
     ("Parquet", (*PAGES, ERROR, JSON), (ZIP, CSV), (b"PAR1\x15\0",)),
-    ("GZ", (PAGE, ERROR), (ZIP, CSV), (GZIPPED, gzip.compress(PAGE, mtime=0))),
+    ("GZ", (PAGE, ERROR, EMPTY_GZIP), (ZIP, CSV), (GZIPPED, gzip.compress(PAGE, mtime=0))),
     ("PNG", (PAGE, ERROR), (PDF,), (PNG,)),
     ("TXT", (*PAGES, b""), (PDF, ZIP), (CSV, JSON, XML, ERROR)),
     # Each of several formats will do.
@@ -196,7 +212,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
     ("application/octet-stream", (b"",), (), (PAGE, JSON)),
     ("http://publications.europa.eu/resource/authority/file-type/CSV", (PAGE,), (ZIP,), (CSV,)),
     ("https://www.iana.org/assignments/media-types/text/csv", (PAGE,), (ZIP,), (CSV,)),
-    ("", (b"",), (), (PAGE, JSON, ERROR)),
+    ("", (b"", *EMPTY), (), (PAGE, JSON, ERROR)),
 ]
 
 
