@@ -27,6 +27,7 @@ _KNOWN_EXTRAS = (
     "subject",
     "organization_id",
     "distributions",
+    "in_pages",
 )
 
 _object = harvest_model.HarvestObject.__table__
@@ -202,6 +203,7 @@ def _as_known(
         recognised=recognised,
         organization_id=organization_id,
         distributions=_lost(extras.get("distributions")),
+        in_pages="in_pages" in extras,
     )
 
 

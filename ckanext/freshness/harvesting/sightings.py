@@ -39,6 +39,8 @@ class Sighting:
     """For people: what of it could not be read, though the record could."""
     drafts: int = 0
     """Distributions that it lists and that nobody may read yet."""
+    in_pages: bool = False
+    """A page of its catalog has it, or had it when its pages were last read whole."""
 
 
 Sink = Callable[[Sighting, Containers], None]

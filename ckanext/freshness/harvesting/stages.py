@@ -188,6 +188,10 @@ class _Objects:
             self.writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
             if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
                 self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
+            if known and known.object_id and sighting and known.in_pages != sighting.in_pages:
+                self.extras.append(
+                    (known.object_id, "in_pages", "true" if sighting.in_pages else None)
+                )
             if known and known.object_id and contents:
                 self.extras.append((known.object_id, KEY, unmapped))
             if (
@@ -208,6 +212,8 @@ class _Objects:
             extras["fingerprint"] = sighting.fingerprint or ""
             if sighting.subject:
                 extras["subject"] = sighting.subject
+            if sighting.in_pages:
+                extras["in_pages"] = "true"
         if lost:
             extras["distributions"] = lost
         if change.kind is Kind.MOVED and known:

@@ -85,6 +85,8 @@ class Known:
     """The CKAN organization that it became, instead of a package."""
     distributions: Mapping[str, Lost] = field(default_factory=dict)
     """Its distributions, by URI, of which there is something to remember."""
+    in_pages: bool = False
+    """A page of its catalog has had it: that the pages leave it out now says something."""
 
     @property
     def becomes(self) -> str | None:
@@ -389,7 +391,7 @@ def _forbidden(known: Known, seen: Seen, walls: Collection[str | None], now: dat
     if known.catalog_url in walls:
         reason = "kept: more than half of its catalog's records answer 401 or 403"
         return Verdict(known, False, reason, since)
-    if seen.left_out:
+    if seen.left_out and known.in_pages:
         return Verdict(
             known, True, "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
         )

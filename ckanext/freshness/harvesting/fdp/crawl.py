@@ -211,9 +211,8 @@ class Crawl:
     ) -> None:
         """Read one listed record, out of a page or by itself, and hand it to the sink."""
         listed_in = self._listing.containers_of(url)
-        left_out = (
-            page is None and url not in self._in_pages and self._paged_whole.issuperset(listed_in)
-        )
+        if page is not None:
+            self._in_pages.add(url)
         try:
             if page is None or member is None:
                 page, outline = await self._read_alone(url)
@@ -227,9 +226,14 @@ class Crawl:
             ours = self._known.of(url, self.containers.listed)
             expected = ours is None and failure.outcome in _MAY_BE_MEANT
             self._missed_one |= not expected
+            left_out = self._is_left_out(url, listed_in)
             seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)
+
+    def _is_left_out(self, url: str, listed_in: Collection[str]) -> bool:
+        """Whether the pages of its catalogs were read whole and do not have a listed dataset."""
+        return url not in self._in_pages and self._paged_whole.issuperset(listed_in)
 
     def _subjects_of_known(self) -> dict[str, str]:
         """Which of the listed URLs have what documents call so: those that had it before.
@@ -291,6 +295,7 @@ class Crawl:
             part_of=self._catalog_named(member.part_of),
             content_hash=found.content_hash,
         )
+        was_in_pages = ours is not None and ours.in_pages
         return Sighting(
             seen,
             found.record,
@@ -299,6 +304,8 @@ class Crawl:
             distributions=found.distributions,
             warnings=found.warnings,
             drafts=found.drafts,
+            in_pages=url in self._in_pages
+            or (was_in_pages and not self._is_left_out(url, listed_in)),
         )
 
     def _catalog_named(self, part_of: Iterable[str]) -> str | None:

@@ -217,7 +217,8 @@ FATES = [
     ("case", "found", "unreadable", "gone"), FATES, ids=[row[0] for row in FATES]
 )
 def test_an_error_is_never_an_absence(case, found, unreadable, gone):
-    outcome = decide([known(1), *OTHERS], [*HERE, *([found] if found else [])], unreadable)
+    current = [known(1, in_pages=True), *OTHERS]
+    outcome = decide(current, [*HERE, *([found] if found else [])], unreadable)
     assert deleted(outcome) == ({"1"} if gone else set())
     assert outcome.brake is None
     if found is None or found.outcome is not Outcome.PRESENT or not found.listed_in:
@@ -252,11 +253,30 @@ def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
 
 
 @pytest.mark.parametrize(
+    ("in_pages", "left_out", "hours", "gone"),
+    [
+        (True, True, None, True),
+        (True, False, None, False),
+        # Pages of datasets never have a series: that they leave one out proves nothing.
+        (False, True, None, False),
+        (False, True, 23, False),
+        (False, True, 24, True),
+        (False, False, 24, True),
+    ],
+)
+def test_pages_prove_only_the_absence_of_what_they_had(in_pages, left_out, hours, gone):
+    since = None if hours is None else NOW - hours * HOUR
+    current = [known(1, in_pages=in_pages, forbidden_since=since), *OTHERS]
+    found = seen(1, Outcome.FORBIDDEN, A, left_out=left_out)
+    assert deleted(decide(current, [*HERE, found])) == ({"1"} if gone else set())
+
+
+@pytest.mark.parametrize(
     ("forbidden", "readable", "wall"),
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
 def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
-    current = [known(number) for number in range(forbidden + readable)]
+    current = [known(number, in_pages=True) for number in range(forbidden + readable)]
     found = [
         seen(number, Outcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
     ] + present(*range(forbidden, forbidden + readable))
@@ -266,14 +286,14 @@ def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
 
 def test_drafts_that_never_were_ours_say_nothing_of_a_wall():
     drafts = [seen(f"draft{number}", Outcome.FORBIDDEN, A, left_out=True) for number in range(9)]
-    current = [known(1), known(2)]
+    current = [known(1, in_pages=True), known(2)]
     found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(2), *drafts]
     assert deleted(decide(current, found)) == {"1"}
 
 
 def test_new_readable_records_count_against_a_wall():
     found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(*range(10, 15))]
-    assert deleted(decide([known(1)], found)) == {"1"}
+    assert deleted(decide([known(1, in_pages=True)], found)) == {"1"}
 
 
 BRAKES = [

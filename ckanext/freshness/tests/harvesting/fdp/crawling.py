@@ -201,6 +201,7 @@ class Site:
             object_id=seen.url,
             subject=sighting.subject,
             distributions=sighting.distributions,
+            in_pages=sighting.in_pages,
         )
 
     # What tests ask

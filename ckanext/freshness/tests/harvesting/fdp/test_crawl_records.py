@@ -20,6 +20,7 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
 
 # Drafts, and what is withdrawn or gone
 
@@ -152,6 +153,41 @@ def test_withdrawals(
         fdp.faults = {}
         assert job.of(Kind.DELETED) == (urls(fdp, *withdrawn) if hours == deleted_in else set())
     assert len(site.packages) == 5 - (count if deleted_in is not None else 0)
+
+
+@with_and_without_pages
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
+    """Pages of datasets never have it."""
+    with ReplayServer(FDP_RICH, pages=pages) as server:
+        site = Site(server, url=server.url)  # type: ignore[arg-type]
+        site.job()
+        series = server.urls("series")
+        path = series[0].removeprefix(server.url)
+        for hours, answer in {0: 500, 1: status, 2: 500, 3: status, 25: status}.items():
+            server.faults[path] = faults.Status(answer)
+            job = site.job(NOW + timedelta(hours=hours))
+            assert job.of(Kind.DELETED) == (set(series) if hours == 25 else set()), hours
+
+
+def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer) -> None:
+    """A record that was read by itself, since its page had failed, may be of a kind without pages."""
+    catalog = fdp.add_catalog()
+    withdrawn, *_ = [fdp.add_dataset(catalog) for _ in range(3)]
+    page = f"{catalog.path}/page/dataset?page=0&size=50"
+    fdp.faults[page] = faults.Status(500)
+    site = Site(fdp)
+    site.job()
+    fdp.faults.clear()
+    fdp.withdraw(withdrawn)
+    assert site.job().of(Kind.DELETED) == set()
+    fdp.publish(withdrawn)
+    site.job()
+    fdp.faults[page] = faults.Status(500)
+    site.job()  # it was in a page before: that is not forgotten
+    fdp.faults.clear()
+    fdp.withdraw(withdrawn)
+    assert site.job().of(Kind.DELETED) == urls(fdp, withdrawn)
 
 
 def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer) -> None:
