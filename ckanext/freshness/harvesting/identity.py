@@ -7,7 +7,7 @@ record all along. Such a record is the one it was, and keeps its package.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from .spelling import loose_spelling
 from .strategy import Known
@@ -16,9 +16,23 @@ from .strategy import Known
 class Current:
     """The current records of a source."""
 
-    def __init__(self, records: Iterable[Known]) -> None:
+    def __init__(
+        self, records: Iterable[Known], adoptable: Callable[[], Iterable[Known]] = tuple
+    ) -> None:
+        """
+        :param adoptable: returns the records of deleted sources whose packages new records take over.
+        """
         self._by_url = {record.url: record for record in records}
         self._by_spelling: dict[str, Known] | None = None
+        self._load_adoptable = adoptable
+        self._adoptable: Current | None = None
+
+    @property
+    def adoptable(self) -> Current:
+        """The records of deleted sources whose packages new records take over."""
+        if self._adoptable is None:
+            self._adoptable = Current(self._load_adoptable())
+        return self._adoptable
 
     def __iter__(self) -> Iterator[Known]:
         return iter(self._by_url.values())

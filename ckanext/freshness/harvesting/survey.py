@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -178,8 +178,13 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    known = Current(current_records(source.id).values())
-    orphans: Current | None = None
+
+    def orphans() -> Iterable[Known]:
+        return orphaned_records(
+            source_type.adopts, source.id, organizations=source_type.organizations
+        ).values()
+
+    known = Current(current_records(source.id).values(), orphans)
     result = Survey(current=len(known))
     seen: dict[str, Seen] = {}
     refused: dict[str, tuple[str, str]] = {}
@@ -202,16 +207,10 @@ def survey(
 
     def adoptable(sighting: Sighting, containers: Containers) -> Known | None:
         """The record of a deleted source whose package a new record takes over."""
-        nonlocal orphans
-        if orphans is None:
-            found = orphaned_records(
-                source_type.adopts, source.id, organizations=source_type.organizations
-            )
-            orphans = Current(found.values())
         url = sighting.seen.url
-        adopted = orphans.of(url, containers.listed)
+        adopted = known.adoptable.of(url, containers.listed)
         if adopted is None and sighting.subject is not None:
-            adopted = orphans.of(sighting.subject, containers.listed)
+            adopted = known.adoptable.of(sighting.subject, containers.listed)
         if adopted is None or adopted.becomes is None:
             return adopted
         # Another URL may go on with it.

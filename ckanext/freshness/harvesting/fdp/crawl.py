@@ -283,7 +283,11 @@ class Crawl:
         """
         listed = self.containers.listed
         ours = self._known.of(url, listed) or self._known.of(member.subject, listed)
-        found = await self._datasets.read(url, document, member, listed_in, ours, **lent)
+        adopted = None
+        if ours is None:
+            orphans = self._known.adoptable
+            adopted = orphans.of(url, listed) or orphans.of(member.subject, listed)
+        found = await self._datasets.read(url, document, member, listed_in, ours, adopted, **lent)
         for owner, where in found.lends.items():
             self._lent.setdefault(owner, set()).update(where)
         if any(one.elsewhere for one in found.distributions.values()):

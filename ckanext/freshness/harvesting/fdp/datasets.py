@@ -78,6 +78,7 @@ class Datasets:
         member: Member,
         listed_in: Iterable[str],
         known: Known | None,
+        adopted: Known | None = None,
         *,
         lent: Collection[str] | None = None,
         all_read: bool = False,
@@ -85,6 +86,7 @@ class Datasets:
         """Read a dataset with its distributions.
 
         :param known: the current record, if there is one.
+        :param adopted: the record of a deleted source whose dataset this one takes over, with its resources.
         :param lent: URLs of other datasets' documents that describe distributions of this one; None
             while other datasets are still to be read.
         :param all_read: all datasets of the source were read.
@@ -104,7 +106,7 @@ class Datasets:
         as_before = known is not None and known.url == url and known.fingerprint == fingerprint
         if known is not None and as_before and lent is None:
             return Dataset(known.content_hash, None, fingerprint, known.distributions)
-        work = _Work(self, url, member, known, parts)
+        work = _Work(self, url, member, known or adopted, parts)
         await work.look_at(document)
         for one in lent or ():
             await work.borrow(one)

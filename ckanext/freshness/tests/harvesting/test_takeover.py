@@ -16,8 +16,11 @@ from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.harvesting.preview import Preview, preview
 from ckanext.freshness.harvesting.strategy import Kind
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
+from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.freshness.tests.servers.fdp_model import Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
@@ -198,6 +201,34 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert call_action("package_search", rows=0)["count"] == 4
     assert first.current() == []
     assert len(again.current()) == 4
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, status: int) -> None:
+    """A distribution that the first job cannot read has a resource from the deleted source."""
+    filled(fdp, datasets=2)
+    first = add_source(fdp.source_url)
+    first.run()
+    before = identities(first), resource_ids(first)
+    assert len(before[1]) == 4
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=first.source["id"])
+    dataset = fdp.datasets[0]
+    failing, _ = dataset.listing(Level.DISTRIBUTION)
+    assert isinstance(failing, Record)
+    fdp.faults[failing.path] = faults.Status(status)
+    fdp.faults[f"{dataset.path}/page/distribution?page=0&size=50"] = faults.Status(500)
+    again = make_again(first)
+    for _ in range(2):
+        job = again.run()
+        assert job.errors == []
+        (warnings,) = job.warnings.values()
+        assert any(fdp.url_of(failing) in one for one in warnings)
+        assert (identities(again), resource_ids(again)) == before
+    assert job.stats["not modified"] == 2
+
+
+def resource_ids(harvest: Harvest) -> set[str]:
+    return {one["id"] for dataset in harvest.datasets().values() for one in dataset["resources"]}
 
 
 def test_twice_again(fdp: FdpServer) -> None:
