@@ -22,6 +22,7 @@ from . import documents
 from .distributions import Distributions, Parts
 from .documents import Mapper, Member
 from .namespaces import DCAT
+from .parsing import DocumentError
 from .reader import Document, Reader, Unreadable, understood
 from .services import Services
 
@@ -168,10 +169,28 @@ class _Work:
                 graph = await one.parsed()
                 with understood(url):
                     node = documents.distribution_of(graph, url, one.base)
+                    self._refuse_another(graph, node, url)
             except Unreadable as failure:
                 self._parts.failed[url] = failure
                 continue
             self._take(graph, one, listed_as=(node, url))
+
+    def _refuse_another(self, graph: Graph, node: Node, url: str) -> None:
+        """Refuse a document that describes another distribution than the one that has a resource.
+
+        A URL that leads to another record for a while says nothing of its own.
+
+        :raises DocumentError: it does.
+        """
+        spelled, asked_as = loose_spelling(str(node)), loose_spelling(url)
+        if spelled == asked_as or asked_as not in map(loose_spelling, self._resources()):
+            return
+        owners = documents.distributions_in(graph)
+        part_of = next((named for one, named in owners if one == node), [])
+        if spelled in self._named or self._url not in datasets_of(
+            part_of, [self._url], self._dataset_of
+        ):
+            raise DocumentError(f"it describes {display_url(str(node))} instead")
 
     async def borrow(self, url: str) -> None:
         """Take up the distributions of this dataset in a document of another one."""

@@ -231,6 +231,33 @@ def test_a_new_dataset_with_a_distribution_that_fails(fdp: FdpServer, pages: boo
     assert resources(site, fdp, dataset) == ["File 1", "File 2"]
 
 
+@with_and_without_pages
+@pytest.mark.parametrize("whose", ["its dataset's", "another dataset's"])
+def test_a_distribution_that_leads_to_another_one(fdp: FdpServer, pages: bool, whose: str) -> None:
+    """As when a server redirects to another record by mistake: nothing is known of its own."""
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    dataset, other = fdp.add_dataset(catalog), fdp.add_dataset(catalog, distributions=1)
+    site = Site(fdp)
+    site.job()
+    before = site.packages
+    failing = child(dataset, 0)
+    to = child(dataset, 1) if whose == "its dataset's" else child(other, 0)
+    fdp.withdraw(failing)  # no page has it
+    fdp.files[failing.path] = Answer(302, b"", {"Location": to.path})
+    for hours in (0, 24):
+        job = site.job(NOW + timedelta(hours=hours))
+        assert job.errors == []
+        (warning,) = job.warnings
+        assert warning.startswith(f"distribution {fdp.url_of(failing)}: it describes")
+        assert resources(site, fdp, dataset) == ["File 1", "File 2"]
+        assert resources(site, fdp, other) == ["File 1"]
+    fdp.files.clear()
+    fdp.publish(failing)
+    unchanged(site)
+    assert site.packages is before
+
+
 def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:
     """It is remembered which resource is meant when the listed URL fails."""
     fdp.layout.pages = False
