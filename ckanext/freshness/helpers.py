@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -16,11 +16,12 @@ from .checking.decide import Outcome
 from .ckan_adapter import declared_fields
 from .harvesting.known import is_web_url
 from .harvesting.source_types import source_type_named
-from .logic import frequency_form, words
+from .logic import frequency_form, known_facts, words
 from .logic.projection import KEYS
 from .logic.tables import TablesMissingError
 
 __all__ = [
+    "format_resource_items",
     "freshness_cause_label",
     "freshness_custom_fields",
     "freshness_evidence_label",
@@ -47,6 +48,15 @@ __all__ = [
 ]
 
 _STATUSES = [status.value for status in Status]
+
+
+@tk.chained_helper
+def format_resource_items(
+    next_helper: Callable[[list[tuple[str, Any]]], list[tuple[str, Any]]],
+    items: Iterable[tuple[str, Any]],
+) -> list[tuple[str, Any]]:
+    """Leave the facts of checks out of the fields that CKAN lists on a resource's page."""
+    return next_helper([(key, value) for key, value in items if key != known_facts.KEY])
 
 
 def freshness_status(package: dict[str, Any]) -> str | None:
