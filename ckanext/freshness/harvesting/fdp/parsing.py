@@ -62,6 +62,7 @@ class Parser:
             )
         try:
             answer = await self._sandbox.run(asked)
+            del asked  # holds another copy of the document
         except Exceeded as error:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
@@ -95,6 +96,7 @@ def graph_of(answer: bytes) -> Graph:
     """
     plain, indices = json.loads(answer)
     terms = [_term(value) for value in plain]
+    del plain  # a large catalog's terms would be in memory twice
     # The default store also keeps indices by context, which nobody needs here.
     graph = Graph(store="SimpleMemory")
     add = graph.store.add

@@ -52,7 +52,7 @@ LONG = Record(
 @pytest.fixture(params=SCHEMAS)
 def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Site:
     """The site as a harvest finds it, with its schema and its register of licences."""
-    if not request.config.pluginmanager.hasplugin("ckan"):
+    if not request.config.pluginmanager.hasplugin("setup_of_ckan"):
         pytest.skip("needs a running CKAN (./dev test)")
     request.getfixturevalue("ckan_config")
     schema = SCHEMAS[request.param]
