@@ -5,6 +5,7 @@ A module that is not pure by `subsets.is_pure` starts CKAN when it is collected:
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -71,6 +72,14 @@ def _end(number: int, frame: FrameType | None) -> None:
         # Not SIG_IGN, which processes started from now on would inherit.
         signal.signal(each, lambda number, frame: None)
     raise KeyboardInterrupt
+
+
+@pytest.fixture(autouse=True)
+def loggers() -> None:
+    """Enable the package's loggers, which CKAN disables if it reads its configuration again."""
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("ckanext.freshness") and isinstance(logger, logging.Logger):
+            logger.disabled = False
 
 
 @pytest.fixture(scope="session")

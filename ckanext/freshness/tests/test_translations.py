@@ -73,6 +73,8 @@ NO_NOUN = {
     "Records now: {count}",
     '%(shown)s of %(count)s are shown; "ckan freshness preview" lists all.',
     "These are %(count)s of %(total)s resources, those that fail first.",
+    "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
+    "too long. Check whether this machine reaches their hosts",
     "These are the newest %(count)s of %(total)s dates; the files below have all of them.",
 }
 """Texts that are the same for one and for many, or are never about one."""

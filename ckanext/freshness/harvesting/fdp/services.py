@@ -59,8 +59,8 @@ class Services:
             if isinstance(one, URIRef)
         }
         urls = [url for url in undescribed(sorted(named), [graph]) if self._reader.may_visit(url)]
-        self._named[record, own] = urls
         if urls:
+            self._named[record, own] = urls
             self._reader.remember(_key(record), own, json.dumps(urls))
         warnings = []
         for url in urls:

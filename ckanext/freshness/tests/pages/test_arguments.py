@@ -52,7 +52,9 @@ def test_pages_with_a_nul(app: Any) -> None:
     with_nul = {(method, path) for method, path in paths if "%00" in path}
     assert len(with_nul) > 15
     for method, path in with_nul:
-        answer = app.flask_app.test_client().open(path, method=method)
+        answer = app.flask_app.test_client().open(
+            path, method=method, environ_overrides={"CKAN_LANG": "en"}
+        )
         assert answer.status_code in (400, 404), (method, path, answer.status_code)
     for query in ("organization=%00", "since=%00", "page=%00", "sort=%00", "status=a%00"):
         app.get(f"/freshness/changes?{query}", status=400)
