@@ -197,8 +197,9 @@ def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
 @pytest.mark.parametrize("reference", [["d"], {"a": 1}, 7])
 def test_an_id_that_is_none_is_a_clear_error(act: Act, action: str, reference: Any) -> None:
     for user in (None, factories.User()["name"]):
-        with pytest.raises(tk.ObjectNotFound, match="Dataset not found"):
+        with pytest.raises(tk.ValidationError) as caught:
             act(action, id=reference, **({"by": user} if user else {}))
+        assert list(caught.value.error_dict) == ["id"]
 
 
 def test_what_is_shown(act: Act) -> None:
@@ -222,6 +223,7 @@ def test_what_is_shown(act: Act) -> None:
     (problem,) = shown.pop("problems")
     assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
     assert shown.pop("transitions")
+    assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
     # What is at the URLs has tests of its own.
     assert shown.pop("visits")["total"] == 1
     assert shown == {

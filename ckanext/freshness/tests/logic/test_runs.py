@@ -205,6 +205,8 @@ def test_the_history_of_a_resource(act: Act) -> None:
         "hash": "sha256:00",
         "etag": None,
         "last_modified": None,
+        "promised": None,
+        "found": None,
         "attempts": [ATTEMPT],
     }
 
