@@ -76,9 +76,9 @@ def _end(number: int, frame: FrameType | None) -> None:
 
 @pytest.fixture(autouse=True)
 def loggers() -> None:
-    """Enable the package's loggers, which CKAN disables if it reads its configuration again."""
+    """Enable our loggers and rdflib's, which CKAN disables when it reads its configuration."""
     for name, logger in logging.root.manager.loggerDict.items():
-        if name.startswith("ckanext.freshness") and isinstance(logger, logging.Logger):
+        if name.startswith(("ckanext.freshness", "rdflib")) and isinstance(logger, logging.Logger):
             logger.disabled = False
 
 
