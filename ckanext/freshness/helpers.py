@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+from dateutil.parser import isoparse
 
 from . import settings
 from .aging.evidence import Evidence
@@ -201,7 +201,7 @@ def freshness_moment(text: str | None) -> str:
     """A moment of our API (UTC, ISO 8601 with ``Z``) in words, in the site's or the user's time zone."""
     if not text:
         return ""
-    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    moment = isoparse(text)
     try:
         return tk.h.render_datetime(moment, with_hours=True)
     except (OverflowError, ValueError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -18,6 +17,7 @@ from .ckan_adapter import (
     let_consumers_wait,
     let_odd_dates_be_indexed,
 )
+from .dates import utc_now
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .harvesting.iati.source_type import IATI_REGISTRY
@@ -134,7 +134,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         # Without validation, a package is shown to be indexed: Solr holds the stored status.
         if context.get("validate", True):
-            search.show_current(pkg_dict, datetime.now(timezone.utc))
+            search.show_current(pkg_dict, utc_now())
         known_facts.show([pkg_dict], context)
 
 

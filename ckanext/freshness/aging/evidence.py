@@ -9,23 +9,17 @@ corrected to any earlier date.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from .dates import LATEST, parse_date, script_date
+from ..dates import LATEST, parse_date
 
-__all__ = [
-    "Dated",
-    "Evidence",
-    "keep",
-    "newest",
-    "observe",
-    "parse_date",
-    "remember",
-    "script_date",
-]
+_MAX_SCRIPT = 10_000
+_BRACKETED = re.compile(r"\(([^()]{4,40})\)")
+_IGNORE = "freshness_ignore"
 
 
 class Evidence(Enum):
@@ -152,3 +146,20 @@ def newest(
         key=lambda piece: (LATEST - piece.when, _RANK[piece.evidence], piece.resource or ""),
         default=None,
     )
+
+
+def script_date(updated_by_script: object) -> datetime | None:
+    """The date in HDX's field of that name: ``HDX Scraper: WHO (2021-03-05T10:20:30.123456)``.
+
+    The last date in parentheses counts; a text that is nothing but a date counts too. A script
+    that writes ``freshness_ignore`` says that it changed no data.
+
+    :returns: a moment in UTC, or None; never raises.
+    """
+    if not isinstance(updated_by_script, str) or len(updated_by_script) > _MAX_SCRIPT:
+        return None
+    if _IGNORE in updated_by_script.casefold():
+        return None
+    texts = (*_BRACKETED.findall(updated_by_script), updated_by_script)
+    dates = [when for when in map(parse_date, texts) if when is not None]
+    return dates[-1] if dates else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from .dates import shifted
+from ..dates import shifted
 from .frequency import ALWAYS_FRESH
 from .thresholds import Thresholds
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ..aging.evidence import Evidence
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import model
-from ..model.moments import utc
+from ..dates import utc
 from .counting import Updated
 from .store import REGISTERED
 

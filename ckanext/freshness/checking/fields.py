@@ -11,9 +11,10 @@ Values are as JSON has them: moments as text in UTC without zone, which sorts by
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
+from ..dates import utc
 from .findings import Finding
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
@@ -99,4 +100,4 @@ _PROVED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _text(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).replace(microsecond=0, tzinfo=None).isoformat()
+    return utc(moment).isoformat(timespec="seconds")

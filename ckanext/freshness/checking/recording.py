@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from ..ckan_adapter import copy_into, lock_packages, model
-from ..model.moments import utc
+from ..dates import utc, utc_text
 from ..web.errors import Reason
 from .decide import Outcome
 from .findings import Finding
@@ -136,10 +136,10 @@ def _line(finding: Finding) -> str:
         f"{known}{NULL}\t{held_etag}\t{held_modified}\t{hash_}\t{_array(memory.earlier)}"
         f"\t{'t' if memory.outdated else 'f'}\t{'t' if memory.tabular else 'f'}\t{promised}\t{found}"
         f"\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
-        f"\t{attempt.at.astimezone(timezone.utc).isoformat()}\t{_moment(finding.changed_at)}"
+        f"\t{utc(attempt.at).isoformat()}\t{utc_text(finding.changed_at) or NULL}"
         f"\t{attempt.method}\t{NULL if attempt.status is None else attempt.status}"
         f"\t{reason}\t{words}\t{attempt.received}\t{round(attempt.seconds, 3)}\t{final_url}"
-        f"\t{etag}\t{last_modified}\t{_moment(attempt.modified)}\n"
+        f"\t{etag}\t{last_modified}\t{utc_text(attempt.modified) or NULL}\n"
     )
 
 
@@ -163,13 +163,6 @@ def _array(items: Sequence[str]) -> str:
     """An array of text as COPY reads it."""
     quoted = (one.replace("\\", "\\\\").replace('"', '\\"') for one in items)
     return _copied("{" + ",".join(f'"{one}"' for one in quoted) + "}") if items else "{}"
-
-
-def _moment(moment: datetime | None) -> str:
-    """A moment as COPY reads it, to the second; PostgreSQL leaves the zone out, where a column has none."""
-    if moment is None:
-        return NULL
-    return moment.astimezone(timezone.utc).isoformat(timespec="seconds")
 
 
 def _text(text: str) -> str:

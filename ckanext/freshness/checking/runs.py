@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import model
-from ..model.moments import utc
+from ..dates import utc
 from .selection import SHARDS
 from .store import LOCKS
 

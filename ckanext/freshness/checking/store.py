@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
 
-from ..aging.dates import shifted
 from ..ckan_adapter import model, packages_with_true_extra
-from ..model.moments import utc
+from ..dates import aware, shifted, utc
 from ..settings import Aging, Checks
 from ..web.client import FetchError
 from ..web.urls import parse_url
@@ -236,7 +235,7 @@ def _visit(
         memory=Memory(
             etag, last_modified, hash_, tuple(earlier), outdated, tabular, promised, found
         ),
-        known=None if known is None else known.replace(tzinfo=timezone.utc),
+        known=aware(known),
         fresh_after=fresh_after.of(frequency_days),
         hash_anyway=hash_anyway[id_],
         format=format_ or None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -14,6 +13,7 @@ from ..aging.messages import NN_
 from ..checking import datasets
 from ..checking.picking import Selection
 from ..checking.runs import LocksLostError
+from ..dates import utc_now
 from ..logic import checks, checks_queue
 from ..logic.iati import registered
 from ..logic.lost import DatabaseLostError, telling_of_loss
@@ -84,16 +84,16 @@ def check(
     try:
         with telling_of_loss():
             scope = checks.Scope(_ids(dataset, _not_checked), _host(host), everything)
-            if host is not None and not checks.has_resources(scope, _now()):
+            if host is not None and not checks.has_resources(scope, utc_now()):
                 words = tk._("No resource is at the host {host}: nothing was visited")
                 raise click.ClickException(words.format(host=host))
             if dry_run:
-                _tell_plan(checks.plan(scope, _now()), as_json)
+                _tell_plan(checks.plan(scope, utc_now()), as_json)
             elif queue:
-                _tell_queued(checks_queue.enqueue(scope, _now()), as_json)
+                _tell_queued(checks_queue.enqueue(scope, utc_now()), as_json)
             else:
                 with visits_progress() as tell:
-                    run, done = checks.check(scope, _now, workers=workers, tell=tell)
+                    run, done = checks.check(scope, utc_now, workers=workers, tell=tell)
                 _tell_done(run.id, done, as_json, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
@@ -101,10 +101,6 @@ def check(
 
 _ERRORS = (WorkerError, LocksLostError, DatabaseLostError, checks_queue.RedisAwayError)
 """What ends a run, in a sentence for people, besides what ends any command."""
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 def _host(name: str | None) -> str | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
+from ..dates import utc_now
 from ..harvesting.preview import Entry, NotOurs, Preview
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
@@ -31,7 +31,7 @@ def preview(source: str, as_json: bool) -> None:
     row = _source(source)
     counter = Counter(tk._("records read"))
     try:
-        made = make_preview(row, now=datetime.now(timezone.utc), progress=counter.show)
+        made = make_preview(row, now=utc_now(), progress=counter.show)
     except (NotOurs, ConfigError) as error:
         raise click.ClickException(str(error)) from error
     finally:

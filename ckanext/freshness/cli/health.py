@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 
 import ckan.plugins.toolkit as tk
 import click
 
+from ..dates import utc_now
 from ..doctor import Severity
 from ..doctor.examination import examine
 
@@ -19,7 +19,7 @@ def doctor(as_json: bool) -> None:
 
     Ends with 1 if something is wrong.
     """
-    findings = list(examine(datetime.now(timezone.utc)))
+    findings = list(examine(utc_now()))
     wrong = any(one.severity is Severity.PROBLEM for one in findings)
     if as_json:
         plain = [

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -14,6 +13,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..checking import runs
+from ..dates import utc_now
 from ..logic.action import harvest_source
 from ..logic.iati import cycle, registered
 from ..logic.iati.report import Report
@@ -58,7 +58,7 @@ def run_cycle(row: Any, **options: Any) -> Report:
     """
     try:
         with _progress() as tell:
-            return cycle.update(row, _now, tell, **options)
+            return cycle.update(row, utc_now, tell, **options)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
@@ -105,10 +105,6 @@ def tell_all(reports: Iterable[Report], *, as_json: bool) -> None:
             click.echo(line, err=True)
     if not complete:
         raise click.exceptions.Exit(1)
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 @contextlib.contextmanager

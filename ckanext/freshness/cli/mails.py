@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
 
 import ckan.plugins.toolkit as tk
 import click
 
+from ..dates import utc_now
 from ..logic.mails import sending, words
 from ..logic.mails.sending import Report, State
 
@@ -22,7 +22,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     The first notify after mails were switched on sends nothing. Ends with 1 if not all was sent.
     """
     try:
-        report = sending.notify_all(_now, dry_run=dry_run)
+        report = sending.notify_all(utc_now, dry_run=dry_run)
     except (sending.AlreadySendingError, sending.MailerError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
@@ -31,10 +31,6 @@ def notify(dry_run: bool, as_json: bool) -> None:
         _tell(report)
     if not report.is_complete:
         raise click.exceptions.Exit(1)
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 def _tell(report: Report) -> None:

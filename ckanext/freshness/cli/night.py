@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
-
 import ckan.plugins.toolkit as tk
 import click
 
+from ..dates import utc_now
 from ..logic import night_parts
 from ..logic import nightly as nights
 from ..logic.lost import DatabaseLostError
@@ -15,7 +14,7 @@ from ..logic.lost import DatabaseLostError
 @click.command()
 def prune() -> None:
     """Forget runs and changes of statuses that are older than the options say."""
-    click.echo(night_parts.prune(_now()).words)
+    click.echo(night_parts.prune(utc_now()).words)
 
 
 @click.command()
@@ -27,7 +26,7 @@ def nightly() -> None:
     """
     failed = []
     try:
-        for done in nights.nightly(night_parts.PARTS, _now):
+        for done in nights.nightly(night_parts.PARTS, utc_now):
             told = done.told
             click.echo(f"{done.name}: {told.words}", err=not told.complete)
             if not told.complete:
@@ -37,7 +36,3 @@ def nightly() -> None:
     if failed:
         words = tk._("Not all was done: {parts}")
         raise click.ClickException(words.format(parts=", ".join(failed)))
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

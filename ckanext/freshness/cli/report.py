@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
 
 from ..ckan_adapter import SEARCH_FAULTS
+from ..dates import utc_now
 from ..logic import reports
 from ..logic.words import fresh_share, hosts_label
 from ..reporting import lists
@@ -30,7 +31,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
 
     All datasets are counted here, private ones too; what is kept is of public ones alone.
     """
-    now = datetime.now(timezone.utc)
+    now = utc_now()
     try:
         told = _told(since, organization, with_hosts, now)
         reports.record(now)

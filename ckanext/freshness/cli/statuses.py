@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timezone
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
@@ -11,6 +10,7 @@ import click
 
 from ..aging.messages import NN_
 from ..ckan_adapter import solr_commit, without_solr_commits
+from ..dates import utc_now
 from ..logic import frequency_table, uninstalling
 from ..logic.indexing import SolrAwayError, solr_away_in_words
 from ..logic.refresh import refresh as bring_up_to_date
@@ -50,7 +50,7 @@ def refresh(everything: bool, workers: int) -> None:
     try:
         with progress_of(tk._("datasets")) as progress:
             done = bring_up_to_date(
-                datetime.now(timezone.utc),
+                utc_now(),
                 run_id=str(uuid4()),
                 everything=everything,
                 workers=workers,

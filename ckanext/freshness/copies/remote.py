@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import fsspec
 
+from ..dates import aware
 from . import names
 from .errors import Missing, StoreError, words
 from .staged import PIECE, Staged
@@ -97,7 +98,7 @@ class RemoteStore(Store):
         with self._errors("be swept"):
             self._forget()
             for path, found in self._system.find(f"{self._root}/{STAGING}", detail=True).items():
-                written = _moment(found)
+                written = _written(found)
                 if written is not None and now - written > LEFT_OVER_AFTER:
                     with contextlib.suppress(FileNotFoundError):
                         self._system.rm_file(path)
@@ -243,12 +244,12 @@ class RemoteReader:
         self._file.close()
 
 
-def _moment(found: dict[str, Any]) -> datetime | None:
+def _written(found: dict[str, Any]) -> datetime | None:
     """When a file was written, by whatever name its file system has for that."""
     for field in ("LastModified", "last_modified", "mtime", "created", "updated"):
         value = found.get(field)
         if isinstance(value, datetime):
-            return value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+            return value if value.tzinfo else aware(value)
         if isinstance(value, (int, float)):
             return datetime.fromtimestamp(value, timezone.utc)
     return None

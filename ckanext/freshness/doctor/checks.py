@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from ..checking import runs
 from ..ckan_adapter import model
+from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
 from ..logic import nightly
 from ..model import CheckRun, DatasetFreshness, Unindexed
-from ..model.moments import utc
 from . import Finding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
@@ -35,12 +35,12 @@ def nights(now: datetime) -> Iterator[Finding]:
         return
     if utc(now) - newest.started_at > NIGHT:
         yield problem(
-            f"The last check was begun on {_at(newest.started_at)}: nothing has been looked at since",
+            f"The last check was begun on {utc_words(newest.started_at)}: nothing has been looked at since",
             _CRON,
         )
     if newest.error:
         yield problem(
-            f"The check of {_at(newest.started_at)} ended early: {newest.error}",
+            f"The check of {utc_words(newest.started_at)} ended early: {newest.error}",
             "The next run goes on where it was: ckan freshness nightly",
         )
 
@@ -55,7 +55,7 @@ def parts(now: datetime) -> Iterator[Finding]:
     last = {row.options.get("part"): row for row in rows.order_by(CheckRun.started_at)}
     for row in last.values():
         yield problem(
-            f"Not all of the nightly work of {_at(row.started_at)} was done: {row.error}",
+            f"Not all of the nightly work of {utc_words(row.started_at)} was done: {row.error}",
             "Mend what it says, then: ckan freshness nightly",
         )
 
@@ -69,15 +69,15 @@ def stuck(now: datetime) -> Iterator[Finding]:
         return
     if utc(now) - newest.started_at <= BEGINNING:
         yield note(
-            f"The check of {_at(newest.started_at)} has not ended, and nobody visits anything: it is just "
-            "beginning, or it was killed",
+            f"The check of {utc_words(newest.started_at)} has not ended, and nobody visits anything: it is "
+            "just beginning, or it was killed",
             f"Ask again {counted(int(BEGINNING.total_seconds() // 60), 'minute', 'minutes')} after its "
             "beginning. If it was killed, the next run goes on where it was: ckan freshness nightly",
         )
     else:
         yield problem(
-            f"The check of {_at(newest.started_at)} has not ended, and nobody works on it: it was killed, "
-            "or no worker takes its background jobs",
+            f"The check of {utc_words(newest.started_at)} has not ended, and nobody works on it: it was "
+            "killed, or no worker takes its background jobs",
             "The next run goes on where it was: ckan freshness nightly",
         )
 
@@ -94,7 +94,7 @@ def statuses(now: datetime) -> Iterator[Finding]:
     if late[0]:
         yield problem(
             f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are behind, the first since "
-            f"{_at(late[1])}: refresh is late, and searches and lists show old statuses",
+            f"{utc_words(late[1])}: refresh is late, and searches and lists show old statuses",
             "Call ckan freshness refresh by cron, every ten minutes.",
         )
     unsent = (
@@ -105,7 +105,7 @@ def statuses(now: datetime) -> Iterator[Finding]:
     if unsent[0]:
         yield problem(
             f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than what is "
-            f"known of their freshness, the first since {_at(unsent[1])}",
+            f"known of their freshness, the first since {utc_words(unsent[1])}",
             "ckan freshness refresh sends them, and names those that Solr refuses.",
         )
 
@@ -120,7 +120,3 @@ def _newest() -> Any:
         .order_by(CheckRun.started_at.desc())
         .first()
     )
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

@@ -11,11 +11,11 @@ import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
 from ..copies.store import StoreError
+from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
 from ..logic.copies import keeping, options, shelf
 from ..logic.iati import cycle, registered
 from ..model import CheckRun
-from ..model.moments import utc
 from ..settings import OptionError
 from . import Finding, counted, note, problem
 
@@ -118,18 +118,19 @@ def cycles(now: datetime) -> Iterator[Finding]:
             continue
         if utc(now) - last.started_at > LATE:
             yield problem(
-                f"The last update cycle of the IATI source {name} was begun on {_at(last.started_at)}",
+                f"The last update cycle of the IATI source {name} was begun on {utc_words(last.started_at)}",
                 f"Call ckan freshness nightly by cron, once a night. At once: {update}",
             )
         if last.error:
             yield problem(
-                f"The update cycle of the IATI source {name} of {_at(last.started_at)} failed: {last.error}",
+                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} failed: "
+                f"{last.error}",
                 f"Mend what it says, then: {update}",
             )
         elif last.ended_at is None and not is_held(cycle.lock(source.id)):
             yield problem(
-                f"The update cycle of the IATI source {name} of {_at(last.started_at)} has not ended, and "
-                "nobody works on it: it was killed",
+                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} has not ended, "
+                "and nobody works on it: it was killed",
                 f"The next one makes it good: {update}",
             )
 
@@ -144,7 +145,3 @@ def _newest(source_id: str) -> Any:
         .order_by(CheckRun.started_at.desc())
         .first()
     )
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

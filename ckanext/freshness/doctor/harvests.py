@@ -9,10 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
+from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
 from ..harvesting.source_types import source_type_named
 from ..model import HarvestHold
-from ..model.moments import utc
 from . import Finding, counted, note, problem
 from .queues import RESENT_AFTER, ago, read
 
@@ -129,11 +129,11 @@ def cron(now: datetime) -> Iterator[Finding]:
     ).one()
     if late[0]:
         yield problem(
-            f"{late[0]} harvest sources are overdue, the first since {_at(late[1])}", advice
+            f"{late[0]} harvest sources are overdue, the first since {utc_words(late[1])}", advice
         )
     for job in _jobs("New", _job.c.created < utc(now) - CRON):
         yield problem(
-            f"{_called(job)} was made on {_at(job.created)} and never sent to a consumer, and keeps "
+            f"{_called(job)} was made on {utc_words(job.created)} and never sent to a consumer, and keeps "
             "its source from being harvested",
             f"ckan harvester job-abort {job.id}, then harvest the source again",
         )
@@ -148,7 +148,7 @@ def holds(now: datetime) -> Iterator[Finding]:
     )
     for hold, name in rows:
         yield note(
-            f"{_held(len(hold.held), name)} since {_at(hold.held_at)}: {hold.reason}",
+            f"{_held(len(hold.held), name)} since {utc_words(hold.held_at)}: {hold.reason}",
             f"Look at them on the source's page, and if they are right: ckan freshness release {name}",
         )
 
@@ -215,7 +215,3 @@ def _jobs(status: str, *conditions: Any) -> list[Any]:
 
 def _called(job: Any) -> str:
     return f"Job {job.id} of the source {job.name}"
-
-
-def _at(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC"

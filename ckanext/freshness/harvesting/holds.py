@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from ..ckan_adapter import model
+from ..dates import utc
 from ..model import HarvestHold
-from ..model.moments import utc
 from .strategy import Brake
 
 

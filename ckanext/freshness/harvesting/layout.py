@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..dates import utc_moment
 from . import legal, scheming
-from .dates import utc_moment
 from .licenses import distinct, license_id, license_index
 from .merging import merge, same_package
 from .people import people

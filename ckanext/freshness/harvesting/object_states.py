@@ -6,13 +6,12 @@ import json
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_model, model
-from ..model.moments import utc
+from ..dates import utc, utc_now
 from .objects import PAGED, RESOURCE_IDS, set_extras
 from .spelling import loose_spelling, spellings
 
@@ -225,7 +224,7 @@ def make_current(
             "source_id": source_id,
             "guid": guid,
             "package_id": package_id,
-            "now": _utcnow(),
+            "now": utc(utc_now()),
             "resource_ids": RESOURCE_IDS,
         },
     )
@@ -301,7 +300,7 @@ def add_error(object_id: str, message: str) -> None:
             harvest_object_id=object_id,
             message=message,
             stage="Import",
-            created=_utcnow(),
+            created=utc(utc_now()),
         )
     )
     set_extras([(object_id, "content_hash", None), (object_id, "fingerprint", None)])
@@ -334,7 +333,7 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
             model.Session.execute(
                 sa.update(_object)
                 .where(_object.c.id.in_(ids))
-                .values(state=state, report_status=status, import_finished=_utcnow())
+                .values(state=state, report_status=status, import_finished=utc(utc_now()))
             )
     model.Session.commit()
 
@@ -366,7 +365,3 @@ def wake_orphans() -> int:
     )
     model.Session.commit()
     return found.rowcount
-
-
-def _utcnow() -> datetime:
-    return utc(datetime.now(timezone.utc))

@@ -10,13 +10,13 @@ import json
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
-from ..model.moments import utc
+from ..dates import utc, utc_now
 from .strategy import Kind
 
 GATHERED = "GATHER"
@@ -183,9 +183,7 @@ class Writer:
         # With the objects and not after them: a job that has objects must not be gathered again.
         job = harvest_model.HarvestJob.__table__
         model.Session.execute(
-            sa.update(job)
-            .where(job.c.id == self._job_id)
-            .values(gather_finished=utc(datetime.now(timezone.utc)))
+            sa.update(job).where(job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
         model.Session.commit()
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from ..ckan_adapter import model
-from ..model.moments import utc
+from ..dates import utc_text
 from . import holds
 from .memory import DocumentMemory
 from .source_types import source_type_named
@@ -73,7 +73,7 @@ class Preview:
                 "url": source.url,
                 "type": source.type,
             },
-            "made_at": iso(self.made_at),
+            "made_at": utc_text(self.made_at),
             "current": self.current,
             "requests": self.requests,
             "answered": self.answered,
@@ -97,11 +97,6 @@ class Preview:
                 "held": [_plain(_entry(one)) for one in self.brake.held[:limit]],
             },
         }
-
-
-def iso(moment: datetime) -> str:
-    """A moment for JSON: UTC, ISO 8601 with ``Z``."""
-    return utc(moment).isoformat(timespec="seconds") + "Z"
 
 
 def _entry(verdict: Verdict) -> Entry:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any
 
@@ -19,7 +19,8 @@ from rq import get_current_job
 from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest_model, job_from_id
-from .preview import NotOurs, iso, preview
+from ..dates import aware, utc_now, utc_text
+from .preview import NotOurs, preview
 from .source_config import ConfigError
 
 LONGEST = timedelta(hours=2)
@@ -65,7 +66,7 @@ class Progress:
         """Plain data for JSON."""
         return {
             "state": self.state.value,
-            "asked_at": iso(self.asked_at) if self.asked_at else None,
+            "asked_at": utc_text(self.asked_at),
             "asked_by": self.asked_by,
             "read": self.read,
             "error": self.error,
@@ -115,7 +116,7 @@ def run(source_id: str) -> dict[str, Any]:
     source = harvest_model.HarvestSource.get(source_id)
     if source is None:
         return {"error": "The source has been removed"}
-    now = datetime.now(timezone.utc)
+    now = utc_now()
     try:
         made = preview(source, now=now, progress=_watch(get_current_job()))
     except (NotOurs, ConfigError) as error:
@@ -181,4 +182,4 @@ def _progress(job: Job, now: datetime) -> Progress:
 
 def _aware(moment: datetime) -> datetime:
     """RQ 1 gives UTC without zone, RQ 2 with it."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
+    return moment if moment.tzinfo else aware(moment)

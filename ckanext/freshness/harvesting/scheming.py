@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .dates import iso_date, utc_moment
+from ..dates import iso_date, utc_moment
 from .legal import is_email, json_text
 from .legal import tags as legal_tags
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, Literal
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
+from ..dates import utc_now
 from . import holds, importing, objects
 from .known import lost_as_json
 from .legal import json_text
@@ -54,7 +55,7 @@ def gather(
     :param queued: leave the objects to the queue's consumers; else to whoever calls this.
     :returns: ids of the objects to publish, or None if the source could not even be asked.
     """
-    now = now or datetime.now(timezone.utc)
+    now = now or utc_now()
     try:
         return _gather_once(source_type, job, now, tell, queued)
     except (sa.exc.OperationalError, sa.exc.InterfaceError):

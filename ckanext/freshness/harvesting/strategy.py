@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from ..dates import utc_words
 from .alarms import Part
 from .spelling import loose_spelling
 
@@ -397,7 +398,7 @@ def _forbidden(known: Known, seen: Seen, walls: Collection[str | None], now: dat
         )
     if now - since >= WITHDRAWN_AFTER:
         return Verdict(
-            known, True, f"withdrawn: it has answered 401 or 403 since {since:%Y-%m-%d %H:%M} UTC"
+            known, True, f"withdrawn: it has answered 401 or 403 since {utc_words(since)}"
         )
     reason = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
     return Verdict(known, False, reason, since)

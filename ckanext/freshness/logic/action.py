@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvest_model, model
+from ..dates import utc_now, utc_text
 from ..harvesting import holds, preview_job
-from ..harvesting.preview import NotOurs, iso, source_type_of
+from ..harvesting.preview import NotOurs, source_type_of
 from . import limits
 from .arguments import reference
 
@@ -42,9 +42,9 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
         source_type_of(source)
     except NotOurs as error:
         raise tk.ValidationError({"id": [str(error)]}) from error
-    limits.count_costly(context, _now())
+    limits.count_costly(context, utc_now())
     title = source.title or source.url
-    return preview_job.start(source.id, title, context["user"], _now()).as_dict()
+    return preview_job.start(source.id, title, context["user"], utc_now()).as_dict()
 
 
 @tk.side_effect_free
@@ -60,7 +60,7 @@ def freshness_harvest_preview_show(
         records of each (``counts`` are whole), the ``errors``, and the ``brake`` if it would hold
     """
     tk.check_access("freshness_harvest_preview_show", context, data_dict)
-    return preview_job.progress(_source(data_dict).id, _now()).as_dict()
+    return preview_job.progress(_source(data_dict).id, utc_now()).as_dict()
 
 
 @tk.side_effect_free
@@ -96,7 +96,7 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
         model.Session.rollback()
         raise tk.ValidationError({"list_id": [_stale(nothing_held=hold is None)]})
     if hold.released_at is None:
-        holds.release(hold, context["user"], _now())
+        holds.release(hold, context["user"], utc_now())
         log.info(
             "Harvest source %s: %s released %d held deletions",
             source_id,
@@ -128,11 +128,11 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
         "source_id": hold.source_id,
         "list_id": holds.list_id(hold),
         "job_id": hold.job_id,
-        "held_at": _utc(hold.held_at),
+        "held_at": utc_text(hold.held_at),
         "reason": hold.reason,
         "count": len(held),
         "held": held,
-        "released_at": _utc(hold.released_at),
+        "released_at": utc_text(hold.released_at),
         "released_by": hold.released_by,
     }
 
@@ -164,12 +164,3 @@ def harvest_source(id_or_name: str) -> Any:
     if source is None:
         raise tk.ObjectNotFound(tk._("Harvest source not found"))
     return source
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
-def _utc(moment: datetime | None) -> str | None:
-    """For JSON, of a moment as the tables hold it: UTC without zone."""
-    return iso(moment.replace(tzinfo=timezone.utc)) if moment else None

@@ -31,7 +31,7 @@ from ..checking.sandbox import Sandbox
 from ..checking.selection import SHARDS, Rules, Verdict, shard_of
 from ..ckan_adapter import model
 from ..copies.store import StoreError
-from ..model.moments import utc
+from ..dates import utc
 from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing

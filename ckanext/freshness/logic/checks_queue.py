@@ -7,7 +7,7 @@ which waits for all others, ends the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 
 import ckan.plugins.toolkit as tk
 import redis
@@ -16,6 +16,7 @@ from rq.job import Dependency
 
 from ..checking import runs
 from ..ckan_adapter import job_from_id
+from ..dates import utc_now
 from . import checks
 from .checks import Done, Run, Scope
 from .iati import asked as iati
@@ -56,7 +57,7 @@ def enqueue(scope: Scope, now: datetime) -> Queued:
         return _enqueue(run)
     except redis.exceptions.RedisError as error:
         told = _away(error)
-        runs.end_run(run.id, _now(), error=told)
+        runs.end_run(run.id, utc_now(), error=told)
         raise RedisAwayError(told) from error
 
 
@@ -121,13 +122,13 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
 
 def visit_dataset(package_id: str) -> None:
     """A job: all URLs of one dataset, each by the rules that it is visited by at other times."""
-    checks.check(Scope(package_ids=(package_id,)), _now)
-    iati.visit(package_id, _now)
+    checks.check(Scope(package_ids=(package_id,)), utc_now)
+    iati.visit(package_id, utc_now)
 
 
 def work(run: Run, shards: tuple[int, ...]) -> Done:
     """A job: the hosts of some shards."""
-    return checks.part(run, shards, _now)
+    return checks.part(run, shards, utc_now)
 
 
 def end(run: Run) -> None:
@@ -138,8 +139,4 @@ def end(run: Run) -> None:
     done = [result for result in results if result is not None]
     lost = len(results) - len(done)
     words = f"{lost} of {len(results)} jobs failed: see the log of the workers" if lost else None
-    checks.finish(run, done, _now, error=words)
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
+    checks.finish(run, done, utc_now, error=words)

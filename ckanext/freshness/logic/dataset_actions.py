@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins as p
@@ -11,6 +10,7 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model, package_extras
+from ..dates import utc_now
 from . import (
     defaults,
     extras,
@@ -86,7 +86,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
         # An action on behalf of nobody, as in a migration, has no user.
         writer = context.get("user") or None
         edit = noting.noted(data_dict) or noting.Edit(action)
-        extras.write_in_hook(data_dict["id"], _now(), writer=writer, edit=edit)
+        extras.write_in_hook(data_dict["id"], utc_now(), writer=writer, edit=edit)
 
 
 @tables.optional
@@ -97,12 +97,8 @@ def after_organization_edit(organization: Any) -> None:
 
 @tables.optional
 def _assess(package_id: str) -> None:
-    assess_packages([package_id], _now(), cause=Cause.EDIT)
+    assess_packages([package_id], utc_now(), cause=Cause.EDIT)
 
 
 def _is_judged(package_type: Any) -> bool:
     return package_type in settings.aging().dataset_types
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

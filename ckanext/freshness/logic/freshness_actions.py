@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -10,12 +10,11 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging import frequency
-from ..aging.dates import parse_date
 from ..aging.evidence import Dated, Evidence
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import declared_fields, lock_packages, model
+from ..dates import parse_date, utc, utc_now, utc_text
 from ..model import FreshnessEvidence, FreshnessTransition
-from ..model.moments import utc_text
 from . import assessing, frequencies, indexing, observing, snapshot, visits
 from .arguments import flag, reference
 from .assessing import Cause, assess_packages
@@ -71,7 +70,7 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
     if not datasets:
         words = tk._("The freshness of packages of the type {type} is not judged")
         raise tk.ObjectNotFound(words.format(type=package.type))
-    return _shown(context, package, datasets[0], options, _now())
+    return _shown(context, package, datasets[0], options, utc_now())
 
 
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
@@ -90,7 +89,7 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
         _withdraw(context, reference(data_dict))
         return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
     # Without a zone, as CKAN's own dates are: in UTC.
-    now = _now().replace(microsecond=0, tzinfo=None).isoformat()
+    now = utc(utc_now()).isoformat(timespec="seconds")
     write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
     return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
 
@@ -117,7 +116,7 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
     )
     # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
     user = context.get("user") or None
-    changed = assess_packages([package.id], _now(), cause=Cause.EDIT, writer=user)
+    changed = assess_packages([package.id], utc_now(), cause=Cause.EDIT, writer=user)
     write_by_sql(changed)
     marks = indexing.mark([one.package_id for one in changed]) if changed else {}
     model.Session.commit()
@@ -175,7 +174,7 @@ def _shown(
         "frequency": _frequency(judgement.said),
         "boundaries": None
         if bounds is None
-        else {name: _text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
+        else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
         "next_change": _next_change(bounds, now),
         "undetermined": row.undetermined,
         "pieces": [_piece(one, names) for one in sorted(judgement.pieces, key=_newest_first)],
@@ -205,12 +204,12 @@ def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | N
     coming = [at for at in (bounds.due, bounds.overdue, bounds.delinquent) if at > now]
     if not coming:
         return None
-    return {"at": _text(coming[0]), "to": status_at(bounds, coming[0]).value}
+    return {"at": utc_text(coming[0]), "to": status_at(bounds, coming[0]).value}
 
 
 def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, Any]]) -> str | None:
     if bounds is not None and status in _NEEDS_UPDATE:
-        return _text(getattr(bounds, status))
+        return utc_text(getattr(bounds, status))
     newest = transitions[0] if transitions else None
     return newest["at"] if newest is not None and newest["to"] == status else None
 
@@ -240,8 +239,8 @@ def _piece(piece: Dated, names: dict[str, str]) -> dict[str, Any]:
         "resource_id": piece.resource,
         "resource_name": names.get(piece.resource or ""),
         "evidence": piece.evidence.value,
-        "date": _text(piece.when),
-        "claimed": _text(piece.claimed),
+        "date": utc_text(piece.when),
+        "claimed": utc_text(piece.claimed),
     }
 
 
@@ -281,7 +280,9 @@ def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any
                 "which counts instead. Correct it."
             )
             yield words.format(
-                claimed=_text(piece.claimed), evidence=piece.evidence.value, date=_text(piece.when)
+                claimed=utc_text(piece.claimed),
+                evidence=piece.evidence.value,
+                date=utc_text(piece.when),
             )
 
 
@@ -330,11 +331,3 @@ def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
     except tk.NotAuthorized:
         return False
     return True
-
-
-def _text(moment: datetime | None) -> str | None:
-    return None if moment is None else utc_text(moment.replace(tzinfo=None))
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

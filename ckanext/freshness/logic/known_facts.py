@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..ckan_adapter import model
-from ..model.moments import utc_text
+from ..dates import utc_text
 from . import tables, visits
 from .copies import shown
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import model
+from ..dates import utc_now
 from ..reporting import addresses
 from .arguments import flag
 from .mails import opt_outs
@@ -26,7 +26,7 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
     opted_out = flag(data_dict, "opted_out", default=True)
-    opt_outs.write(address, datetime.now(timezone.utc), opted_out=opted_out)
+    opt_outs.write(address, utc_now(), opted_out=opted_out)
     return {"address": address, "opted_out": opted_out}
 
 

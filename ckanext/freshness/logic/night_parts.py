@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
@@ -11,6 +11,7 @@ from .. import settings
 from ..aging.messages import NN_
 from ..checking import runs
 from ..ckan_adapter import SEARCH_FAULTS
+from ..dates import utc_now
 from ..reporting import history, options
 from . import checks, reports
 from .copies import keeping
@@ -26,7 +27,7 @@ from .words import counted, fresh_share, looked_at
 
 def visits(now: datetime) -> Told:
     """Visit the URLs that are due."""
-    _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    _, done = checks.check(checks.Scope(), utc_now)
     told = [checks.visited(done), *checks.missing(done)]
     return Told("; ".join(told), complete=len(told) == 1)
 
@@ -81,7 +82,7 @@ def report(now: datetime) -> Told:
 def mails(now: datetime) -> Told:
     """Write to people about what has come up."""
     try:
-        sent = sending.notify_all(lambda: datetime.now(timezone.utc))
+        sent = sending.notify_all(utc_now)
     except (sending.AlreadySendingError, sending.MailerError) as error:
         return Told(str(error), complete=False)
     told = [mail_words.of_report(sent), *mail_words.troubles(sent)]

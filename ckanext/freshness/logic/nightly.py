@@ -13,9 +13,9 @@ from ..checking import runs
 from ..checking.runs import LocksLostError
 from ..ckan_adapter import model
 from ..copies.store import StoreError
+from ..dates import utc
 from ..harvesting.locks import locked_if_free
 from ..model import CheckRun
-from ..model.moments import utc
 from ..settings import OptionError
 from .lost import DatabaseLostError, telling_of_loss
 from .tables import TablesMissingError

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ..aging.dates import EARLIEST, parse_date, script_date
-from ..aging.evidence import Dated, Evidence, observe
+from ..aging.evidence import Dated, Evidence, observe, script_date
+from ..dates import EARLIEST, parse_date
 from .snapshot import Dataset, Resource
 
 REVIEW_KEY = "review_date"

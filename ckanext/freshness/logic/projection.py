@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..model.moments import utc_text
+from ..dates import utc_text
 
 KEYS = (
     "freshness",

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..ckan_adapter import model
-from ..model.moments import utc
+from ..dates import utc
 from . import defaults, indexing
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ..dates import utc_now
 from ..reporting import counts, report, sight
 from . import reports
 
@@ -41,7 +41,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     :raises ObjectNotFound: there is no such organization
     """
     tk.check_access("freshness_report", context, data_dict)
-    now = datetime.now(timezone.utc)
+    now = utc_now()
     if not data_dict.get("table"):
         return _counts(context, data_dict)
     table = reports.table_named(str(data_dict["table"]))

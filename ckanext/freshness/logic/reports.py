@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime
 from itertools import islice
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..aging.dates import parse_date
 from ..aging.status import Status
 from ..ckan_adapter import model
+from ..dates import aware, parse_date
 from ..model import CheckRun
 from ..reporting import counts, history, lists, report, sight, tables
 from ..reporting.asked import Asked
@@ -107,7 +107,7 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
         checks = model.Session.query(CheckRun).filter_by(kind="check")
         run = checks.order_by(CheckRun.started_at.desc()).first()
     if run is not None:
-        return run.started_at.replace(tzinfo=timezone.utc), run.id
+        return aware(run.started_at), run.id
     moment = parse_date(text)
     if moment is None:
         words = tk._(

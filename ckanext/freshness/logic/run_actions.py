@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..ckan_adapter import model
+from ..dates import utc_now, utc_text
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
-from ..model.moments import utc_text
 from ..reporting import metrics
 from ..web.urls import display_url
 from . import checks_queue, limits, visits
@@ -47,7 +46,7 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    limits.count_costly(context, datetime.now(timezone.utc))
+    limits.count_costly(context, utc_now())
     try:
         queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
     except checks_queue.RedisAwayError as error:

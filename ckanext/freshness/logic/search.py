@@ -13,8 +13,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.dates import parse_date
 from ..aging.status import Boundaries, Status, status_at
+from ..dates import parse_date
 from .assessing import own_keys
 from .projection import KEYS
 

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from ..aging.evidence import Dated, Evidence
 from ..checking import fields
 from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
+from ..dates import aware
 from .frequencies import DEFAULT_KEY, Speaker, of_source
 
 
@@ -105,7 +106,7 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
         sa.text(_EVIDENCE), ids
     ).all():
         if (kind := _KINDS.get(name)) is not None:
-            when = happened_at.replace(tzinfo=timezone.utc)
+            when = aware(happened_at)
             piece = Dated(when, kind, resource_id or None, moment(claimed_at))
             found[package_id].pieces.append(piece)
     return list(found.values())

@@ -12,7 +12,7 @@ from ..checking import formats, selection, store
 from ..checking.selection import Coming, Rules, Verdict
 from ..checking.store import host_of
 from ..ckan_adapter import model
-from ..model.moments import utc, utc_text
+from ..dates import utc, utc_text
 from ..web.urls import display_url
 from .copies import shown as copies
 

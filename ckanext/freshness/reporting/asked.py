@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..model.moments import utc_text
+from ..dates import utc_text
 from .sight import Context
 
 Row = dict[str, Any]

@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import model
+from ..dates import utc
 from ..model import HistoryDay
-from ..model.moments import utc
 from .counts import Report
 
 

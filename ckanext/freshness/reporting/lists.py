@@ -9,10 +9,11 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
+from dateutil.relativedelta import relativedelta
 
 from ..ckan_adapter import model
+from ..dates import utc_text
 from ..model import CheckRun
-from ..model.moments import utc, utc_text
 from . import counts, history, hosts, options, tables
 from .asked import PART, Asked, Row, moments, sort_of
 from .sight import Context, of_organization, of_user, search
@@ -31,8 +32,8 @@ def datasets(asked: Asked) -> Iterator[Row]:
 
 def due_soon(asked: Asked) -> Iterator[Row]:
     """Datasets that are fresh and become due within a week, the first ones first."""
-    until = utc_text(utc(asked.now + SOON))
-    only = f"+freshness_due_date:[{utc_text(utc(asked.now))} TO {until}]"
+    until = utc_text(asked.now + SOON)
+    only = f"+freshness_due_date:[{utc_text(asked.now)} TO {until}]"
     yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"}, "due")
 
 
@@ -166,7 +167,7 @@ def runs(asked: Asked) -> Iterator[Row]:
 
 def days(asked: Asked) -> Iterator[Row]:
     """How fresh the public datasets were, day by day."""
-    since = (asked.since or asked.now - timedelta(days=366)).date()
+    since = (asked.since or asked.now - relativedelta(years=1)).date()
     for one in history.days(since, asked.organization):
         numbers = counts.Counts({**dict.fromkeys(counts.STATUSES, 0), **one.statuses})
         yield {

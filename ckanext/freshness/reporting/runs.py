@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from ..aging.messages import N_
 from ..ckan_adapter import model
+from ..dates import aware
 from ..model import CheckRun
 from . import metrics, watch
 from .tables import Column, Kind, Row
@@ -61,8 +62,8 @@ def newest() -> list[watch.Run]:
         watch.run(
             id=row.id,
             kind=row.kind,
-            started_at=_aware(row.started_at),
-            ended_at=None if row.ended_at is None else _aware(row.ended_at),
+            started_at=aware(row.started_at),
+            ended_at=aware(row.ended_at),
             options=row.options,
             datasets=row.datasets,
             error=row.error,
@@ -74,10 +75,6 @@ def newest() -> list[watch.Run]:
 _COLUMNS = ("id", "kind", "started_at", "ended_at", "options", "datasets", "error")
 _LOOKED_AT = 500
 """Among so many runs that people asked for there is one of a night."""
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=timezone.utc)
 
 
 def tables(shown: Mapping[str, Any]) -> list[RunTable]:

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..ckan_adapter import model
+from ..dates import utc
 from ..model.check import DECLARED
-from ..model.moments import utc
 from ..web.urls import display_url
 from .asked import PART, Asked, Row, moments, sort_of
 from .sight import only_visible

@@ -13,15 +13,16 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 ROOMS: dict[str, set[str]] = {
-    "aging": set(),
-    "copies": set(),
+    "dates": set(),
+    "aging": {"dates"},
+    "copies": {"dates"},
     "sandbox": set(),
-    "web": set(),
+    "web": {"dates"},
     "model": set(),
-    "harvesting": {"web", "sandbox", "model", "ckan_adapter", "settings", "solr_queue"},
-    "checking": {"web", "sandbox", "copies", "aging", "model", "ckan_adapter", "settings"},
+    "harvesting": {"dates", "web", "sandbox", "model", "ckan_adapter", "settings", "solr_queue"},
+    "checking": {"dates", "web", "sandbox", "copies", "aging", "model", "ckan_adapter", "settings"},
     # web shows URLs without their secrets.
-    "reporting": {"aging", "model", "ckan_adapter", "settings", "web"},
+    "reporting": {"dates", "aging", "model", "ckan_adapter", "settings", "web"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
     # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},
@@ -35,7 +36,7 @@ SHELL = {
     *("interfaces", "dcat"),
 }
 
-WITHOUT_CKAN = ("aging/", "copies/", "sandbox/", "web/", "tests/servers/")
+WITHOUT_CKAN = ("dates.py", "aging/", "copies/", "sandbox/", "web/", "tests/servers/")
 """Nothing of CKAN, not even its toolkit."""
 
 TOOLKIT = ("ckan.plugins", "ckan.types")
@@ -52,11 +53,11 @@ PURE = (
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
 IMPURE_MODULES = (
     *("aiohttp", "asyncio", "ckan", "ckanext.harvest", "http.client", "requests", "socket"),
-    *("sqlalchemy", "threading", "urllib.request", "urllib3"),
+    *("sqlalchemy", "threading", "urllib.request", "urllib3", f"{NAME}.dates.utc_now"),
 )
 CLOCKS = {
     *("date.today", "datetime.now", "datetime.today", "datetime.utcnow"),
-    *("time.monotonic", "time.perf_counter", "time.time"),
+    *("time.monotonic", "time.perf_counter", "time.time", "dates.utc_now"),
 }
 
 
@@ -155,6 +156,8 @@ def test_the_rules_are_about_files_that_exist() -> None:
         ("aging/status.py", "import sqlalchemy as sa", "is pure"),
         ("aging/status.py", "now = datetime.datetime.now(UTC)", "now is an argument"),
         ("aging/status.py", "day = date.today()", "now is an argument"),
+        ("aging/status.py", "from ..dates import utc_now", "is pure"),
+        ("aging/status.py", "from .. import dates\nnow = dates.utc_now()", "now is an argument"),
         ("web/client.py", "from ..harvesting.strategy import Known", "freshness.harvesting"),
         ("web/client.py", "def f():\n    import ckan", "web/client.py:2 uses ckan"),
         ("sandbox/worker.py", "from ..checking import content", "freshness.checking"),

@@ -14,6 +14,7 @@ from flask.typing import ResponseReturnValue
 from werkzeug.http import http_date, is_resource_modified, quote_etag
 
 from ..copies.store import Missing, Store, StoreError
+from ..dates import aware
 from ..logic.copies import options, shelf
 from ..logic.iati import published
 from ..settings import OptionError
@@ -45,9 +46,7 @@ def copy(id: str, resource_id: str) -> ResponseReturnValue:
     """The last known good bytes of a resource."""
     row = _row(id, resource_id)
     mimetype = row.mimetype or "application/octet-stream"
-    return _give(
-        row.key, row.size, row.filename, mimetype, row.sha256, row.stored_at.replace(tzinfo=_UTC)
-    )
+    return _give(row.key, row.size, row.filename, mimetype, row.sha256, aware(row.stored_at))
 
 
 @copies.route("/dataset/<id>/resource/<resource_id>/copy.zip", methods=["GET"])
@@ -58,9 +57,7 @@ def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
         tk.abort(404, tk._("There is no ZIP of this copy"))
     name = shelf.zip_name(row.filename)
     etag = f"{row.sha256}-zip"
-    return _give(
-        row.zip_key, row.zip_size, name, "application/zip", etag, row.stored_at.replace(tzinfo=_UTC)
-    )
+    return _give(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
 
 
 @iati.route("/iati/<filename>", methods=["GET"])

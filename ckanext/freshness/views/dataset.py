@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -10,6 +9,7 @@ from flask import Blueprint, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
+from ..dates import utc_now
 from ..logic import visits
 from .csrf import protect
 from .files import file_of
@@ -54,7 +54,7 @@ def file(id: str, ending: str) -> ResponseReturnValue:
     shown = _call("freshness_show", id=id)
     if ending == "json":
         return jsonify(shown)
-    every = visits.of_dataset(shown["id"], datetime.now(timezone.utc), every=True)
+    every = visits.of_dataset(shown["id"], utc_now(), every=True)
     return file_of(every["resources"], _RESOURCE, f"freshness-{shown['name']}", ending)
 
 

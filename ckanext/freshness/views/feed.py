@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
+from dateutil.parser import isoparse
 from feedgen.feed import FeedGenerator
 from flask import Response
 
@@ -36,7 +37,7 @@ def changes(what: Asked) -> Response:
     feed.link(href=tk.h.url_for("freshness.dashboard", _external=True), rel="alternate")
     rows = list(report.rows(report.CHANGES, replace(what, most=ENTRIES)))
     # When there is nothing new, the feed has not changed either.
-    feed.updated(_moment(rows[0]["changed_at"]) if rows else what.since)
+    feed.updated(isoparse(rows[0]["changed_at"]) if rows else what.since)
     for row in rows:
         _add(feed, row)
     answer = Response(
@@ -49,7 +50,7 @@ def changes(what: Asked) -> Response:
 
 def _add(feed: FeedGenerator, row: Row) -> None:
     host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
-    changed = _moment(row["changed_at"])
+    changed = isoparse(row["changed_at"])
     after = words.status_label(Status(row["to_status"]))
     before = words.status_label(Status(row["from_status"]))
     entry = feed.add_entry(order="append")
@@ -62,10 +63,6 @@ def _add(feed: FeedGenerator, row: Row) -> None:
         status=before, cause=words.cause_label(row["cause"])
     )
     entry.summary(_text(summary))
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _text(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -10,6 +9,7 @@ from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
 from ..ckan_adapter import exempt_from_csrf
+from ..dates import utc_now
 from ..logic.mails import opt_outs
 from .csrf import protect
 
@@ -46,7 +46,7 @@ def write_link(token: str) -> ResponseReturnValue:
     """The person whom a mail went to wants no more, or wants them again; without logging in."""
     person = _person(token)
     opted_out = _wants_none()
-    opt_outs.write(person.address, datetime.now(timezone.utc), opted_out=opted_out)
+    opt_outs.write(person.address, utc_now(), opted_out=opted_out)
     return _page({"address": person.address, "opted_out": opted_out})
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import hmac
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from functools import wraps
 from typing import Any, ParamSpec
 
 import ckan.plugins.toolkit as tk
+from dateutil.relativedelta import relativedelta
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter import SEARCH_FAULTS
+from ..dates import utc_now
 from ..logic import reports
 from ..logic.tables import TablesMissingError
 from ..reporting import chart, counts, figures, history, lists, report, runs, sight, tables
@@ -29,7 +31,7 @@ SHORT = 5
 """Rows of a table on a page with several."""
 LONG = 50
 """Rows of a page with one table."""
-DRAWN = timedelta(days=366)
+DRAWN = relativedelta(years=1)
 
 Params = ParamSpec("Params")
 Page_ = Callable[Params, ResponseReturnValue]
@@ -79,7 +81,7 @@ def _answered(page: Page_[Params]) -> Page_[Params]:
 def dashboard() -> ResponseReturnValue:
     """What needs somebody, and how it was before."""
     context = _context()
-    what = Asked(context, _now())
+    what = Asked(context, utc_now())
     found = counts.count(context)
     made: dict[str, list[Row]] = {
         report.STATUSES.name: lists.status_rows(found.every),
@@ -109,7 +111,7 @@ def organization(name: str) -> ResponseReturnValue:
     found = reports.organization(context, name)
     if name != found["name"]:
         return tk.redirect_to("freshness.organization", name=found["name"])
-    what = Asked(context, _now(), organization=name)
+    what = Asked(context, utc_now(), organization=name)
     every = counts.count(context, sight.of_organization(name)).every
     made: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
@@ -145,7 +147,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """The datasets of an organization with their statuses, as a file."""
     context = _context()
     found = reports.organization(context, name)["name"]
-    what = Asked(context, _now(), organization=found)
+    what = Asked(context, utc_now(), organization=found)
     rows = reports.rows(report.DATASETS, what)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
@@ -208,7 +210,7 @@ def metrics() -> ResponseReturnValue:
             )
             raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
     everybody = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-    return Response(figures.text(everybody, _now()), content_type=CONTENT_TYPE_LATEST)
+    return Response(figures.text(everybody, utc_now()), content_type=CONTENT_TYPE_LATEST)
 
 
 _TOKEN = "ckanext.freshness.metrics.token"
@@ -230,7 +232,7 @@ def _asked(name: str) -> tuple[Table[Asked], Asked]:
     found = reports.table_named(name)
     if name in report.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
-    return found, reports.asked(context, found, tk.request.args, _now())
+    return found, reports.asked(context, found, tk.request.args, utc_now())
 
 
 def _context() -> Mapping[str, Any]:
@@ -279,7 +281,3 @@ def _page_number() -> int:
         words = tk._("must be a number of 1 or more, not {given}")
         raise tk.ValidationError({"page": [words.format(given=given[:20])]})
     return int(given)
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)

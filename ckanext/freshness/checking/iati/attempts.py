@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
 
+from dateutil.parser import isoparse
+
 
 class ErrorType(Enum):
     """Why a request failed, in the Bulk Data Service's words; ``store_error`` is ours."""
@@ -105,8 +107,7 @@ class Attempt:
         """
         details = value["error_details"]
         return cls(
-            # Python 3.10 does not know the Z.
-            at=datetime.fromisoformat(value["datetime"].replace("Z", "+00:00")),
+            at=isoparse(value["datetime"]),
             method=value["method"],
             http_status=value["http_status"],
             error_details=None if details is None else ErrorDetails.from_json(details),

@@ -14,6 +14,7 @@ from typing import Any
 from rdflib import Graph, URIRef
 from rdflib.term import Node
 
+from ...dates import utc_words
 from ...web.urls import display_url
 from ..record import Record, resource_order
 from ..spelling import loose_spelling
@@ -378,12 +379,9 @@ def _words(uri: str, failure: Unreadable | None, stays: bool, since: datetime | 
     where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""
     words = f"distribution {display_url(uri)}: {reason}{where}; "
     if not stays:
-        return f"{words}its resource is removed: this is so since {_moment(since)}"
+        first = utc_words(since) if since else "an earlier job"
+        return f"{words}its resource is removed: this is so since {first}"
     words += "its resource stays as it is"
     if since is None:
         return words
-    return f"{words}, and is removed if a job finds the same 24 hours after {_moment(since)}"
-
-
-def _moment(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "an earlier job"
+    return f"{words}, and is removed if a job finds the same 24 hours after {utc_words(since)}"

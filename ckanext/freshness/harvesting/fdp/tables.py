@@ -12,7 +12,7 @@ from rdflib import DCTERMS as DCT
 from rdflib import FOAF, OWL, PROV, RDF, RDFS, SKOS, TIME, URIRef
 from rdflib.term import Node
 
-from ..dates import iso_date
+from ...dates import iso_date
 from ..legal import one_line
 from .namespaces import (
     ADMS,

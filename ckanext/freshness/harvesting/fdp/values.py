@@ -17,7 +17,7 @@ from rdflib import DCTERMS as DCT
 from rdflib import FOAF, RDF, RDFS, SKOS, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ..dates import iso_date
+from ...dates import iso_date
 from ..legal import BIGGEST_INTEGER, clean, is_email, one_line
 from . import geometry
 from .namespaces import SCHEMA, SCHEMAS, VCARD

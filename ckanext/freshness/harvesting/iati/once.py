@@ -13,7 +13,7 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -21,7 +21,7 @@ import redis
 import sqlalchemy as sa
 
 from ...ckan_adapter import harvest_model, harvesting_user, model
-from ...model.moments import utc
+from ...dates import utc, utc_now
 from .. import holds, importing, stages
 from ..locks import is_held, locked_if_free
 from ..objects import GATHERED, ONCE, PAGED, set_extras
@@ -192,14 +192,14 @@ def _begin(source: Any) -> Any:
     job.id = f"{ONCE}{uuid.uuid4()}"
     job.source = source
     job.status = "Running"
-    job.gather_started = utc(datetime.now(timezone.utc))
+    job.gather_started = utc(utc_now())
     job.save()
     return job
 
 
 def _end(job_id: str) -> None:
     """Leave nothing of a job that could be taken for work to be done."""
-    now = utc(datetime.now(timezone.utc))
+    now = utc(utc_now())
     undone = model.Session.execute(
         sa.update(_object)
         .where(_object.c.harvest_job_id == job_id, _object.c.state.in_((GATHERED, PAGED)))
@@ -233,7 +233,7 @@ def _end_killed(source_id: str) -> list[str]:
         harvest_model.HarvestGatherError.create(message=message, job=job)
         _end(job_id)
         job.status = "Finished"
-        job.finished = utc(datetime.now(timezone.utc))
+        job.finished = utc(utc_now())
         job.save()
     return ids
 

@@ -19,7 +19,7 @@ from ...checking.findings import Finding, Visit
 from ...ckan_adapter import harvest_model, model
 from ...copies import names
 from ...copies.store import Store, StoreError
-from ...model.moments import utc
+from ...dates import utc
 from ...web.urls import display_url
 from . import options, shelf
 from .shelf import Shelved

@@ -16,8 +16,8 @@ import sqlalchemy as sa
 
 from ...ckan_adapter import model
 from ...copies.store import Kept, Store
+from ...dates import utc
 from ...model import Copy
-from ...model.moments import utc
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from dateutil.parser import isoparse
 
 from ...ckan_adapter import ORGANIZATION_EXTRAS, model
 from ...copies import names
@@ -22,6 +22,7 @@ from ...copies.index import (
     Outline,
     outline,
 )
+from ...dates import aware
 from ...harvesting.iati.entries import REGISTRY_ID, REGISTRY_NAME
 from ...web.urls import display_url
 from ..copies import shown
@@ -175,16 +176,16 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str
             cached_dataset_xml_url=shown.url(row.package_id, row.resource_id, site),
             cached_dataset_zip_url=shown.zip_url(row.package_id, row.resource_id, site),
             content_length=row.content_length,
-            downloaded=_aware(row.downloaded),
+            downloaded=aware(row.downloaded),
             hash=row.hash,
             hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
             initial_contents=row.initial_contents,
             server_header_etag=row.etag,
             server_header_last_modified=row.last_modified,
             source_url=display_url(row.source_url),
-            verified_on_server=_aware(row.verified_on_server),
-            content_modified=_maybe(row.content_modified),
-            content_modified_excluding_generated_timestamp=_maybe(
+            verified_on_server=aware(row.verified_on_server),
+            content_modified=aware(row.content_modified),
+            content_modified_excluding_generated_timestamp=aware(
                 row.content_modified_excluding_generated_timestamp
             ),
         )
@@ -195,7 +196,7 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str
         reporting_org_short_name=same.setdefault(row.organisation_name, row.organisation_name),
         source_url=display_url(row.url or ""),
         licence_id=same.setdefault(row.license_id, row.license_id) if row.license_id else None,
-        last_update_check=_maybe(row.last_update_check),
+        last_update_check=aware(row.last_update_check),
         good=good,
         head_attempt=_attempt(row.head_attempt),
         get_attempt=_attempt(row.get_attempt),
@@ -208,8 +209,7 @@ def _attempt(plain: Mapping[str, Any] | None) -> AttemptEntry | None:
     if plain is None:
         return None
     return AttemptEntry(
-        # Python 3.10 does not know the Z.
-        datetime=datetime.fromisoformat(plain["datetime"].replace("Z", "+00:00")),
+        datetime=isoparse(plain["datetime"]),
         http_status=plain["http_status"],
         error_occurred=plain["error_occurred"],
         error_details=plain["error_details"] or {},
@@ -230,14 +230,6 @@ def _organisation(row: Any) -> OrganisationEntry:
         description=row.description or None,
         **found,
     )
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment.replace(tzinfo=timezone.utc)
-
-
-def _maybe(moment: datetime | None) -> datetime | None:
-    return None if moment is None else _aware(moment)
 
 
 _PUBLIC = """

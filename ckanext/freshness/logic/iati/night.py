@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
+from datetime import datetime
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ...copies.store import StoreError
+from ...dates import utc_now
 from ...settings import OptionError
 from ..nightly import Told
 from . import cycle, registered
@@ -21,7 +22,7 @@ def cycles(now: datetime) -> Told:
     for source in registered.sources():
         title = source.title or source.url
         try:
-            report = cycle.update(source, lambda: datetime.now(timezone.utc))
+            report = cycle.update(source, utc_now)
         except (cycle.AlreadyRunningError, OptionError, StoreError) as error:
             told.append(f"{title}: {error}")
             # It may have come before there was anything to write down.

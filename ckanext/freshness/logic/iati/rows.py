@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from ...checking.iati.attempts import Attempt
 from ...checking.iati.state import KEPT_ATTEMPTS, Good, State
 from ...ckan_adapter import model
-from ...model.moments import utc
+from ...dates import aware, utc
 
 PAGE = 500
 """Rows of a long answer that are fetched at once."""
@@ -166,30 +166,23 @@ def _state(
     *good: Any,
 ) -> State:
     return State(
-        last_update_check=_aware(last_update_check),
+        last_update_check=aware(last_update_check),
         attempts=tuple(map(Attempt.from_json, failed_attempts or ())),
         good=None if hash_ is None else _known_good(hash_, *good),
-        content_modified=_aware(content_modified),
-        content_modified_excluding_generated_timestamp=_aware(
+        content_modified=aware(content_modified),
+        content_modified_excluding_generated_timestamp=aware(
             content_modified_excluding_generated_timestamp
         ),
         failures=failures,
-        postponed_until=_aware(postponed_until),
-        failing_since=_aware(failing_since),
+        postponed_until=aware(postponed_until),
+        failing_since=aware(failing_since),
     )
 
 
 def _known_good(
     hash_: str, without_timestamp: str, downloaded: datetime, verified: datetime, *rest: Any
 ) -> Good:
-    zone = timezone.utc
-    return Good(
-        hash_,
-        without_timestamp,
-        downloaded.replace(tzinfo=zone),
-        verified.replace(tzinfo=zone),
-        *rest,
-    )
+    return Good(hash_, without_timestamp, aware(downloaded), aware(verified), *rest)
 
 
 def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
@@ -198,18 +191,18 @@ def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
     new = {id(one): _attempt(one) for one in state.attempts if id(one) not in known}
     return {
         "resource_id": resource_id,
-        "last_update_check": _moment(state.last_update_check),
+        "last_update_check": _exact_text(state.last_update_check),
         "head_attempt": new.get(id(state.head_attempt)),
         "get_attempt": new.get(id(state.get_attempt)),
         "attempts": list(new.values()),
         **{
-            name: _moment(getattr(state, name))
+            name: _exact_text(getattr(state, name))
             for name in _CHANGES
             if _differs(name, state, before)
         },
         "failures": state.failures,
-        "postponed_until": _moment(state.postponed_until),
-        "failing_since": _moment(state.failing_since),
+        "postponed_until": _exact_text(state.postponed_until),
+        "failing_since": _exact_text(state.failing_since),
         **({} if good is None else _good(good, before.good)),
     }
 
@@ -220,12 +213,12 @@ def _differs(name: str, state: State, before: State) -> bool:
 
 def _good(good: Good, before: Good | None) -> dict[str, Any]:
     if before is not None and (good.hash, good.downloaded) == (before.hash, before.downloaded):
-        return {"verified_on_server": _moment(good.verified_on_server)}
+        return {"verified_on_server": _exact_text(good.verified_on_server)}
     return {
         "hash": good.hash,
         "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
-        "downloaded": _moment(good.downloaded),
-        "verified_on_server": _moment(good.verified_on_server),
+        "downloaded": _exact_text(good.downloaded),
+        "verified_on_server": _exact_text(good.verified_on_server),
         "content_length": good.content_length,
         "initial_contents": _text(good.initial_contents),
         "etag": _text(good.etag),
@@ -253,12 +246,8 @@ def _text(text: str | None) -> str | None:
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def _moment(moment: datetime | None) -> str | None:
+def _exact_text(moment: datetime | None) -> str | None:
     return None if moment is None else utc(moment).isoformat()
-
-
-def _aware(moment: datetime | None) -> datetime | None:
-    return None if moment is None else moment.replace(tzinfo=timezone.utc)
 
 
 _REGISTERED = """jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (

@@ -11,8 +11,8 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ...ckan_adapter import model
+from ...dates import utc
 from ...model import MailPerson
-from ...model.moments import utc
 
 _SIGNATURE_BYTES = 12
 

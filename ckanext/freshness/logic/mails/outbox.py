@@ -15,8 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...ckan_adapter import model
+from ...dates import utc
 from ...model import MailStart
-from ...model.moments import utc
 from ...reporting import notify
 from ...reporting.notify import Crossing, Digest, Item, Kind, Outcome, Plan
 

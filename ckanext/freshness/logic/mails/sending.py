@@ -23,8 +23,8 @@ from ...ckan_adapter import (
     page_context,
     send_mail,
 )
+from ...dates import utc
 from ...harvesting.locks import locked_if_free
-from ...model.moments import utc
 from ...reporting import notify, runs, watch
 from ...reporting.notify import Crossing, Digest, Item, Kind, Outcome
 from . import outbox, people, writing

@@ -10,6 +10,7 @@ import ckan.plugins.toolkit as tk
 
 from ...aging.messages import N_
 from ...ckan_adapter import Letter
+from ...dates import utc_words
 from ...reporting.addresses import line
 from ...reporting.notify import Digest, Kind
 from ...reporting.watch import Finding, What
@@ -97,7 +98,7 @@ def titles(digest: Digest, facts: Facts) -> list[str]:
 
 def in_words(finding: Finding) -> str:
     """What is wrong with the runs, in a sentence."""
-    at = _moment(finding)
+    at = utc_words(finding.at)
     sentences = {
         What.FAILED: tk._(_FAILED.get(finding.kind, _FAILED["check"])),
         What.KILLED: tk._("The check of {at} did not end: it was killed, or its machine was"),
@@ -118,10 +119,6 @@ _FAILED = {
     "nightly": N_("A part of the nightly work, which ended on {at}, was not done in full: {error}"),
 }
 """By the kind of the run."""
-
-
-def _moment(finding: Finding) -> str:
-    return f"{finding.at:%Y-%m-%d %H:%M} UTC"
 
 
 def _each_once(digest: Digest, facts: Facts) -> Sequence[Known]:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.dates import EARLIEST, LATEST
 from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, MAX_DAYS, NEVER
 from ckanext.freshness.aging.status import (
     Assessment,
@@ -19,6 +18,7 @@ from ckanext.freshness.aging.status import (
     status_at,
 )
 from ckanext.freshness.aging.thresholds import Thresholds
+from ckanext.freshness.dates import EARLIEST, LATEST
 
 HDX = Thresholds()
 MODIFIED = datetime(2024, 2, 28, 13, 37, 42, 123456, tzinfo=timezone.utc)

@@ -15,7 +15,7 @@ from ckanext.freshness.checking.findings import Attempt, Finding, Visit
 from ckanext.freshness.checking.picking import Picked
 from ckanext.freshness.checking.selection import Row, Verdict
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.model.moments import utc
+from ckanext.freshness.dates import utc
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)

@@ -14,7 +14,7 @@ import pytest
 from ckanext.freshness.checking import runs, store
 from ckanext.freshness.checking.selection import SHARDS
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.model.moments import utc
+from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
     BEFORE,

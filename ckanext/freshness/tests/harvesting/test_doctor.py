@@ -20,12 +20,12 @@ from ckanext.freshness.ckan_adapter import (
     harvest_routing_keys,
     model,
 )
+from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
 from ckanext.freshness.harvesting import source_types
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.locks import is_held, locked
-from ckanext.freshness.model.moments import utc
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 

@@ -18,10 +18,10 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking.decide import Outcome
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.logic import checks, visits, words
 from ckanext.freshness.logic.checks import Scope
 from ckanext.freshness.model import Copy
-from ckanext.freshness.model.moments import utc, utc_text
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text

@@ -17,7 +17,7 @@ from typing import Any
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ckanext.freshness.harvesting.dates import iso_date
+from ckanext.freshness.dates import iso_date
 from ckanext.freshness.harvesting.fdp import geometry, tables
 from ckanext.freshness.harvesting.fdp.formats import file_format
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset

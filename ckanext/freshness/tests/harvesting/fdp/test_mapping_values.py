@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.dates import iso_date, utc_moment
+from ckanext.freshness.dates import iso_date, utc_moment
 from ckanext.freshness.harvesting.fdp.formats import FileFormat, file_format
 from ckanext.freshness.harvesting.fdp.geometry import geojson
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.dates import EARLIEST, LATEST, parse_date, script_date, shifted
+from ckanext.freshness.aging.evidence import script_date
+from ckanext.freshness.dates import EARLIEST, LATEST, parse_date, shifted
 
 
 def utc(
