@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness.ckan_adapter import write_extras
+from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.logic.assessing import Cause, assess_packages
 from ckanext.freshness.logic.extras import write_by_sql
-from ckanext.freshness.logic.projection import KEYS
 
 _ID = "md5('{kind} ' || n)::uuid::text"
 _PACKAGES = f"""
@@ -70,7 +70,7 @@ def write(name: str, count: int, organization: str, now: datetime) -> None:
 
 def forget() -> None:
     """The catalogue as it was before the extension; the index stays."""
-    write_extras({one: {} for one in _ids(_DATASETS)}, KEYS)
+    write_extras({one: {} for one in _ids(_DATASETS)}, NAMES.extras)
     for table in _OWN:
         model.Session.execute(sa.text(f"TRUNCATE freshness_{table}"))
     model.Session.commit()

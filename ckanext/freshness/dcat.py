@@ -14,6 +14,8 @@ from rdflib.namespace import DCTERMS, XSD
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
 
+from .field_names import NAMES
+
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
 
@@ -48,9 +50,9 @@ class FreshnessProfile(RDFProfile):  # type: ignore[misc]
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
         """The last update of the data, and how often they are updated, as far as it is known."""
         extras = {one["key"]: one["value"] for one in dataset_dict.get("extras") or ()}
-        if modified := extras.get("freshness_last_modified"):
+        if modified := extras.get(NAMES.last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        days = _days(extras.get("freshness_frequency"))
+        days = _days(extras.get(NAMES.frequency))
         name = None if days is None else FREQUENCIES.get(days)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI of the publisher's own choice says at least as much.

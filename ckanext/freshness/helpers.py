@@ -14,10 +14,10 @@ from .aging.evidence import Evidence
 from .aging.status import Status
 from .checking.decide import Outcome
 from .ckan_adapter import declared_fields
+from .field_names import NAMES
 from .harvesting.known import is_web_url
 from .harvesting.source_types import source_type_named
 from .logic import frequency_form, known_facts, words
-from .logic.projection import KEYS
 from .logic.tables import TablesMissingError
 
 __all__ = [
@@ -64,9 +64,9 @@ def freshness_status(package: dict[str, Any]) -> str | None:
 
     :returns: None for one that has none, or nothing that is a status.
     """
-    found = package.get("freshness")
+    found = package.get(NAMES.status)
     for extra in package.get("extras") or []:
-        if extra.get("key") == "freshness":
+        if extra.get("key") == NAMES.status:
             found = extra.get("value")
     return found if found in _STATUSES else None
 
@@ -128,7 +128,7 @@ def freshness_cause_label(cause: str) -> str:
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:
     """The values of the facet of the status, in the order in which data age."""
-    items = tk.h.get_facet_items_dict("freshness", search_facets or {}, limit=0)
+    items = tk.h.get_facet_items_dict(NAMES.status, search_facets or {}, limit=0)
     known = [item for item in items if item["name"] in _STATUSES]
     return sorted(known, key=lambda item: _STATUSES.index(item["name"]))
 
@@ -175,7 +175,7 @@ def sorted_extras(
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
     """CKAN's list of extras for "Additional info", without ours, which have a page of their own."""
-    shown = [extra for extra in package_extras if extra.get("key") not in KEYS]
+    shown = [extra for extra in package_extras if extra.get("key") not in NAMES.extras]
     return next_helper(shown, *args, **kwargs)
 
 

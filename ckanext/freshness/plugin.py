@@ -34,11 +34,11 @@ from .logic import (
     report_actions,
     run_actions,
     search,
+    shown_status,
     tables,
     words,
 )
 from .reporting import options
-
 
 @tk.blanket.auth_functions
 @tk.blanket.blueprints(views.blueprints)
@@ -134,7 +134,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         # Without validation, a package is shown to be indexed: Solr holds the stored status.
         if context.get("validate", True):
-            search.show_current(pkg_dict, utc_now())
+            shown_status.show_current(pkg_dict, utc_now())
         known_facts.show([pkg_dict], context)
 
 

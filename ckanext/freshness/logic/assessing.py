@@ -20,7 +20,8 @@ from .. import settings
 from ..aging.evidence import Dated, Evidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..checking import fields
-from ..ckan_adapter import declared_fields, lock_packages, model
+from ..ckan_adapter import lock_packages, model
+from ..field_names import own_extras
 from . import doubt, frequencies, observing, projection, snapshot
 from .frequencies import Said, Speaker
 from .noting import Change, Edit
@@ -172,7 +173,7 @@ def outcomes(
             changes[-1] |= _authorship(changes[-1], dataset, judgement, now, options, writer)
         written.transitions += changes
         if dataset.type not in reserved:
-            reserved[dataset.type] = own_keys(dataset.type)
+            reserved[dataset.type] = own_extras(dataset.type)
         keys = reserved[dataset.type]
         wanted = {key: value for key, value in projection.extras(row).items() if key in keys}
         changes_status = dataset.row is not None and dataset.row.status != row.status
@@ -231,12 +232,6 @@ def said_by(dataset: Dataset, options: settings.Aging, vocabularies: Sequence[An
     """How often a dataset is updated, and who says so."""
     defaults = {**dataset.defaults, Speaker.SITE: options.default_frequency}
     return frequencies.read(dataset.extras, options.frequency_keys, defaults, vocabularies)
-
-
-def own_keys(package_type: str) -> tuple[str, ...]:
-    """The extras that this extension writes: a field that the site's schema declares is the site's."""
-    declared = declared_fields(package_type)
-    return tuple(key for key in projection.KEYS if key not in declared)
 
 
 def _row(

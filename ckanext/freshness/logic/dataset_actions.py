@@ -11,6 +11,7 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..ckan_adapter import model, package_extras
 from ..dates import utc_now
+from ..field_names import NAMES
 from . import (
     defaults,
     extras,
@@ -18,7 +19,6 @@ from . import (
     harvest_actions,
     known_facts,
     noting,
-    projection,
     tables,
 )
 from .assessing import Cause, assess_packages
@@ -64,7 +64,7 @@ def package_update(
     if package is None or not _is_judged(package.type):
         return known_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.aging().frequency_keys)
-    if package_extras(package).keys().isdisjoint(projection.KEYS):
+    if package_extras(package).keys().isdisjoint(NAMES.extras):
         _assess(package.id)
     return known_facts.write(
         original, context, {**extras.protected(data_dict, package), "id": package.id}

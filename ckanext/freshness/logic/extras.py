@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
+from ..field_names import own_extras
 from . import resource_fields
-from .assessing import Cause, Outcome, outcomes, own_keys
+from .assessing import Cause, Outcome, outcomes
 from .noting import Edit
 
 
@@ -50,7 +51,7 @@ def protected(data_dict: Mapping[str, Any], package: Any) -> dict[str, Any]:
     :param package: the package as it is; None if it is new.
     """
     package_type = package.type if package is not None else data_dict.get("type") or "dataset"
-    keys = own_keys(package_type)
+    keys = own_extras(package_type)
     result = {key: value for key, value in data_dict.items() if key not in keys}
     stored = package_extras(package) if package is not None else {}
     ours = {key: stored[key] for key in keys if key in stored}

@@ -13,8 +13,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
+from ..field_names import NAMES
 from .frequencies import vocabularies
-from .projection import KEYS
 from .words import frequency_label
 
 FIELD = "freshness_update_frequency"
@@ -65,7 +65,7 @@ def present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 def custom_fields(data: dict[str, Any], hidden: Sequence[str]) -> list[dict[str, Any]]:
     """The extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
-    return [extra for extra in extras if extra.get("key") not in {*KEYS, *hidden}]
+    return [extra for extra in extras if extra.get("key") not in {*NAMES.extras, *hidden}]
 
 
 def take(data: dict[str, Any], keys: Sequence[str]) -> None:

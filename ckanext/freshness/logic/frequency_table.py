@@ -12,7 +12,7 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..aging.frequency import NotUnderstood, parse
 from ..ckan_adapter import declared_fields, model, package_extras
-from . import frequencies, freshness_actions
+from . import frequencies, package_fields
 
 COLUMNS = ("dataset", "frequency")
 
@@ -64,7 +64,7 @@ def problems(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
             words = tk._("The freshness of packages of the type {type} is not judged")
             yield line, words.format(type=package.type)
         elif isinstance(reading, NotUnderstood):
-            yield line, freshness_actions.explained(reading)
+            yield line, frequencies.explained(reading)
 
 
 def write(context: dict[str, Any], line: Line) -> bool:
@@ -77,7 +77,7 @@ def write(context: dict[str, Any], line: Line) -> bool:
     key = _key(package)
     if package_extras(package).get(key) == line.frequency:
         return False
-    freshness_actions.write_field(context, package.id, key, line.frequency)
+    package_fields.write_field(context, package.id, key, line.frequency)
     return True
 
 

@@ -12,10 +12,10 @@ from .. import settings
 from ..aging import frequency
 from ..aging.evidence import Dated, Evidence
 from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import declared_fields, lock_packages, model
+from ..ckan_adapter import lock_packages, model
 from ..dates import parse_date, utc, utc_now, utc_text
 from ..model import FreshnessEvidence, FreshnessTransition
-from . import assessing, frequencies, indexing, observing, snapshot, visits
+from . import assessing, frequencies, indexing, observing, package_fields, snapshot, visits
 from .arguments import flag, reference
 from .assessing import Cause, assess_packages
 from .extras import write_by_sql
@@ -87,11 +87,15 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     tk.check_access("freshness_confirm", context, data_dict)
     if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict))
-        return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
+        return tk.get_action("freshness_show")(
+            package_fields.same_user(context), {"id": data_dict["id"]}
+        )
     # Without a zone, as CKAN's own dates are: in UTC.
     now = utc(utc_now()).isoformat(timespec="seconds")
-    write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
-    return tk.get_action("freshness_show")(_same_user(context), {"id": data_dict["id"]})
+    package_fields.write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
+    return tk.get_action("freshness_show")(
+        package_fields.same_user(context), {"id": data_dict["id"]}
+    )
 
 
 def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
@@ -111,7 +115,7 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
         review.happened_at, review.claimed_at = earlier, None
         review.previous_at = review.author = None
     model.Session.flush()
-    write_field(
+    package_fields.write_field(
         context, package.id, observing.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
     )
     # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
@@ -123,31 +127,6 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
     indexing.index(marks)
 
 
-def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:
-    """Set one field of a package, or the extra of that name where the site's schema has no such field.
-
-    If the value is empty, the extra is removed.
-
-    :raises tk.ValidationError: CKAN does not take the package with it.
-    """
-    # Locked from here on, so that nobody's edit of other extras in between is lost.
-    shown = tk.get_action("package_show")(
-        {**_same_user(context), "for_update": True}, {"id": package_id}
-    )
-    if key in declared_fields(shown["type"]):
-        patch: dict[str, Any] = {key: value}
-    else:
-        extras = [one for one in shown.get("extras", []) if one["key"] != key]
-        patch = {"extras": [*extras, {"key": key, "value": value}] if value else extras}
-    tk.get_action("package_patch")(_same_user(context), {"id": shown["id"], **patch})
-
-
-def _same_user(context: dict[str, Any]) -> dict[str, Any]:
-    """A context of its own: actions leave in theirs what is not the next one's."""
-    keys = ("user", "auth_user_obj", "ignore_auth", "session", "model")
-    return {key: context[key] for key in keys if key in context}
-
-
 def _shown(
     context: dict[str, Any],
     package: Any,
@@ -156,7 +135,7 @@ def _shown(
     now: datetime,
 ) -> dict[str, Any]:
     row, judgement = assessing.standing(dataset, now, options, frequencies.vocabularies())
-    bounds = boundaries(row)
+    bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     transitions = _transitions(dataset.id)
     names = {one.id: one.name or one.url for one in dataset.resources}
@@ -189,15 +168,6 @@ def _shown(
     }
 
 
-def boundaries(row: Any) -> Boundaries | None:
-    """When a dataset whose row this is changes its status; None where time changes nothing."""
-    if row.due is None:
-        return None
-    moments = (snapshot.moment(at) for at in (row.due, row.overdue, row.delinquent))
-    due, overdue, delinquent = (at for at in moments if at is not None)
-    return Boundaries(due, overdue, delinquent)
-
-
 def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | None:
     if bounds is None:
         return None
@@ -224,14 +194,8 @@ def _frequency(said: Said) -> dict[str, Any]:
         "understood": understood,
         "reason": None
         if isinstance(said.reading, frequency.Frequency)
-        else explained(said.reading),
+        else frequencies.explained(said.reading),
     }
-
-
-def explained(reading: frequency.NotUnderstood) -> str:
-    """Why a text gives no frequency, and what to do, in the reader's language."""
-    words = tk._(frequency.EXPLANATIONS[reading.reason])
-    return words.format(text=reading.text, max_days=frequency.MAX_DAYS)
 
 
 def _piece(piece: Dated, names: dict[str, str]) -> dict[str, Any]:
@@ -266,7 +230,7 @@ def _stated(row: Any) -> dict[str, Any] | None:
 def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any:
     """What somebody should put right, in sentences."""
     if isinstance(said.reading, frequency.NotUnderstood):
-        yield explained(said.reading)
+        yield frequencies.explained(said.reading)
     reviewed = (dataset.extras.get(observing.REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:
         words = tk._(
@@ -327,7 +291,7 @@ def _review(package_id: str) -> Any:
 
 def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
     try:
-        tk.check_access(action, _same_user(context), {"id": package_id})
+        tk.check_access(action, package_fields.same_user(context), {"id": package_id})
     except tk.NotAuthorized:
         return False
     return True

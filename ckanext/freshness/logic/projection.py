@@ -1,4 +1,4 @@
-"""What is written of a dataset's freshness into its extras: names and values that others rely on.
+"""Converts a row of ``freshness_dataset`` to the extras of its dataset.
 
 The truth is in own tables (:mod:`ckanext.freshness.model.freshness`); the extras are written from it
 again whenever it changes, and whoever else writes under these keys is not heard.
@@ -9,18 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..dates import utc_text
-
-KEYS = (
-    "freshness",
-    "freshness_delinquent",
-    "freshness_due",
-    "freshness_evidence",
-    "freshness_frequency",
-    "freshness_last_modified",
-    "freshness_overdue",
-    "freshness_undetermined",
-)
-"""The extras that are ours, in alphabetical order."""
+from ..field_names import NAMES
 
 
 def extras(row: Any) -> dict[str, str]:
@@ -30,13 +19,13 @@ def extras(row: Any) -> dict[str, str]:
     none is understood.
     """
     values = {
-        "freshness": row.status,
-        "freshness_delinquent": utc_text(row.delinquent),
-        "freshness_due": utc_text(row.due),
-        "freshness_evidence": row.evidence,
-        "freshness_frequency": None if row.frequency_days is None else str(row.frequency_days),
-        "freshness_last_modified": utc_text(row.last_modified),
-        "freshness_overdue": utc_text(row.overdue),
-        "freshness_undetermined": row.undetermined,
+        NAMES.status: row.status,
+        NAMES.delinquent: utc_text(row.delinquent),
+        NAMES.due: utc_text(row.due),
+        NAMES.evidence: row.evidence,
+        NAMES.frequency: None if row.frequency_days is None else str(row.frequency_days),
+        NAMES.last_modified: utc_text(row.last_modified),
+        NAMES.overdue: utc_text(row.overdue),
+        NAMES.undetermined: row.undetermined,
     }
     return {key: value for key, value in values.items() if value is not None}

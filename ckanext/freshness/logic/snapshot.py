@@ -16,6 +16,7 @@ import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..aging.evidence import Dated, Evidence
+from ..aging.status import Boundaries
 from ..checking import fields
 from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
 from ..dates import aware
@@ -210,3 +211,12 @@ ORDER BY r.position"""
 _EVIDENCE = """
 SELECT package_id, resource_id, evidence, happened_at, claimed_at
 FROM freshness_evidence WHERE package_id = ANY(:ids)"""
+
+
+def boundaries(row: Any) -> Boundaries | None:
+    """When a dataset whose row this is changes its status; None where time changes nothing."""
+    if row.due is None:
+        return None
+    moments = (moment(at) for at in (row.due, row.overdue, row.delinquent))
+    due, overdue, delinquent = (at for at in moments if at is not None)
+    return Boundaries(due, overdue, delinquent)

@@ -15,19 +15,19 @@ from ..ckan_adapter import (
     solr_commit,
     write_extras,
 )
+from ..field_names import NAMES, own_extras
 from ..model import DatasetFreshness
-from . import assessing, projection
 
 _BATCH = 100
 
 
 def packages() -> list[tuple[str, list[str]]]:
     """The packages that have extras of ours: batches of ids, each with its type."""
-    found = packages_with_extras(projection.KEYS)
+    found = packages_with_extras(NAMES.extras)
     by_type = groupby(sorted(found, key=lambda one: one[1]), key=lambda one: one[1])
     batches = []
     for package_type, rows in by_type:
-        if assessing.own_keys(package_type):
+        if own_extras(package_type):
             ids = [package_id for package_id, _ in rows]
             batches += [
                 (package_type, ids[start : start + _BATCH]) for start in range(0, len(ids), _BATCH)
@@ -47,7 +47,7 @@ def take_out(batches: list[tuple[str, list[str]]]) -> Iterator[int]:
     done = 0
     for package_type, ids in batches:
         lock_packages(ids)
-        write_extras({package_id: {} for package_id in ids}, assessing.own_keys(package_type))
+        write_extras({package_id: {} for package_id in ids}, own_extras(package_type))
         model.Session.execute(sa.delete(own).where(own.c.package_id.in_(ids)))
         # Packages as a session had them are indexed as they were.
         model.Session.expire_all()

@@ -16,6 +16,7 @@ from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decide import Outcome
 from ..checking.selection import Verdict
+from ..field_names import NAMES
 from ..reporting.counts import Counts
 from ..reporting.hosts import OTHERS, TOTAL
 
@@ -111,7 +112,7 @@ def status_label(status: Status) -> str:
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
     """Give the values of the facet of the status their words, for whoever shows them; changed in place."""
-    for item in search_facets.get("freshness", {}).get("items", []):
+    for item in search_facets.get(NAMES.status, {}).get("items", []):
         if item["name"] in _VALUES:
             item["display_name"] = status_label(Status(item["name"]))
 

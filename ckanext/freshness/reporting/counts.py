@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..aging.status import Status
+from ..field_names import NAMES
 from .sight import Context, search
 
 STATUSES = tuple(status.value for status in Status)
@@ -68,8 +69,8 @@ def count(context: Context, only: str = "") -> Report:
     for status in STATUSES:
         found = search(
             context,
-            f"+freshness:{status} {only}",
-            **{"facet.field": ["organization", "freshness_undetermined"]},
+            f"+{NAMES.status}:{status} {only}",
+            **{"facet.field": ["organization", NAMES.undetermined]},
             **{"facet.limit": -1, "facet.mincount": 1},
         )
         statuses[status] = found["count"]
@@ -77,7 +78,7 @@ def count(context: Context, only: str = "") -> Report:
             numbers = by_organization.setdefault(item["name"], dict.fromkeys(STATUSES, 0))
             numbers[status] = item["count"]
             titles[item["name"]] = item["display_name"]
-        for item in _items(found, "freshness_undetermined"):
+        for item in _items(found, NAMES.undetermined):
             undetermined[item["name"]] = undetermined.get(item["name"], 0) + item["count"]
     return Report(
         Counts(statuses, undetermined),

@@ -13,8 +13,8 @@ from ckanext.freshness import helpers
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.logic import freshness_actions
-from ckanext.freshness.logic.projection import KEYS
 from ckanext.freshness.settings import Aging
 
 PAGE = Path(__file__).parents[3] / "docs" / "aging.rst"
@@ -36,7 +36,7 @@ def page() -> str:
     [
         ("statuses", [status.value for status in Status]),
         ("kinds of evidence", [evidence.value for evidence in Evidence]),
-        ("extras", KEYS),
+        ("extras", NAMES.extras),
         ("actions", freshness_actions.__all__),
         (
             "options",

@@ -19,7 +19,7 @@ from ...ckan_adapter import ORGANIZATION_EXTRA, hold_packages, model
 from ...reporting import addresses
 from ...reporting.notify import Contacts, Dataset, keepers
 from .. import snapshot
-from ..freshness_actions import boundaries
+from ..snapshot import boundaries
 
 WISH_KEY = "freshness_notify"
 """The extra by which an organization says that nobody is to be told of its datasets."""

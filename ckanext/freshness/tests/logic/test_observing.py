@@ -20,8 +20,8 @@ from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import write_extras
+from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.logic.assessing import Cause, assess_packages
-from ckanext.freshness.logic.projection import KEYS
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -370,7 +370,7 @@ def forget(package_id: str) -> None:
         model.Session.execute(
             sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
         )
-    write_extras({package_id: {}}, KEYS)
+    write_extras({package_id: {}}, NAMES.extras)
     model.Session.commit()
     model.Session.remove()
     search.rebuild(package_id)

@@ -22,12 +22,12 @@ from freezegun import freeze_time
 
 from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
 from ckanext.freshness.cli import freshness
+from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.logic import refresh as module
 from ckanext.freshness.logic.assessing import Cause, assess_packages
 from ckanext.freshness.logic.extras import write_by_sql
 from ckanext.freshness.logic.indexing import SolrAwayError
 from ckanext.freshness.logic.mails import outbox
-from ckanext.freshness.logic.projection import KEYS
 from ckanext.freshness.logic.refresh import Refreshed, refresh
 from ckanext.freshness.logic.workers import WorkerError
 from ckanext.freshness.tests.harvesting.conftest import install
@@ -67,7 +67,7 @@ def stored() -> dict[str, dict[str, str]]:
     """All extras that are ours, as the database has them, by the dataset's name."""
     model.Session.expire_all()
     found = {
-        one.name: {key: value for key, value in one.extras.items() if key in KEYS}
+        one.name: {key: value for key, value in one.extras.items() if key in NAMES.extras}
         for one in model.Session.query(model.Package)
     }
     model.Session.rollback()
@@ -350,7 +350,7 @@ def test_what_is_deleted_waits() -> None:
 
 def forget(ids: list[str]) -> None:
     """A catalogue as it was before the extension."""
-    write_extras({one: {} for one in ids}, KEYS)
+    write_extras({one: {} for one in ids}, NAMES.extras)
     for table in OWN:
         model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
     model.Session.commit()

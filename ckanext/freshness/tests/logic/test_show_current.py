@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.logic.search import show_current
+from ckanext.freshness.logic.shown_status import show_current
 
 pytestmark = pytest.mark.usefixtures("with_plugins")
 

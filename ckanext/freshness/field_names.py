@@ -1,0 +1,50 @@
+"""The names under which a dataset's freshness is stored in its extras and in Solr. Nothing else spells them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .ckan_adapter import declared_fields
+
+
+class FieldNames(NamedTuple):
+    """Names of our extras and of our fields in Solr; the facet is called like the status.
+
+    :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it
+    """
+
+    status: str
+    last_modified: str
+    evidence: str
+    frequency: str
+    due: str
+    overdue: str
+    delinquent: str
+    undetermined: str
+    due_date: str
+    overdue_date: str
+    delinquent_date: str
+
+    @property
+    def extras(self) -> tuple[str, ...]:
+        """The keys of our extras, in alphabetical order."""
+        return tuple(sorted(self[:8]))
+
+
+def with_prefix(prefix: str = "") -> FieldNames:
+    """Return the names for a site whose own fields may be called like ours.
+
+    :param prefix: is put before each name
+    """
+    names = FieldNames._fields[1:]
+    return FieldNames(f"{prefix}freshness", *(f"{prefix}freshness_{name}" for name in names))
+
+
+NAMES = with_prefix()
+"""The names of this site."""
+
+
+def own_extras(package_type: str) -> tuple[str, ...]:
+    """Return the extras that this extension writes: a field that the site's schema declares is the site's."""
+    declared = declared_fields(package_type)
+    return tuple(key for key in NAMES.extras if key not in declared)
