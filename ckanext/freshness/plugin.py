@@ -38,7 +38,11 @@ from .logic import (
     tables,
     words,
 )
+from .logic.iati import registration
 from .reporting import options
+
+registration.register()
+
 
 @tk.blanket.auth_functions
 @tk.blanket.blueprints(views.blueprints)

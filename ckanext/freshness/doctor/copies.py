@@ -1,26 +1,18 @@
-"""Copies: whether they can be kept, and whether the cycles come that look after those of IATI."""
+"""Copies: whether they can be kept, and whether the newest are where their rows say."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
 import ckan.plugins as p
 
-from ..ckan_adapter import has_newest_migration, model
+from ..ckan_adapter import has_newest_migration
 from ..copies.store import StoreError
-from ..dates import utc, utc_words
-from ..harvesting.locks import is_held
 from ..logic.copies import keeping, options, shelf
-from ..logic.iati import cycle, registered
-from ..model import CheckRun
 from ..settings import OptionError
-from . import Finding, counted, note, problem
-
-LATE = timedelta(days=2)
-"""A cycle is done every night, and one may be missed."""
+from . import Finding, counted, problem
 
 LOOKED_FOR = 20
 """Copies: a place that is not mounted has none of them, and a remote one is asked for each."""
@@ -52,9 +44,7 @@ _ADVICE = {
 def store(now: datetime) -> Iterator[Finding]:
     """Whether the store takes copies, where any are to be kept."""
     harvests = p.plugin_loaded("harvest") and has_newest_migration("harvest")
-    if not options.choice().wanted and not (
-        harvests and (keeping.is_wanted() or registered.sources())
-    ):
+    if not options.choice().wanted and not (harvests and keeping.is_wanted()):
         return
     try:
         options.store().try_out()
@@ -102,46 +92,3 @@ def _advice(error: BaseException) -> str:
             return _NAME
         cause = cause.__cause__
     return _OTHERWISE
-
-
-def cycles(now: datetime) -> Iterator[Finding]:
-    """Whether the update cycle of each source of an IATI registry comes, and ends well."""
-    for source in registered.sources():
-        name = model.Package.get(source.id).name
-        update = f"ckan iati update {name}"
-        last = _newest(source.id)
-        if last is None:
-            yield note(
-                f"No update cycle of the IATI source {name} has been done yet",
-                f"{update}, and ckan freshness nightly by cron",
-            )
-            continue
-        if utc(now) - last.started_at > LATE:
-            yield problem(
-                f"The last update cycle of the IATI source {name} was begun on {utc_words(last.started_at)}",
-                f"Call ckan freshness nightly by cron, once a night. At once: {update}",
-            )
-        if last.error:
-            yield problem(
-                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} failed: "
-                f"{last.error}",
-                f"Mend what it says, then: {update}",
-            )
-        elif last.ended_at is None and not is_held(cycle.lock(source.id)):
-            yield problem(
-                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} has not ended, "
-                "and nobody works on it: it was killed",
-                f"The next one makes it good: {update}",
-            )
-
-
-def _newest(source_id: str) -> Any:
-    """The newest whole cycle of a source; one of its files alone is none."""
-    said = CheckRun.options
-    return (
-        model.Session.query(CheckRun)
-        .filter(CheckRun.kind == cycle.KIND, said["source"].astext == source_id)
-        .filter(said["harvest"].astext == "true")
-        .order_by(CheckRun.started_at.desc())
-        .first()
-    )

@@ -11,7 +11,7 @@ from ..ckan_adapter import has_newest_migration, model
 from . import Check, Finding, Need, checks, copies, harvests, mails, note, options, queues, site
 from .services import away
 
-CHECKS = (
+CHECKS = [
     Check("plugins", site.plugins),
     Check("options", options.unusable),
     Check("names of options", options.unknown),
@@ -32,10 +32,9 @@ CHECKS = (
     Check("mails", mails.mails, Need.DATABASE),
     Check("store of copies", copies.store, Need.DATABASE),
     Check("copies", copies.missing, Need.DATABASE | Need.TABLES),
-    Check("cycles", copies.cycles, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
     Check("sizes", harvests.sizes, Need.DATABASE),
-)
-"""In the order in which they are told: what may cause others comes first."""
+]
+"""In the order in which they are told: what may cause others comes first. Subpackages above add theirs."""
 
 
 def examine(now: datetime) -> Iterator[Finding]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .iati.kinds import KINDS
 from .legal import TAG_CHARACTERS, is_tag
 
 FOREIGN_KEYS = frozenset(
@@ -33,6 +32,9 @@ FOREIGN_KEYS = frozenset(
     }
 )
 """Keys of harvesters whose sources can be switched to this one: accepted, ignored, reported."""
+
+REGISTRY_KINDS = ("ckan", "bulk-data-service")
+"""Values of the key `registry`."""
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 _HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
@@ -188,8 +190,8 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
 
 
 def _registry(value: Any) -> str:
-    if not isinstance(value, str) or value not in KINDS:
-        raise ValueError(" or ".join(_quoted(one) for one in KINDS))
+    if not isinstance(value, str) or value not in REGISTRY_KINDS:
+        raise ValueError(" or ".join(_quoted(one) for one in REGISTRY_KINDS))
     return value
 
 

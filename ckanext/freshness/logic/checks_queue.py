@@ -6,6 +6,7 @@ which waits for all others, ends the run.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,10 +20,12 @@ from ..ckan_adapter import job_from_id
 from ..dates import utc_now
 from . import checks
 from .checks import Done, Run, Scope
-from .iati import asked as iati
 
 JOBS = 16
 """Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
+
+DATASET_CHECKS: list[Callable[[str, Callable[[], datetime]], None]] = []
+"""Checks of one dataset that subpackages above add: each takes its id and the clock."""
 
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
@@ -123,7 +126,8 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
 def visit_dataset(package_id: str) -> None:
     """A job: all URLs of one dataset, each by the rules that it is visited by at other times."""
     checks.check(Scope(package_ids=(package_id,)), utc_now)
-    iati.visit(package_id, utc_now)
+    for check in DATASET_CHECKS:
+        check(package_id, utc_now)
 
 
 def work(run: Run, shards: tuple[int, ...]) -> Done:

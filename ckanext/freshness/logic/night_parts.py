@@ -15,8 +15,6 @@ from ..dates import utc_now
 from ..reporting import history, options
 from . import checks, reports
 from .copies import keeping
-from .iati.cycle import KIND as CYCLES
-from .iati.night import cycles
 from .indexing import Failure, SolrAwayError, solr_away_in_words
 from .mails import sending
 from .mails import words as mail_words
@@ -90,13 +88,17 @@ def mails(now: datetime) -> Told:
     return Told("; ".join(told), complete=sent.is_complete)
 
 
-PARTS = (
+PARTS = [
     Part("check", visits, writes="check"),
     Part("refresh", statuses),
-    Part("iati update", cycles, writes=CYCLES),
     Part("prune", prune),
     Part("report", report),
     # That mails do not go is not to be told by more of them.
     Part("notify", mails, is_noted=False),
-)
-"""In the order in which they are done: what one finds, the next ones use."""
+]
+"""In the order in which they are done: what one finds, the next ones use. `add_after` adds others."""
+
+
+def add_after(name: str, part: Part) -> None:
+    """Add a part behind the one of that name."""
+    PARTS.insert(next(at for at, one in enumerate(PARTS) if one.name == name) + 1, part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -12,8 +12,11 @@ from prometheus_client.core import GaugeMetricFamily
 from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun
-from . import counts, prometheus, runs
+from . import counts, runs
 from .sight import Context
+
+COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
+"""Figures that subpackages above add."""
 
 
 def text(context: Context, now: datetime) -> bytes:
@@ -56,7 +59,8 @@ class _Figures:
             ).scalar(),
         )
         yield from self._last_run()
-        yield from prometheus.gauges()
+        for collect in COLLECTORS:
+            yield from collect()
 
     def _last_run(self) -> Iterator[GaugeMetricFamily]:
         last = runs.last()

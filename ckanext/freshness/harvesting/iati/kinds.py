@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
+from ..source_config import REGISTRY_KINDS
 from .ckan_registry import CkanRegistry
 from .index_files import NAMES, IndexFiles
 from .registries import Asker, Registry, Terms
 
-BULK_DATA_SERVICE, CKAN = "bulk-data-service", "ckan"
+CKAN, BULK_DATA_SERVICE = REGISTRY_KINDS
 
 KINDS: Mapping[str, Callable[[Asker, str, Terms], Registry]] = {
     CKAN: CkanRegistry,

@@ -28,6 +28,10 @@ _FEW = 100
 """Up to so many copies are asked for one by one; beyond that, the store says what it has."""
 
 
+KEEPING_TYPES: set[str] = set()
+"""Source types that always keep copies. Subpackages above add theirs."""
+
+
 def marked(visits: Sequence[Visit]) -> list[Visit]:
     """The visits, with a mark on those whose resources are to have copies.
 
@@ -51,8 +55,16 @@ def marked(visits: Sequence[Visit]) -> list[Visit]:
 
 
 def is_wanted() -> bool:
-    """Whether any copies are to be kept, besides those of IATI's registries."""
-    return options.choice().wanted or bool(p.plugin_loaded("harvest") and _sources())
+    """Decide whether any copies are to be kept."""
+    if options.choice().wanted:
+        return True
+    if not p.plugin_loaded("harvest"):
+        return False
+    table = harvest_model.HarvestSource
+    keeping = model.Session.query(table.id).filter(
+        table.active.is_(True), table.type.in_(KEEPING_TYPES)
+    )
+    return bool(_sources()) or keeping.first() is not None
 
 
 def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[str]:

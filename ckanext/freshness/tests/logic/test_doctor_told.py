@@ -20,7 +20,7 @@ from ckanext.freshness.copies.store import open_store
 from ckanext.freshness.doctor import Finding, Severity, copies, mails
 from ckanext.freshness.doctor.examination import CHECKS
 from ckanext.freshness.harvesting.locks import locked
-from ckanext.freshness.logic.iati import cycle
+from ckanext.freshness.logic.iati import cycle, doctor_checks
 from ckanext.freshness.model import CheckRun, Copy
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -34,7 +34,7 @@ def told(check: Callable[[datetime], Any]) -> list[Finding]:
 
 
 def test_all_of_it_is_looked_at() -> None:
-    assert {mails.mails, copies.store, copies.missing, copies.cycles} <= {
+    assert {mails.mails, copies.store, copies.missing, doctor_checks.cycles} <= {
         one.look for one in CHECKS
     }
 
@@ -261,7 +261,7 @@ def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -
 def test_no_cycle_yet(source: str) -> None:
     add_cycle("another", 1)
     add_cycle(source, 2, harvest=False)
-    (one,) = told(copies.cycles)
+    (one,) = told(doctor_checks.cycles)
     assert (one.severity, one.what) == (
         Severity.NOTE,
         "No update cycle of the IATI source iati-source has been done yet",
@@ -272,7 +272,7 @@ def test_no_cycle_yet(source: str) -> None:
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
 def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
     add_cycle(source, hours)
-    found = told(copies.cycles)
+    found = told(doctor_checks.cycles)
     assert len(found) == late
     if late:
         assert found[0].severity is Severity.PROBLEM
@@ -282,11 +282,11 @@ def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
 
 def test_a_cycle_that_failed(source: str) -> None:
     add_cycle(source, 3, error="long ago")
-    assert "long ago" in told(copies.cycles)[0].what
+    assert "long ago" in told(doctor_checks.cycles)[0].what
     add_cycle(source, 2)
-    assert told(copies.cycles) == []
+    assert told(doctor_checks.cycles) == []
     add_cycle(source, 1, error="the registry is away")
-    (one,) = told(copies.cycles)
+    (one,) = told(doctor_checks.cycles)
     assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.what
     assert one.advice.endswith("ckan iati update iati-source")
 
@@ -294,8 +294,8 @@ def test_a_cycle_that_failed(source: str) -> None:
 def test_a_cycle_that_was_killed(source: str) -> None:
     add_cycle(source, 1, ended_at=None)
     with locked(cycle.lock(source)):
-        assert told(copies.cycles) == []
-    (one,) = told(copies.cycles)
+        assert told(doctor_checks.cycles) == []
+    (one,) = told(doctor_checks.cycles)
     assert "nobody works on it: it was killed" in one.what
     assert one.advice.endswith("ckan iati update iati-source")
 
