@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from .. import settings
-from ..dates import parse_date
 from ..aging.status import Boundaries, status_at
+from ..dates import parse_date
 from ..field_names import NAMES, own_extras
 
 

@@ -22,10 +22,11 @@ ROOMS: dict[str, set[str]] = {
     "harvesting": {"dates", "web", "sandbox", "model", "ckan_adapter", "settings", "solr_queue"},
     "checking": {"dates", "web", "sandbox", "copies", "aging", "model", "ckan_adapter", "settings"},
     # web shows URLs without their secrets.
-    "reporting": {"dates", "aging", "model", "ckan_adapter", "settings", "web"},
+    "reporting": {"dates", "aging", "model", "ckan_adapter", "field_names", "settings", "web"},
     # Not rooms, but what rooms stand on. settings turns options, and what a source sets of its own,
     # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},
+    "field_names": {"ckan_adapter"},
     "solr_queue": {"ckan_adapter"},
     "settings": {"web", "harvesting", "aging", "checking", "ckan_adapter"},
 }
