@@ -1,7 +1,4 @@
-"""E-mail addresses as people write them into one field, and texts that are safe on one line of a mail.
-
-Pure.
-"""
+"""Parses fields with e-mail addresses, and makes texts safe for one line of a mail. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +8,25 @@ import unicodedata
 import idna
 
 MOST_ADDRESSES = 10
-"""Of one field: it says who looks after a dataset, and is no list for mailings."""
+"""Addresses to read from one field: the field names a dataset's maintainers, not a mailing list."""
 
 _LONGEST_FIELD = 4_000
 _LONGEST_ADDRESS = 254
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _ADDRESS = re.compile(rf"[a-z0-9.!#$%&'*+/=?^_`{{|}}~-]{{1,64}}@{_LABEL}(?:\.{_LABEL})*")
-"""What browsers take for an address (HTML, "valid e-mail address"): nothing in it ends a header."""
+"""HTML's definition of a valid e-mail address. It contains nothing that could end a header."""
 _IN_BRACKETS = re.compile(r"<([^<>]*)>")
 _BIDI = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def parse(field: str | None) -> tuple[str, ...]:
-    """The addresses in a field, each once, in its order: ``a@b, c@d``, ``Ann <a@b>; mailto:c@d``.
+    """Return the addresses in a field, without repetitions, in order: ``a@b, c@d``, ``Ann <a@b>; mailto:c@d``.
 
-    In small letters, since nobody has two mailboxes that differ in that alone; a domain of other letters
-    as its Punycode. What is no address is left out, and so is an entry with a line break or another
-    control character in it: it wants to be a header.
+    Addresses are returned in lower case, international domains in Punycode. Entries that are no address
+    are left out, and so are entries with line breaks or other control characters, which could inject a
+    header.
 
-    :returns: at most :data:`MOST_ADDRESSES`.
+    :returns: at most :data:`MOST_ADDRESSES` addresses
     """
     found: dict[str, None] = {}
     for entry in re.split("[,;]", (field or "")[:_LONGEST_FIELD]):
@@ -55,10 +52,10 @@ def _address(word: str) -> str | None:
 
 
 def line(text: str | None, most: int = 200) -> str:
-    """A text of somebody else's on one line: without control characters, and cut to a length.
+    """Return a foreign text without line breaks, control characters and direction marks, cut to a length.
 
-    Line breaks would let a title write lines of its own into a mail, or headers; marks of direction
-    would turn round what stands behind it.
+    Line breaks in a title could add lines or headers to a mail. Direction marks could reverse the text
+    behind them.
     """
     plain = "".join(
         " " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one

@@ -1,4 +1,4 @@
-"""What rows of the report's tables are asked for, and what is common to all of them."""
+"""The parameters of the report's tables, and helpers that all tables share."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .sight import Context
 Row = dict[str, Any]
 
 PART = 500
-"""Rows that are read at a time."""
+"""Rows to read from the database or Solr at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What rows are asked for.
+    """A request for rows of a table.
 
-    :ivar now: with its zone
-    :ivar organization: the name of the one whose datasets are meant; None for all
-    :ivar since: from when changes are told, with its zone; a day before now where it is None
-    :ivar run: what this run wrote is told, too
-    :ivar status: only datasets that have it now
-    :ivar sort: key of a column, behind a minus if the greatest come first; None for the table's order
-    :ivar offset: so many of the first rows are left out
-    :ivar most: no more rows than this will be read; None for all
+    :ivar now: the current time, aware
+    :ivar organization: the name of an organization, to list only its datasets; None for all
+    :ivar since: the earliest change to list, aware; None for a day before ``now``
+    :ivar run: the id of a run whose changes are listed in addition
+    :ivar status: a status, to list only datasets that have it now
+    :ivar sort: the key of a column, after a minus for descending order; None for the table's own order
+    :ivar offset: the number of rows to skip
+    :ivar most: the largest number of rows to read; None for all
     """
 
     context: Context
@@ -42,14 +42,14 @@ class Asked:
 
 
 def sort_of(asked: Asked, standard: str) -> tuple[str, bool]:
-    """The key to sort by, and whether the greatest come first.
+    """Return the key to sort by, and whether the order is descending.
 
-    :param standard: as :attr:`Asked.sort`, where nothing is asked for
+    :param standard: the table's own order, written like :attr:`Asked.sort`
     """
     asked_for = asked.sort or standard
     return asked_for.removeprefix("-"), asked_for.startswith("-")
 
 
 def moments(row: Mapping[str, Any], *keys: str) -> Row:
-    """A row with these of its moments as text."""
+    """Return a row in which the datetimes under these keys are ISO 8601 texts."""
     return {**row, **{key: utc_text(row[key]) for key in keys}}

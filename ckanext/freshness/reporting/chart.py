@@ -1,6 +1,6 @@
-"""A chart of shares over time, as SVG that stands in the page: no script, no other server.
+"""A stacked chart of shares over time as inline SVG, without scripts or other servers. Pure.
 
-Pure. Every chart has its table beside it; the picture is for those who see it.
+Every chart has a table with the same numbers beside it, for readers who cannot see it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 40, 24, 8, 8
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The part of one status in a stacked chart.
+    """The area of one status in a stacked chart.
 
-    :ivar points: of the polygon, as SVG writes them
+    :ivar points: the polygon's ``points`` attribute
     """
 
     status: str
@@ -26,7 +26,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A word on an axis, and where it stands."""
+    """A label on an axis, and its position."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """What a template draws; all measures are in the units of its viewBox."""
+    """A chart for a template to draw, in the units of its viewBox."""
 
     areas: tuple[Area, ...]
     days: tuple[Mark, ...]
@@ -49,10 +49,10 @@ class Chart:
 def stacked(
     days: Sequence[tuple[date, Mapping[str, int]]], statuses: Sequence[str]
 ) -> Chart | None:
-    """The shares of statuses day by day, the first status at the bottom.
+    """Return the chart of the statuses' shares, with the first status at the bottom.
 
-    :param days: how many datasets have which status, in order of days.
-    :returns: None where there are not two days with anything to draw between.
+    :param days: numbers of datasets by status, in order of days
+    :returns: None if fewer than two days have datasets
     """
     drawn = [(day, counts) for day, counts in days if sum(counts.values())]
     if len(drawn) < 2:

@@ -1,6 +1,6 @@
-"""The number of datasets by status, among the datasets that a user may see.
+"""Numbers of datasets by status, among the datasets that a user may see.
 
-Searches count them, because searches respect permissions. They count stored statuses.
+Solr counts them, because its searches respect permissions. It counts stored statuses.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ STATUSES = tuple(status.value for status in Status)
 class Counts:
     """Numbers of datasets.
 
-    :ivar statuses: by status; those that nobody has are 0
-    :ivar undetermined: by why the deciding resource cannot be determined
+    :ivar statuses: by status, zeros included
+    :ivar undetermined: by the reason why changes of the deciding resource cannot be detected
     """
 
     statuses: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
@@ -29,27 +29,28 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """All datasets."""
+        """The number of all datasets."""
         return sum(self.statuses.values())
 
     @property
     def known(self) -> int:
-        """Datasets of which can be said how fresh they are."""
+        """The number of datasets with known freshness."""
         return self.total - self.statuses.get(Status.UNAVAILABLE.value, 0)
 
     @property
     def fresh_percent(self) -> float:
-        """The share of fresh ones among those of which it can be said; 0 where there are none."""
+        """The percentage of fresh datasets among those with known freshness; 0 if there are none."""
         fresh = self.statuses.get(Status.FRESH.value, 0)
         return 100 * fresh / self.known if self.known else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All counts of now.
+    """The present counts.
 
+    :ivar every: of all datasets
     :ivar organizations: by the organization's name
-    :ivar titles: of the organizations
+    :ivar titles: the organizations' titles by their names
     """
 
     every: Counts
@@ -58,9 +59,9 @@ class Report:
 
 
 def count(context: Context, only: str = "") -> Report:
-    """Count what somebody may see, in all and by organization.
+    """Count the datasets that a user may see, in total and by organization.
 
-    :param only: a filter in Solr's syntax.
+    :param only: a filter query for Solr
     """
     statuses: dict[str, int] = {}
     undetermined: dict[str, int] = {}

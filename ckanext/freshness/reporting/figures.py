@@ -1,4 +1,4 @@
-"""The figures of now for Prometheus: statuses, broken links, the last run."""
+"""Metrics for Prometheus: statuses, broken links, the last run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from . import counts, runs
 from .sight import Context
 
 COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
-"""Figures that subpackages above add."""
+"""Further metrics, which subpackages above add."""
 
 
 def text(context: Context, now: datetime) -> bytes:
-    """All figures in Prometheus' text format.
+    """Return all metrics in Prometheus' text format.
 
-    :param context: of who sees all datasets: these are a site's figures, not a user's.
+    :param context: of a user who may see all datasets, since these metrics are about the whole site
     """
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Figures(context, now))
@@ -30,14 +30,14 @@ def text(context: Context, now: datetime) -> bytes:
 
 
 class _Figures:
-    """What prometheus-client collects from."""
+    """A collector for prometheus-client."""
 
     def __init__(self, context: Context, now: datetime) -> None:
         self._context = context
         self._now = now
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Each figure, with its help."""
+        """Yield each metric with its help text."""
         every = counts.count(self._context).every
         yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
         yield _labelled(
@@ -75,7 +75,7 @@ class _Figures:
             value=int(runs.is_missing(self._now)),
         )
         options = CheckRun.options
-        # What somebody had visited of one dataset is no run to be alarmed by.
+        # A check of one dataset or host says nothing about the nightly runs.
         ended = (
             model.Session.query(CheckRun)
             .filter(CheckRun.ended_at.is_not(None), CheckRun.kind == "check")

@@ -1,4 +1,4 @@
-"""How fresh the catalogue was, day by day: of public datasets alone, so that anybody may see it."""
+"""Daily counts of statuses. They cover public datasets only, so that anybody may see them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .counts import Report
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """What was counted on a day.
+    """The counts of one day.
 
-    :ivar statuses: datasets by status, in all or of one organization
+    :ivar statuses: numbers of datasets by status, of the site or of one organization
     """
 
     day: date
@@ -27,10 +27,10 @@ class Day:
 
 
 def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
-    """Keep what was counted, in the place of what was counted earlier on the same day, and commit.
+    """Store the counts of today, replacing earlier counts of the same day, and commit.
 
-    :param report: of what nobody in particular may see.
-    :param hosts: resources of these datasets, by host.
+    :param report: counts of public datasets
+    :param hosts: numbers of their resources by host
     """
     ids = _ids(report.organizations)
     values = {
@@ -50,14 +50,14 @@ def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
 
 
 def days(since: date, organization: str | None = None) -> list[Day]:
-    """What was counted from a day on, in order.
+    """Return the counts from a day on, in order.
 
-    :param organization: the name that one has now; None for all datasets.
+    :param organization: the present name of an organization; None for all datasets
     """
     table = HistoryDay.__table__
     counted: Any = table.c.statuses
     if organization is not None:
-        # Not the whole column: it has each organization of the site.
+        # The whole column would hold every organization of the site.
         counted = table.c.organizations[_ids([organization]).get(organization, "")]
     rows = model.Session.execute(
         sa.select(table.c.day, counted).where(table.c.day >= since).order_by(table.c.day)
@@ -66,7 +66,7 @@ def days(since: date, organization: str | None = None) -> list[Day]:
 
 
 def _ids(names: Iterable[str]) -> dict[str, str]:
-    """The ids of organizations by their names: names change."""
+    """Return the ids of organizations by name. Rows refer to ids because names change."""
     group = model.Group.__table__
     rows = model.Session.execute(
         sa.select(group.c.name, group.c.id).where(group.c.name.in_(list(names)))
@@ -75,7 +75,7 @@ def _ids(names: Iterable[str]) -> dict[str, str]:
 
 
 def newest_hosts() -> tuple[datetime, dict[str, int]] | None:
-    """Where files were hosted when that was last counted; None before the first time."""
+    """Return the time of the last count and the numbers of resources by host; None before the first count."""
     table = HistoryDay.__table__
     row = model.Session.execute(
         sa.select(table.c.made_at, table.c.hosts).order_by(table.c.day.desc()).limit(1)
@@ -84,7 +84,7 @@ def newest_hosts() -> tuple[datetime, dict[str, int]] | None:
 
 
 def prune(now: datetime, keep: timedelta) -> int:
-    """Forget days that are older than what is kept, and commit; how many."""
+    """Delete days older than ``keep`` and commit; return how many."""
     table = HistoryDay.__table__
     gone = model.Session.execute(sa.delete(table).where(table.c.day < utc(now - keep).date()))
     model.Session.commit()
@@ -92,5 +92,5 @@ def prune(now: datetime, keep: timedelta) -> int:
 
 
 def as_series(found: Sequence[Day]) -> list[tuple[date, Mapping[str, int]]]:
-    """Days as :func:`ckanext.freshness.reporting.chart.stacked` takes them."""
+    """Convert days to the argument of :func:`ckanext.freshness.reporting.chart.stacked`."""
     return [(one.day, one.statuses) for one in found]

@@ -1,7 +1,4 @@
-"""Where files are hosted: HDX's table, with the groups of hosts that a site names.
-
-Pure: what is counted comes from the caller.
-"""
+"""The table "Where files are hosted", as HDX has it, with groups of hosts that the site names. Pure."""
 
 from __future__ import annotations
 
@@ -16,22 +13,22 @@ TOTAL = N_("Total")
 
 @dataclass(frozen=True, slots=True)
 class HostGroup:
-    """Hosts that people know under one name.
+    """Hosts that are counted under one name.
 
-    :ivar hosts: normalised names; ``*.`` before one stands for all below it
+    :ivar hosts: normalised names; ``*.example.org`` stands for every host below ``example.org``
     """
 
     name: str
     hosts: tuple[str, ...]
 
     def has(self, host: str) -> bool:
-        """Whether a (normalised) host is one of them."""
+        """Decide whether a (normalised) host belongs to the group."""
         return any(_matches(pattern, host) for pattern in self.hosts)
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A line of the table: so many resources, and what part of all of them, in percent."""
+    """A line of the table: a number of resources, and their percentage of all resources."""
 
     name: str
     count: int
@@ -44,15 +41,15 @@ HDX = (
     HostGroup("HXL Proxy", ("proxy.hxlstandard.org",)),
     HostGroup("ScraperWiki", ("ds-ec2.scraperwiki.com", "*.scraperwiki.com")),
 )
-"""The groups of HDX's own table."""
+"""The groups of HDX's table."""
 
 
 def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
-    """Groups as a site's config writes them: ``File_Store=data.example.org,files.example.org``.
+    """Parse groups of the site's configuration: ``File_Store=data.example.org,files.example.org``.
 
-    An underscore stands for a blank, since blanks end an entry.
+    Blanks separate entries, so an underscore stands for a blank in a name.
 
-    :raises ValueError: an entry that is no such thing; the text says which and how it must be.
+    :raises ValueError: an entry has another form; the text quotes it and shows the right form
     """
     groups = []
     for entry in entries:
@@ -65,9 +62,9 @@ def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
 
 
 def shares(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> list[Share]:
-    """The table: each group, then the others, then the total.
+    """Return the lines of the table: each group, then the others, then the total.
 
-    :param counts: resources by (normalised) host; the empty name is that of URLs without one.
+    :param counts: numbers of resources by (normalised) host; the empty name stands for URLs without a host
     """
     total = sum(counts.values())
     numbers = dict.fromkeys([*(group.name for group in groups), OTHERS], 0)

@@ -1,4 +1,4 @@
-"""Rows of the report's tables, each made when it is read, and only of what who asks may see."""
+"""Rows of the report's tables, produced one by one, with only what the user may see."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from .asked import PART, Asked, Row, moments, sort_of
 from .sight import Context, of_organization, of_user, search
 
 SOON = timedelta(days=7)
-"""How far what becomes due is looked ahead."""
+"""The period of the table of datasets that become due."""
 
-# By searches.
+# Tables from searches.
 
 
 def datasets(asked: Asked) -> Iterator[Row]:
-    """All datasets, or those with a status, and why they have it."""
+    """Yield all datasets, or those with a status, with the evidence of their last change."""
     only = f"+freshness:{asked.status}" if asked.status else ""
     yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"})
 
 
 def due_soon(asked: Asked) -> Iterator[Row]:
-    """Datasets that are fresh and become due within a week, the first ones first."""
+    """Yield fresh datasets that become due within a week, the earliest first."""
     until = utc_text(asked.now + SOON)
     only = f"+freshness_due_date:[{utc_text(asked.now)} TO {until}]"
     yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"}, "due")
@@ -69,12 +69,12 @@ def _with_dates(ids: list[str]) -> Iterator[Row]:
 
 
 def statuses(asked: Asked) -> Iterator[tables.Row]:
-    """How many datasets have which status."""
+    """Count datasets and yield a row for each status."""
     yield from status_rows(counts.count(asked.context, _of_organization(asked)).every)
 
 
 def status_rows(every: counts.Counts) -> list[tables.Row]:
-    """The same of what is counted already."""
+    """Return status rows from existing counts."""
     total = every.total or 1
     return [
         {"status": status, "datasets": number, "percent": round(100 * number / total, 1)}
@@ -83,12 +83,12 @@ def status_rows(every: counts.Counts) -> list[tables.Row]:
 
 
 def organizations(asked: Asked) -> Iterator[tables.Row]:
-    """How fresh the datasets of each organization are."""
+    """Count datasets and yield a row for each organization."""
     yield from organization_rows(counts.count(asked.context), asked)
 
 
 def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
-    """The same of what is counted already."""
+    """Return organization rows from existing counts."""
     rows: list[Row] = [
         {
             "name": name,
@@ -102,11 +102,11 @@ def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
     return list(_sorted(rows, asked, "title"))
 
 
-# What else there is.
+# Other tables.
 
 
 def sources(asked: Asked) -> Iterator[Row]:
-    """Harvest sources with their last job, those that failed first."""
+    """Yield harvest sources with their last job, those with the most errors first."""
     found = _sources(asked) if p.plugin_loaded("harvest") else {}
     if not found:
         return
@@ -144,7 +144,7 @@ def _sources(asked: Asked) -> dict[str, Row]:
 
 
 def _harvested(context: Context) -> dict[str, int]:
-    """How many datasets that somebody may see each source has, by its id."""
+    """Return the number of visible datasets of each source, by the source's id."""
     key = "harvest_source_id"
     every: dict[str, Any] = {"facet.field": [key], "facet.limit": -1, "facet.mincount": 1}
     found = search(context, "", **every)["search_facets"].get(key, {})
@@ -152,7 +152,7 @@ def _harvested(context: Context) -> dict[str, int]:
 
 
 def runs(asked: Asked) -> Iterator[Row]:
-    """The runs of the checker and of other nightly work, the newest first."""
+    """Yield runs of checks and of other nightly work, the newest first."""
     rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc(), CheckRun.id)
     for row in rows.yield_per(PART):
         yield {
@@ -166,7 +166,7 @@ def runs(asked: Asked) -> Iterator[Row]:
 
 
 def days(asked: Asked) -> Iterator[Row]:
-    """How fresh the public datasets were, day by day."""
+    """Yield the daily counts of public datasets."""
     since = (asked.since or asked.now - relativedelta(years=1)).date()
     for one in history.days(since, asked.organization):
         numbers = counts.Counts({**dict.fromkeys(counts.STATUSES, 0), **one.statuses})
@@ -179,13 +179,13 @@ def days(asked: Asked) -> Iterator[Row]:
 
 
 def hosted(asked: Asked) -> Iterator[tables.Row]:
-    """Where the files of public datasets are hosted, as counted by the last report."""
+    """Yield where the files of public datasets are hosted, as the last report counted them."""
     newest = history.newest_hosts()
     yield from host_rows(newest[1] if newest else {})
 
 
 def host_rows(counted: Mapping[str, int]) -> list[tables.Row]:
-    """The same of what is counted already: resources by host."""
+    """Return host rows from existing counts: numbers of resources by host."""
     return [
         {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
         for one in hosts.shares(counted, options.host_groups())
@@ -193,9 +193,9 @@ def host_rows(counted: Mapping[str, int]) -> list[tables.Row]:
 
 
 def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
-    """Resources by the host of their URL.
+    """Count resources by the host of their URL.
 
-    :param ids: of these packages; None for all.
+    :param ids: ids of the packages to count; None for all
     """
     among = "" if ids is None else "WHERE package_id = ANY(:ids)"
     rows = model.Session.execute(
@@ -205,7 +205,7 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
     return dict(map(tuple, rows))
 
 
-# Common to all.
+# Shared by all tables.
 
 
 def _of_organization(asked: Asked) -> str:

@@ -1,7 +1,6 @@
-"""The metrics of a run in words: HDX's layout, and what servers' headers are worth.
+"""Prints the metrics of a run in HDX's layout, and how reliable the servers' headers were. Pure.
 
-Pure. What is counted, and under which labels, is :mod:`ckanext.freshness.checking.counting`'s; a run
-keeps it as plain numbers, and this is how they are printed.
+:mod:`ckanext.freshness.checking.counting` counts them, and a run stores them as plain numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 ALL_HOSTS = "*"
-"""The sum of all hosts, among them."""
+"""The key of the sum of all hosts."""
 
 _FREQUENCIES = {"live": "Live", "never": "Never", "as needed": "As Needed"}
 
@@ -19,12 +18,12 @@ Numbers = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """What a run has counted.
+    """The metrics of a run.
 
-    :ivar resources: how many resources have which label
-    :ivar datasets: how many datasets have which label
-    :ivar frequencies: how many datasets are ``live``, ``never`` and ``as needed``
-    :ivar hosts: the numbers of each host, and of all of them under :data:`ALL_HOSTS`
+    :ivar resources: numbers of resources by label
+    :ivar datasets: numbers of datasets by label
+    :ivar frequencies: numbers of datasets whose frequency is ``live``, ``never`` or ``as needed``
+    :ivar hosts: the numbers of each host, and their sum under :data:`ALL_HOSTS`
     """
 
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -34,9 +33,9 @@ class Metrics:
 
 
 def text(metrics: Metrics) -> str:
-    """The counts in the layout of HDX's data freshness process, which people's scripts read.
+    """Return the counts in the layout of HDX's data freshness process, which scripts parse.
 
-    Labels stand in the order of their characters, a comma ends every line but the last one of a list.
+    Labels are sorted by code point. Every line of a list but the last ends with a comma.
     """
     lines = [
         "*** Resources ***",
@@ -59,9 +58,9 @@ def _counts(labels: Mapping[str, int]) -> str:
 
 
 def headers(metrics: Metrics) -> str:
-    """How many of the resources and datasets that were visited send validators, and what those are worth.
+    """Return how many of the checked resources and datasets send validators, and how reliable these were.
 
-    Empty if nothing was visited.
+    The text is empty if nothing was checked.
     """
     every = metrics.hosts.get(ALL_HOSTS)
     return "" if every is None else "\n".join(_headers(every))
@@ -91,7 +90,7 @@ def _share(part: float, whole: float) -> str:
 
 
 def hosts(metrics: Metrics) -> list[tuple[str, Numbers]]:
-    """Each host with its numbers, the most visited first."""
+    """Return each host with its numbers, the one with most checks first."""
     return sorted(
         ((name, numbers) for name, numbers in metrics.hosts.items() if name != ALL_HOSTS),
         key=lambda one: (-one[1]["visits"], one[0]),

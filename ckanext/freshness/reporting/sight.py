@@ -1,7 +1,7 @@
-"""Who may see which datasets: the one place where reports ask for it.
+"""Decides which datasets a user may see. Reports ask nowhere else.
 
-Permission labels decide, CKAN's own or those of another plugin (IPermissionLabels), and they live in
-Solr: so a search decides, as it does on all pages of CKAN.
+Permission labels decide, CKAN's own or another plugin's (IPermissionLabels). Solr holds them, so a
+search decides, as on all pages of CKAN.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ Context = Mapping[str, Any]
 Row = TypeVar("Row")
 
 _ASKED = 500
-"""Datasets that one search is asked about; Solr takes 1,024 terms."""
+"""Datasets in one search. Solr accepts 1,024 terms."""
 _READ = 64
-"""Rows that are looked at together at first: most pages need no more. Then twice as many each time, up to
-:data:`_ASKED`."""
+"""Rows in the first search, which is enough for most pages. The number doubles up to :data:`_ASKED`."""
 
 
 def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
-    """Search among the datasets whose freshness is judged and that somebody may see, private ones too.
+    """Search among the datasets that have a freshness and that the user may see, private ones included.
 
-    :param only: a filter in Solr's syntax.
-    :param params: further ones of ``package_search``; no rows unless ``rows`` are asked for.
+    :param only: a filter query for Solr
+    :param params: further parameters of ``package_search``; ``rows`` is 0 by default
     """
     types = " OR ".join(f'"{one}"' for one in settings.aging().dataset_types)
     asked = {
@@ -42,19 +41,19 @@ def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
 
 
 def of_organization(name: str) -> str:
-    """A filter in Solr's syntax: datasets of an organization, whatever its name has in it."""
+    """Return a filter query for the datasets of an organization, with its name escaped."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'+organization:"{escaped}"'
 
 
 def of_user(context: Context) -> dict[str, Any]:
-    """A context of its own for the same user: actions leave in theirs what is not the next one's."""
+    """Return a new context for the same user, since actions store their own values in a context."""
     keys = ("user", "auth_user_obj", "ignore_auth")
     return {key: context[key] for key in keys if key in context}
 
 
 def sees_all(context: Context) -> bool:
-    """Whether somebody may see every dataset: sysadmins and the machine's own commands."""
+    """Decide whether the user may see every dataset, as sysadmins and commands may."""
     if context.get("ignore_auth"):
         return True
     user = context.get("auth_user_obj")
@@ -62,7 +61,7 @@ def sees_all(context: Context) -> bool:
 
 
 def visible(context: Context, ids: Iterable[str]) -> set[str]:
-    """Those of some datasets (ids) that somebody may see."""
+    """Return those of the dataset ids that the user may see."""
     wanted = dict.fromkeys(ids)
     if sees_all(context):
         return set(wanted)
@@ -78,7 +77,7 @@ def visible(context: Context, ids: Iterable[str]) -> set[str]:
 def only_visible(
     context: Context, rows: Iterable[Row], package_id: Callable[[Row], str]
 ) -> Iterator[Row]:
-    """Those rows whose datasets somebody may see, in the order given; asked for as they are read."""
+    """Yield the rows whose datasets the user may see, in the given order. Searches run as rows are read."""
     rest = iter(rows)
     known: dict[str, bool] = {}
     size = _READ

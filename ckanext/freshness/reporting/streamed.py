@@ -1,4 +1,4 @@
-"""Rows of the report's tables that the database gives in order, a part at a time, to those who may see them."""
+"""Rows of the report's tables that are streamed from the database in order, with only what the user may see."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .sight import only_visible
 
 
 def changes(asked: Asked) -> Iterator[Row]:
-    """Statuses that changed, from what to what and why, the newest first; first ones are no change."""
+    """Yield status changes with their cause, the newest first. A dataset's first status is no change."""
     since = asked.since or asked.now - timedelta(days=1)
     values = {"since": utc(since), "until": utc(asked.now), "run": asked.run}
     rows = _stream(_CHANGES, asked, values, ("changed_at",), "-changed_at", "id")
@@ -27,7 +27,7 @@ def changes(asked: Asked) -> Iterator[Row]:
 
 
 def broken(asked: Asked) -> Iterator[Row]:
-    """Resources whose URLs failed several times, spread over time; the longest first."""
+    """Yield resources whose URL failed several times, spread over time; the longest failing first."""
     checks = settings.checks()
     values = {"failures": checks.broken_after_failures, "span": checks.broken_after}
     sorts = ("failing_since", "failures", "host")
@@ -37,7 +37,7 @@ def broken(asked: Asked) -> Iterator[Row]:
 
 
 def unclear(asked: Asked) -> Iterator[Row]:
-    """Resources of which cannot be told whether they changed, or whether they are there."""
+    """Yield resources that could not be checked, or whose changes cannot be detected."""
     rows = _stream(
         _UNCLEAR,
         asked,
@@ -51,14 +51,14 @@ def unclear(asked: Asked) -> Iterator[Row]:
 
 
 def mismatches(asked: Asked) -> Iterator[Row]:
-    """List resources whose files are of another kind than their format says."""
+    """Yield resources whose file is of another kind than their format says."""
     rows = _stream(_MISMATCHES, asked, {}, ("host", "tried_at"), "host", "resource_id")
     for row in only_visible(asked.context, rows, _package):
         yield _resource(row, "tried_at")
 
 
 def _resource(row: Mapping[str, Any], *dated: str) -> Row:
-    # For reading: users and passwords in URLs are nobody's business.
+    # Never show users and passwords in URLs.
     return {**moments(row, *dated), "url": display_url(row["url"] or "")}
 
 
@@ -70,10 +70,10 @@ def _stream(
     standard: str,
     last: str,
 ) -> Iterator[Mapping[str, Any]]:
-    """Rows of a statement in parts, in one transaction of a connection of its own.
+    """Stream the rows of a statement in one transaction of a separate connection.
 
-    :param statement: with a place for the order of what it begins with
-    :param sorts: columns of what it begins with that it may be sorted by
+    :param statement: SQL with the placeholder ``{order}`` in its innermost query
+    :param sorts: columns of the innermost query by which the rows may be sorted
     """
     key, backwards = sort_of(asked, standard)
     if key not in sorts:
@@ -98,8 +98,7 @@ def _package(row: Mapping[str, Any]) -> str:
 _OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
     g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title"""
 
-# What is listed is put in order before anything is joined to it, and then joined row by row: the first page
-# does not wait for all the others.
+# Rows are sorted first and joined one by one afterwards, so that the first page does not wait for the rest.
 _JOINED = """
 JOIN package p ON p.id = o.package_id AND p.state = 'active' AND p.type = ANY(:types)
 LEFT JOIN "group" g ON g.id = p.owner_org"""
@@ -120,7 +119,7 @@ FROM (
 _OF_RESOURCE = f"""{_OF_PACKAGE}, o.resource_id, coalesce(r.name, '') AS resource, o.url, o.host,
     o.tried_at, o.attempts -> 0 ->> 'status' AS status, o.attempts -> 0 ->> 'words' AS words"""
 
-# What was found at another URL, or for a resource that is gone, stays until the next run.
+# Results for an earlier URL or a deleted resource stay in the table until the next run.
 _AS_IT_IS = """JOIN LATERAL (
     SELECT * FROM resource
     WHERE id = o.resource_id AND state = 'active' AND url = o.url LIMIT 1

@@ -1,6 +1,6 @@
-"""Tables as people and programs get them: a page of rows, CSV line by line, JSON.
+"""Tables of the report as pages, CSV and JSON. Pure.
 
-Pure: rows are plain dictionaries, made as they are asked for, so that a table of any length streams.
+Rows are plain dictionaries and are produced as they are read, so that a table of any length can be streamed.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Row = Mapping[str, Any]
 Asked = TypeVar("Asked")
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a spreadsheet takes for a formula at the beginning of a cell (OWASP, CSV injection)."""
+"""Beginnings of a cell that a spreadsheet takes for a formula (OWASP, CSV injection)."""
 
 _PART = 200
-"""Rows of CSV or JSON that are sent at a time."""
+"""Rows of CSV or JSON to send at a time."""
 
 
 class Kind(Enum):
-    """How a value is shown to people."""
+    """The way in which a value is displayed."""
 
     TEXT = "text"
     PHRASE = "phrase"
-    """Words of ours, to be translated."""
+    """A text of ours that is translated."""
     HOSTS = "hosts"
     NUMBER = "number"
     PERCENT = "percent"
@@ -48,11 +48,11 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as people see it.
+    """A column of a table on a page.
 
-    :ivar key: of the row's value
+    :ivar key: the key of its value in a row
     :ivar title: marked for translation
-    :ivar sortable: whether rows may be asked for in its order
+    :ivar sortable: whether the table can be sorted by it
     """
 
     key: str
@@ -65,12 +65,12 @@ class Column:
 class Table(Generic[Asked]):
     """A table of the report.
 
-    :ivar name: in URLs
+    :ivar name: its name in URLs
     :ivar title: marked for translation
-    :ivar meaning: what stands in it, in a sentence, marked for translation
-    :ivar empty: what is said instead of no rows, marked for translation
-    :ivar fields: the keys of a row, as CSV and JSON have them
-    :ivar rows: made for what is asked
+    :ivar meaning: a sentence about its contents, marked for translation
+    :ivar empty: the sentence shown if there are no rows, marked for translation
+    :ivar fields: the keys of a row in CSV and JSON
+    :ivar rows: returns the rows of a request
     """
 
     name: str
@@ -82,16 +82,16 @@ class Table(Generic[Asked]):
     rows: Callable[[Asked], Iterable[Row]]
 
     def sorts(self) -> frozenset[str]:
-        """The keys by which rows may be sorted."""
+        """Return the keys by which the table can be sorted."""
         return frozenset(column.key for column in self.columns if column.sortable)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some rows of a table.
+    """A page of a table.
 
-    :ivar number: from 1
-    :ivar has_next: whether more come behind
+    :ivar number: counted from 1
+    :ivar has_next: whether there is another page
     """
 
     rows: Sequence[Row]
@@ -100,15 +100,15 @@ class Page:
 
 
 def page(rows: Iterable[Row], number: int, size: int) -> Page:
-    """A page of what begins with it: of more rows than fit only whether there are any is kept."""
+    """Return the first `size` rows as a page, and whether there are more."""
     found = list(islice(rows, size + 1))
     return Page(found[:size], number, len(found) > size)
 
 
 def as_csv(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
-    """CSV (RFC 4180) in pieces: a line of keys, then the rows.
+    """Yield CSV (RFC 4180) in pieces: a header line, then the rows.
 
-    What a spreadsheet would run as a formula gets an apostrophe before it.
+    Cells that a spreadsheet would run as a formula get a leading apostrophe.
     """
     text = io.StringIO()
     writer = csv.writer(text)
@@ -121,7 +121,7 @@ def as_csv(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
 
 
 def as_json(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
-    """A JSON list of objects, in pieces."""
+    """Yield a JSON list of objects in pieces."""
     parts = iter(rows)
     start = "["
     while part := list(islice(parts, _PART)):

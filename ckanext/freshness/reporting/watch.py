@@ -1,7 +1,6 @@
-"""Whether the checker does its work: what is wrong with its runs.
+"""Finds what is wrong with runs: failed, killed or missing ones. Pure.
 
-Pure: from rows of ``freshness_run`` to findings. Mails to the sysadmins, the dashboard's banner and the
-metric of the last run all say what is found here.
+Mails to sysadmins, the banner of the dashboard and the metric of the last run report its findings.
 """
 
 from __future__ import annotations
@@ -13,15 +12,15 @@ from enum import Enum
 from typing import Any
 
 SILENCE = timedelta(hours=24)
-"""So long after the last run its absence is shown."""
+"""The dashboard reports a missing run this long after the last one."""
 LATE = timedelta(hours=2)
-"""So much later a nightly run may come without anybody being written to: clocks change, machines wait."""
+"""Delay of a nightly run that causes no mail, since clocks change and machines wait."""
 STALLED = timedelta(hours=24)
-"""A run that has not ended by then was killed."""
+"""A run that has not ended after this time was killed."""
 
 
 class What(str, Enum):
-    """What is wrong."""
+    """The kind of a problem."""
 
     FAILED = "failed"
     KILLED = "killed"
@@ -32,11 +31,11 @@ class What(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as its row has it.
+    """A row of ``freshness_run``.
 
-    :ivar datasets: how many it saw; None if it has not said
-    :ivar is_whole: whether it was a check that was to look at all datasets
-    :ivar kind: ``check``, ``iati``, or ``nightly``, which stands for another part of a night
+    :ivar datasets: the number of datasets it covered; None if unknown
+    :ivar is_whole: whether it was a check of all datasets
+    :ivar kind: ``check``, ``iati``, or ``nightly`` for another part of a nightly run
     """
 
     id: str
@@ -50,12 +49,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is wrong.
+    """A problem of a run.
 
-    :ivar at: since when
-    :ivar datasets: how many datasets the run saw
-    :ivar before: how many the one before it saw
-    :ivar kind: of the run
+    :ivar at: when it began
+    :ivar datasets: the number of datasets that the run covered
+    :ivar before: the number of datasets that the previous run covered
+    :ivar kind: the run's kind
     """
 
     what: What
@@ -68,7 +67,7 @@ class Finding:
 
     @property
     def key(self) -> str:
-        """Names it: it is told once."""
+        """Its identity: each problem is mailed once."""
         return f"{self.what.value}:{self.run_id}"
 
 
@@ -81,7 +80,7 @@ def run(
     datasets: Mapping[str, int] | None,
     error: str | None,
 ) -> Run:
-    """A run, from the columns of its row."""
+    """Return a run from the columns of its row."""
     asked = options or {}
     return Run(
         id,
@@ -95,25 +94,25 @@ def run(
 
 
 def last_run(runs: Sequence[Run]) -> Run | None:
-    """The newest run that was to look at everything: the one whose time the metric tells."""
+    """Return the newest check of all datasets, whose time is a metric."""
     return max((one for one in runs if one.is_whole), key=_start, default=None)
 
 
 def is_silent(last: datetime | None, now: datetime) -> bool:
-    """Whether no run has been begun for so long that the dashboard is to say so.
+    """Decide whether the last run began so long ago that the dashboard must say so.
 
-    :param last: when the newest run began; None if there has been none.
+    :param last: when the newest run began; None if there has been none
     """
     return last is None or now - last > SILENCE
 
 
 def findings(runs: Sequence[Run], now: datetime) -> Iterator[Finding]:
-    """All that is wrong with some runs and what lies between them, in the order of time.
+    """Yield the problems of runs and of the gaps between them, in order of time.
 
-    Runs that were to look at a few datasets alone may see none, and do not make up for a night. Where
-    there has been no run at all nothing is said: somebody has to begin.
+    Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
+    there is no problem: the site has not begun.
 
-    :param runs: in any order; also the last good one before those that are of interest.
+    :param runs: in any order, including the last good run before the period of interest
     """
     ordered = sorted(runs, key=_start)
     for one in ordered:
@@ -154,5 +153,5 @@ def _counts(whole: list[Run]) -> Iterator[Finding]:
             yield Finding(What.NO_DATASETS, one.id, one.ended_at, None, 0, before)
         elif before and 2 * one.datasets <= before:
             yield Finding(What.HALVED, one.id, one.ended_at, None, one.datasets, before)
-        # After a run that saw nothing, the one before it is still what is compared with.
+        # Compare with the last run that covered any datasets.
         before = one.datasets or before
