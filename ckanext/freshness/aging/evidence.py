@@ -1,10 +1,9 @@
-"""Why a date is believed: pieces of evidence for the last modification of a dataset.
+"""Pieces of evidence for the last modification of a dataset, and the rules for remembering them.
 
-Each piece belongs to a resource, or to the dataset itself, and is remembered on its own. A
-dataset's last modification is the newest of its pieces. No piece moves backwards, so that a
-server that forgets a date does not make data older; yet a date in the future is no evidence for
-more than that somebody claimed it, so it counts as of the time when it was first seen, and may be
-corrected to any earlier date.
+Each piece belongs to a resource or to the dataset itself and is remembered separately. A dataset's last
+modification is the newest of its pieces. A piece never moves backwards, so that data do not become
+older when a server forgets a date. A date in the future only proves that somebody claimed it: it counts
+as of the time when it was first seen, and can be corrected to any earlier date.
 """
 
 from __future__ import annotations
@@ -23,30 +22,29 @@ _IGNORE = "freshness_ignore"
 
 
 class Evidence(Enum):
-    """Why we believe that data changed at a date; of equal dates the first named here counts."""
+    """The reasons to believe that data changed at a date. Of equal dates the first listed here counts."""
 
-    # Members are themselves alone; the hash that Enum has is made by Python code, and evidence is kept
-    # in many dicts by its kind: an eighth of judging a dataset.
+    # Enum computes its hash in Python, which took an eighth of the time to judge a dataset.
     __hash__ = object.__hash__
 
     UPLOAD = "upload"
     """CKAN's date of an upload: ``last_modified``, or in older data ``revision_last_updated``."""
     URL = "url"
-    """A resource got another URL; CKAN sets no date for links, we noticed it."""
+    """A resource got another URL. CKAN sets no date for links, so we do."""
     CREATED = "created"
-    """A person made the resource."""
+    """A person created the resource."""
     HARVEST = "harvest"
-    """The source says so: a distribution's or the dataset's own modified date, or issued."""
+    """The source states it: the distribution's or the dataset's modified date, or issued."""
     HTTP_HEADER = "http header"
-    """The server says so: ``Last-Modified``."""
+    """The server states it: ``Last-Modified``."""
     HASH = "hash"
     """The bytes differ from those of the last check."""
     REVIEW = "review"
-    """A person confirmed that the data are up to date."""
+    """A person confirmed that the data are still right."""
     SCRIPT = "script"
-    """A script says so in ``updated_by_script``."""
+    """A script states it in ``updated_by_script``."""
     METADATA = "metadata"
-    """The metadata were edited; counts only where a site asks for this older rule."""
+    """The metadata were edited. Counts only if the site enables this older rule."""
 
 
 _RANK = {evidence: rank for rank, evidence in enumerate(Evidence)}
@@ -54,41 +52,41 @@ _RANK = {evidence: rank for rank, evidence in enumerate(Evidence)}
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """One piece of evidence: a date, why it is believed, and of what."""
+    """A piece of evidence: a date, its kind of evidence, and its resource."""
 
     when: datetime
     """The date that counts."""
     evidence: Evidence
     resource: str | None = None
-    """The resource's id; None for what is said of the dataset as a whole."""
+    """The resource's id; None for evidence about the dataset as a whole."""
     claimed: datetime | None = None
-    """The date in the future that ``when`` was cut from; None if nothing was cut."""
+    """The original date if it lay in the future and was cut to ``when``; None otherwise."""
 
     @property
     def cut(self) -> bool:
-        """Whether the date lay in the future when it was first seen."""
+        """Decide whether the date lay in the future when it was first seen."""
         return self.claimed is not None
 
     @property
     def claim(self) -> datetime:
-        """The date as it was written."""
+        """The date as the evidence states it."""
         return self.when if self.claimed is None else self.claimed
 
 
 def observe(
     claim: datetime, evidence: Evidence, now: datetime, resource: str | None = None
 ) -> Dated:
-    """A date seen now. One in the future is cut to now, and says so."""
+    """Return the evidence of a date seen now. A date in the future is cut to now and keeps its claim."""
     if claim > now:
         return Dated(now, evidence, resource, claimed=claim)
     return Dated(claim, evidence, resource)
 
 
 def keep(previous: Dated | None, seen: Dated) -> Dated:
-    """What to remember of a piece of evidence that was remembered before, and is seen again.
+    """Return which of two pieces of the same evidence to remember.
 
-    The same claim stays as it was first seen. What had to be cut gives way to anything else;
-    otherwise the later date stays.
+    The same claim stays as first seen. A piece that was cut gives way to any other claim. Otherwise the
+    later date stays.
     """
     if previous is None:
         return seen
@@ -104,13 +102,13 @@ def remember(
     seen: Iterable[Dated],
     resources: Collection[str] | None = None,
 ) -> list[Dated]:
-    """All pieces of evidence of a dataset, after some of them were seen again.
+    """Return all pieces of evidence of a dataset, after some of them were seen again.
 
-    :param previous: the pieces remembered so far, one for each resource and kind of evidence.
-    :param seen: the pieces seen now; of several of one kind, the latest. Pieces that are not
-        seen stay as they were.
-    :param resources: the ids of the dataset's resources, where known: what belongs to any other
-        is dropped, so that a deleted resource counts no more.
+    :param previous: the remembered pieces, one for each resource and kind of evidence
+    :param seen: the pieces seen now; of several of one kind the latest counts. Pieces that are not seen
+        stay as they were
+    :param resources: the ids of the dataset's resources, if known; pieces of any other resource are
+        dropped, so that deleted resources no longer count
     """
     latest: dict[tuple[str | None, Evidence], Dated] = {}
     for piece in seen:
@@ -131,15 +129,15 @@ def newest(
     previous: Iterable[Dated] = (),
     resources: Collection[str] | None = None,
 ) -> Dated | None:
-    """The piece of evidence that gives a dataset its last modification.
+    """Return the piece of evidence that determines a dataset's last modification.
 
-    Of several with the same date, the first kind in ``Evidence`` and then the first resource id
-    counts, so that the answer does not depend on their order.
+    Of several with the same date, the first kind in ``Evidence`` counts, then the first resource id, so
+    that the result does not depend on the order.
 
-    :param candidates: the pieces seen now, or all of them where ``previous`` is left out.
-    :param previous: the pieces remembered so far; see ``remember``.
-    :param resources: the ids of the dataset's resources, where known; see ``remember``.
-    :returns: None where there is no evidence at all.
+    :param candidates: the pieces seen now, or all pieces if ``previous`` is empty
+    :param previous: the remembered pieces; see ``remember``
+    :param resources: the ids of the dataset's resources, if known; see ``remember``
+    :returns: None if there is no evidence
     """
     return min(
         remember(previous, candidates, resources),
@@ -149,12 +147,12 @@ def newest(
 
 
 def script_date(updated_by_script: object) -> datetime | None:
-    """The date in HDX's field of that name: ``HDX Scraper: WHO (2021-03-05T10:20:30.123456)``.
+    """Return the date in HDX's field of that name: ``HDX Scraper: WHO (2021-03-05T10:20:30.123456)``.
 
-    The last date in parentheses counts; a text that is nothing but a date counts too. A script
-    that writes ``freshness_ignore`` says that it changed no data.
+    The last date in parentheses counts, or the whole text if it is a date. A script that writes
+    ``freshness_ignore`` states that it changed no data.
 
-    :returns: a moment in UTC, or None; never raises.
+    :returns: a moment in UTC, or None; never raises
     """
     if not isinstance(updated_by_script, str) or len(updated_by_script) > _MAX_SCRIPT:
         return None

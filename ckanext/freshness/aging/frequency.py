@@ -1,6 +1,6 @@
-"""How often a dataset is said to change: what people write, read as a number of days.
+"""Reads update frequencies, in whatever vocabulary, as numbers of days.
 
-What cannot be understood is said so, with the reason, and never guessed.
+A text that is not understood is reported with the reason, and never guessed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ VOCABULARIES: tuple[Vocabulary, ...] = (
     Iso19115(),
     EnglishWords(),
 )
-"""Asked in this order; the first that knows a text decides."""
+"""In order of precedence: the first that knows a text decides."""
 
 WORDS: Mapping[int, str] = {
     AS_NEEDED: N_("As needed"),
@@ -72,13 +72,13 @@ WORDS: Mapping[int, str] = {
     365: N_("Every year"),
     730: N_("Every two years"),
 }
-"""HDX's words for its numbers of days: the message ids of their translations."""
+"""HDX's words for its numbers of days. They are message ids for translation."""
 
 EVERY_N_DAYS = N_("Every {days} days")
 """The message id for any other number of days."""
 
 CHOICES: tuple[int, ...] = (*(days for days in WORDS if days > 0), LIVE, AS_NEEDED, NEVER)
-"""The days to offer in a select list, in its order; ``label`` has the words."""
+"""The days to offer in a select list, in its order. ``label`` returns the words."""
 
 EXPLANATIONS: Mapping[Reason, str] = {
     Reason.NOT_GIVEN: N_("No update frequency is given."),
@@ -96,7 +96,7 @@ EXPLANATIONS: Mapping[Reason, str] = {
         "days, or 0 for live, -1 for never, -2 for as needed."
     ),
 }
-"""Why there is no frequency, and what to do: message ids, formatted with text and max_days."""
+"""Explanations with advice: message ids with the placeholders ``text`` and ``max_days``."""
 
 _MAX_TEXT = 200
 _SHOWN_TEXT = 80
@@ -109,35 +109,34 @@ class Frequency:
     days: int
     """1 to ``MAX_DAYS``, or ``LIVE`` (0), ``NEVER`` (-1), ``AS_NEEDED`` (-2)."""
     source: str
-    """What was written, without surrounding blanks."""
+    """The text as written, without surrounding blanks."""
     vocabulary: str
-    """The name of the vocabulary that knew it."""
+    """The name of the vocabulary that understood it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
-    """What was written gives no frequency."""
+    """A value that gives no frequency."""
 
     text: str
-    """What was written, shortened; in parentheses what it was, if no text and no number."""
+    """The value as written, shortened; its type in parentheses if it is neither text nor number."""
     reason: Reason
 
     @property
     def words(self) -> str:
-        """What happened and what to do, in English; ``EXPLANATIONS`` for other languages."""
+        """The explanation with advice, in English; use ``EXPLANATIONS`` for other languages."""
         return EXPLANATIONS[self.reason].format(text=self.text, max_days=MAX_DAYS)
 
 
 def parse(
     value: object, vocabularies: Sequence[Vocabulary] = VOCABULARIES
 ) -> Frequency | NotUnderstood:
-    """Read an update frequency, whatever it is and in whatever vocabulary.
+    """Read an update frequency in any of the vocabularies.
 
-    Never raises, for any value, with the vocabularies of this package.
+    With the vocabularies of this package it raises for no value.
 
-    :param value: usually the text of an extra; numbers are taken as days.
-    :param vocabularies: asked in order. An extension puts its own before or after
-        ``VOCABULARIES``.
+    :param value: usually the text of an extra; numbers are days
+    :param vocabularies: in order of precedence; an extension adds its own before or after ``VOCABULARIES``
     """
     text = _text(value)
     if isinstance(text, NotUnderstood):
@@ -159,11 +158,11 @@ def parse(
 
 
 def label(days: int, translate: Callable[[str], str] = str) -> str:
-    """A frequency in words, as HDX has them.
+    """Return HDX's words for a frequency.
 
-    :param days: as in ``Frequency.days``.
-    :param translate: turns a message id into the reader's language, such as CKAN's ``_``.
-    :raises ValueError: for a number of days that is no frequency.
+    :param days: as in ``Frequency.days``
+    :param translate: translates a message id, such as CKAN's ``_``
+    :raises ValueError: the number of days is no frequency
     """
     if not AS_NEEDED <= days <= MAX_DAYS:
         raise ValueError(
@@ -174,7 +173,7 @@ def label(days: int, translate: Callable[[str], str] = str) -> str:
 
 
 def _text(value: object) -> str | NotUnderstood:
-    """What to read, without surrounding blanks."""
+    """Return the text to read, without surrounding blanks."""
     if value is None:
         return ""
     if isinstance(value, str):

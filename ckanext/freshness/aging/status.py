@@ -1,4 +1,4 @@
-"""Fresh, due, overdue, delinquent: the status of a dataset, and when it changes by itself."""
+"""Computes a dataset's status (fresh, due, overdue, delinquent) and the moments when it changes by itself."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .thresholds import Thresholds
 
 
 class Status(Enum):
-    """How fresh a dataset is, in the order in which it ages."""
+    """The statuses of a dataset, in the order in which it ages."""
 
     FRESH = "fresh"
     DUE = "due"
     OVERDUE = "overdue"
     DELINQUENT = "delinquent"
     UNAVAILABLE = "unavailable"
-    """It cannot be said: no frequency, no resources, or no known modification."""
+    """Freshness unknown: no frequency, no resources, or no known modification."""
 
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """The moments at which a dataset that stays as it is changes its status."""
+    """The moments at which the status of an unchanged dataset changes."""
 
     due: datetime
     overdue: datetime
@@ -33,15 +33,15 @@ class Boundaries:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A dataset's status at one moment, and what it follows from."""
+    """A dataset's status at one moment, with the dates from which it follows."""
 
     status: Status
     boundaries: Boundaries | None
-    """None where time changes nothing: always fresh, or unavailable."""
+    """None if the status does not depend on time: always fresh, or unavailable."""
     last_modified: datetime | None
     """The last modification that counts."""
     cut: bool
-    """Whether the date given lay in the future, so that an earlier one counts instead."""
+    """Whether the given date lay in the future, so that the date when it was first seen counts."""
 
 
 def assess(
@@ -53,20 +53,20 @@ def assess(
     has_resources: bool = True,
     first_seen: datetime | None = None,
 ) -> Assessment:
-    """The status of a dataset by HDX's aging methodology.
+    """Compute the status of a dataset by HDX's aging methodology.
 
-    Without resources it is unavailable, whatever its frequency. With ``LIVE``, ``NEVER`` or
-    ``AS_NEEDED`` it is always fresh, even where nothing is known of its modification. Without a
-    frequency or a last modification it is unavailable. Otherwise its age decides, to the
+    A dataset without resources is unavailable, whatever its frequency. A dataset with the frequency
+    ``LIVE``, ``NEVER`` or ``AS_NEEDED`` is always fresh, even without a known modification. A dataset
+    without a frequency or a last modification is unavailable. Otherwise the age decides, to the
     microsecond.
 
-    A last modification in the future is cut to the time when it was first seen: for evidence,
-    pass ``dated.claim`` with ``first_seen=dated.when``.
+    A last modification in the future counts as of the time when it was first seen. For evidence, pass
+    ``dated.claim`` with ``first_seen=dated.when``.
 
-    :param last_modified: the newest modification, as it is claimed.
-    :param frequency_days: ``Frequency.days``; None where no frequency is understood.
-    :param first_seen: when ``last_modified`` was seen for the first time; ``now`` if None.
-    :raises ValueError: for a number of days that is no frequency.
+    :param last_modified: the newest modification, as claimed
+    :param frequency_days: ``Frequency.days``; None if no frequency is understood
+    :param first_seen: when ``last_modified`` was first seen; None for ``now``
+    :raises ValueError: the number of days is no frequency
     """
     seen = now if first_seen is None else min(first_seen, now)
     modified = None if last_modified is None else min(last_modified, seen)
@@ -87,7 +87,7 @@ def assess(
 
 
 def status_at(boundaries: Boundaries, now: datetime) -> Status:
-    """The status between boundaries; each is reached with ``>=``."""
+    """Return the status at a moment; each boundary is reached with ``>=``."""
     if now >= boundaries.delinquent:
         return Status.DELINQUENT
     if now >= boundaries.overdue:
@@ -98,7 +98,7 @@ def status_at(boundaries: Boundaries, now: datetime) -> Status:
 
 
 def next_boundary(assessment: Assessment, now: datetime) -> datetime | None:
-    """When the status changes next if nothing else happens; None if it never does."""
+    """Return when the status changes next by itself; None if it never does."""
     if assessment.boundaries is None:
         return None
     bounds = assessment.boundaries

@@ -1,12 +1,11 @@
-"""The table of thresholds: how old data may be before they are due, overdue, delinquent.
+"""The table of thresholds: the ages at which a dataset becomes due, overdue and delinquent.
 
-The table is HDX's aging methodology. For a number of days that is not in it, the graces (from
-due to overdue, and from due to delinquent) are interpolated linearly between the neighbouring
-rows; outside the table, those of the nearest row hold.
+The table is HDX's aging methodology. For a frequency that is not in it, the graces (from due to
+overdue, and from due to delinquent) are interpolated linearly between the neighbouring rows. Outside
+the table, the graces of the nearest row apply.
 
-Interpolated graces are not whole days: every 15 days gives 7 d 10 h 30 min. They are kept as
-exact as the dates that are stored, to the second, because rounding to days would make steps: a
-frequency that grows by one day could move a boundary by none or by two.
+Interpolated graces are exact to the second, like stored dates: every 15 days gives 7 d 10 h 30 min.
+Rounding to days would make steps, so that one day more of frequency moved a boundary by none or two.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _DAY = 86400
 
 
 class ThresholdsError(ValueError):
-    """A table of thresholds that makes no sense; the message says which entry, and why."""
+    """An invalid table of thresholds. The message names the entry and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,12 @@ HDX_ROWS = (
     Row(365, 365, 425, 455),
     Row(730, 730, 785, 840),
 )
-"""HDX's numbers. (Its formulas for daily data contradict its day counts; the counts stand.)"""
+"""HDX's numbers. (Its formulas for daily data contradict its day counts; these are the counts.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The ages at which data of one frequency change their status; reached with ``>=``."""
+    """The ages at which data of one frequency change their status, reached with ``>=``."""
 
     due: timedelta
     overdue: timedelta
@@ -70,8 +69,8 @@ class Limits:
 class Thresholds:
     """A table of thresholds, with a grace that is added to all three columns.
 
-    :raises ThresholdsError: for rows that are missing, out of order or impossible, and for a
-        grace that is negative or over ``MAX_DAYS``.
+    :raises ThresholdsError: rows are missing, out of order or impossible, or the grace is negative or
+        over ``MAX_DAYS``
     """
 
     rows: tuple[Row, ...] = HDX_ROWS
@@ -106,23 +105,22 @@ class Thresholds:
 
     @classmethod
     def parse(cls, text: str, grace_days: int = 0) -> Thresholds:
-        """Read a table as it is written in a site's config: ``7:7,14,21 30:30,44,60``.
+        """Parse a table of the site's configuration: ``7:7,14,21 30:30,44,60``.
 
-        :param text: rows ``FREQUENCY:DUE,OVERDUE,DELINQUENT``, in days, separated by blanks or
-            line ends.
-        :raises ThresholdsError: naming the entry that is wrong.
+        :param text: rows ``FREQUENCY:DUE,OVERDUE,DELINQUENT`` in days, separated by blanks or line ends
+        :raises ThresholdsError: an entry is wrong; the message quotes it
         """
         return cls(tuple(_row(entry) for entry in text.split()), grace_days)
 
     def __str__(self) -> str:
-        """The rows as ``parse`` reads them."""
+        """Return the rows in the form that ``parse`` reads."""
         return " ".join(str(row) for row in self.rows)
 
     def limits(self, frequency_days: int) -> Limits:
-        """The ages at which data that should change every so many days change their status.
+        """Return the limits of an update frequency.
 
-        :raises ValueError: for anything that is not 1 to ``MAX_DAYS`` days. Live, never and as
-            needed have no limits.
+        :param frequency_days: 1 to ``MAX_DAYS``; live, never and as needed have no limits
+        :raises ValueError: any other number of days
         """
         if not 1 <= frequency_days <= MAX_DAYS:
             raise ValueError(
@@ -134,7 +132,7 @@ class Thresholds:
         above = self.rows[min(index, len(self.rows) - 1)]
 
         def grace(column: Callable[[Row], int]) -> int:
-            """Seconds, rounded down."""
+            """Return a grace in seconds, rounded down."""
             width = above.frequency - below.frequency
             if width == 0:
                 return column(above) * _DAY

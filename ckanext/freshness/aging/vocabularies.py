@@ -1,14 +1,12 @@
-"""The vocabularies in which people write update frequencies, as tables.
+"""The vocabularies of update frequencies, as tables.
 
-A vocabulary turns a text into a number of days, or one of three special numbers that HDX uses:
-``LIVE`` (0), ``NEVER`` (-1) and ``AS_NEEDED`` (-2). All tables follow one arithmetic, HDX's: a
-month has 30 days, a year 365, and ten months have 300. What happens more often than once a day,
-or several times in a period, is rounded up to whole days, since HDX's thresholds count days.
+A vocabulary converts a text to a number of days, or to one of HDX's special numbers: ``LIVE`` (0),
+``NEVER`` (-1) and ``AS_NEEDED`` (-2). All tables use HDX's arithmetic: a month has 30 days, ten months
+have 300, a year has 365. Periods are rounded up to whole days, since HDX's thresholds count days.
 
-The words with two meanings are taken as the vocabularies define them: *biannual* is twice a year
-(ISO 19115; every two years is *biennial*), *biweekly* every two weeks and *bimonthly* every two
-months (Dublin Core, EU). *Triweekly*, *trimonthly* and *biyearly*, which no vocabulary defines,
-are not understood.
+Ambiguous words have the meaning that a vocabulary defines: *biannual* is twice a year (ISO 19115; every
+two years is *biennial*), *biweekly* every two weeks and *bimonthly* every two months (Dublin Core, EU).
+No vocabulary defines *triweekly*, *trimonthly* and *biyearly*, so they are not understood.
 """
 
 from __future__ import annotations
@@ -29,16 +27,16 @@ MAX_DAYS = 36525
 
 
 class Reason(Enum):
-    """Why a text gives no frequency."""
+    """The reasons why a text gives no frequency."""
 
     NOT_GIVEN = "not given"
-    """Nothing was written: no value at all, or blanks."""
+    """No value, or only blanks."""
     UNSPECIFIED = "unspecified"
-    """A value that says that there is nothing to say, such as UNKNOWN, OTHER or ``periodic``."""
+    """A value without a period, such as UNKNOWN, OTHER or ``periodic``."""
     NOT_UNDERSTOOD = "not understood"
-    """A value that is in none of the vocabularies."""
+    """A value that no vocabulary contains."""
     OUT_OF_RANGE = "out of range"
-    """A period that is no possible frequency: of no length, negative, or over ``MAX_DAYS``."""
+    """An impossible period: empty, negative, or over ``MAX_DAYS``."""
 
 
 Reading = int | Reason | None
@@ -46,44 +44,43 @@ Table = Mapping[str, int | Reason]
 
 
 class Vocabulary(Protocol):
-    """A way to write update frequencies. Other extensions can add their own to ``parse``.
+    """A vocabulary of update frequencies. Other extensions can pass their own to ``parse``.
 
-    ``name`` is kept with each frequency read, to tell where it came from.
+    :ivar name: is stored with each frequency that it understands
     """
 
     name: str
 
     def read(self, text: str) -> Reading:
-        """The days that a text means.
+        """Return the number of days that a text stands for.
 
-        :param text: without surrounding blanks, not empty, of at most 200 characters, in the
-            case in which it was written.
+        :param text: 1 to 200 characters without surrounding blanks, in its original case
         :returns: days; ``LIVE``, ``NEVER`` or ``AS_NEEDED``; ``Reason.UNSPECIFIED`` or
-            ``Reason.OUT_OF_RANGE`` where the text belongs to this vocabulary and yet gives no
-            frequency; None where it does not belong to it.
+            ``Reason.OUT_OF_RANGE`` if the text belongs to this vocabulary but gives no frequency; None
+            if it does not belong to this vocabulary
         """
         ...
 
 
 def period(months: Fraction, seconds: Fraction) -> int | Reason:
-    """The whole days, rounded up, of a period of calendar months and seconds.
+    """Convert a period of calendar months and seconds to whole days, rounded up.
 
-    :returns: ``Reason.OUT_OF_RANGE`` for one of no length, which must not become ``LIVE``.
+    :returns: ``Reason.OUT_OF_RANGE`` for an empty period, which must not become ``LIVE``
     """
     years, rest = divmod(months, 12)
     return ceil(years * 365 + rest * 30 + seconds / 86400) or Reason.OUT_OF_RANGE
 
 
 class Codes:
-    """A list of codes, each written bare or, below one of ``namespaces``, as an IRI."""
+    """A code list. A code can be written alone or as an IRI in one of the list's namespaces."""
 
     name: str
     spelled: ClassVar[Table]
-    """By code, as the list spells it."""
+    """Days by code, in the list's own spelling."""
     codes: ClassVar[Table]
-    """By code, in lower case."""
+    """Days by code, in lower case."""
     namespaces: tuple[str, ...] = ()
-    """What stands before the code in an IRI, without ``http://`` or ``https://``, lower case."""
+    """Beginnings of the codes' IRIs, in lower case, without ``http://`` or ``https://``."""
 
     def __init_subclass__(cls) -> None:
         cls.codes = {code.casefold(): days for code, days in cls.spelled.items()}
@@ -101,9 +98,9 @@ class Codes:
 
 
 class HdxDays:
-    """HDX's numbers of days, where 0 is live, -1 never and -2 as needed.
+    """HDX's numbers of days, with 0 for live, -1 for never and -2 for as needed.
 
-    Numbers with leading zeros are left alone: ``001`` is a code of other lists.
+    Numbers with leading zeros are not among them: ``001`` is a code of other lists.
     """
 
     name = "hdx"

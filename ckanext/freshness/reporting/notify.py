@@ -1,7 +1,6 @@
-"""Which changes of statuses become which mails, to whom and when.
+"""Decides which changes of status become which mails, to whom and when. Pure: tables and small functions.
 
-Pure: tables and small functions. Who looks after a dataset, and who may see it, is found out by
-:mod:`ckanext.freshness.logic.mails`, which also remembers what was sent.
+:mod:`ckanext.freshness.logic.mails` finds the recipients and remembers what was sent.
 """
 
 from __future__ import annotations
@@ -14,32 +13,32 @@ from ..aging.status import Status
 
 
 class Kind(str, Enum):
-    """What a mail is about."""
+    """The subject of a mail."""
 
     NOT_FRESH = "overdue"
-    """Datasets whose overdue date has come, to those who look after them."""
+    """Datasets that have become overdue, to their maintainers."""
     DELINQUENT = "delinquent"
-    """Datasets whose delinquent date has come, to the sysadmins, who write to people themselves."""
+    """Datasets that have become delinquent, to the sysadmins, who contact maintainers themselves."""
     RUN = "run"
-    """Something is wrong with the runs, to the sysadmins."""
+    """Problems of runs, to the sysadmins."""
 
 
 class Outcome(str, Enum):
-    """What became of telling one person one thing."""
+    """The outcome of one message to one person."""
 
     WAITING = "waiting"
     CLAIMED = "claimed"
-    """It is being sent; or the process that did so has died."""
+    """It is being sent, or the sending process has died."""
     SENT = "sent"
     REFUSED = "refused"
-    """It was tried often enough."""
+    """Sending failed too often."""
     UNKNOWN = "unknown"
-    """Nobody knows whether it was sent: it is not sent again."""
+    """It may have been sent, so it is not sent again."""
     FRESH_AGAIN = "fresh again"
     OPTED_OUT = "opted out"
-    """All who would have been told want no mails, or their organization wants none."""
+    """All recipients, or their organization, have switched off such mails."""
     NOBODY = "nobody"
-    """Nobody is known who looks after the dataset and may see it."""
+    """The dataset has no known maintainer who may see it."""
     GONE = "gone"
 
 
@@ -53,17 +52,17 @@ _STILL = {
 
 
 def kinds(before: str | None, after: str, cause: str) -> tuple[Kind, ...]:
-    """The mails that a change of status asks for: one for each date that it crossed.
+    """Return the kinds of mails that a change of status causes: one for each date that it crossed.
 
-    The first status of a dataset crosses nothing: it may have been so for years. Nor does what changed
-    because the site judges by another table now: thousands would be written to for an option.
+    A dataset's first status causes none, since it may be years old. Neither does a change of the site's
+    thresholds, which could affect thousands of datasets.
 
-    :param before: the status before; None for the first.
-    :param cause: why it changed, as transitions have it.
+    :param before: the previous status; None for the first
+    :param cause: the transition's cause
     """
     if before is None or cause == _NOT_BY_DATE:
         return ()
-    # Where nothing was known before, all that has passed by now is news.
+    # If the freshness was unknown before, every date that has passed is news.
     from_age = _age(before) if before != Status.UNAVAILABLE.value else 0
     return tuple(
         kind for status, kind in _DATES.items() if from_age < _AGES.index(status) <= _age(after)
@@ -77,10 +76,10 @@ def _age(status: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing that somebody is to be told.
+    """One piece of news.
 
-    :ivar about: names it among those of its kind: the transition, or the finding of a run
-    :ivar package_id: the dataset, if it is about one
+    :ivar about: its identity among those of its kind: a transition, or a problem of a run
+    :ivar package_id: the id of the dataset that it is about, if any
     """
 
     kind: Kind
@@ -90,9 +89,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A date that a dataset has crossed, and that is not settled yet.
+    """A date that a dataset has crossed and that is not settled yet.
 
-    :ivar waiting: the addresses that wait to be told; None if nobody has been thought of yet
+    :ivar waiting: addresses that still wait for the mail; None if recipients were not determined yet
     """
 
     item: Item
@@ -101,10 +100,10 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """What decides about the mails of a dataset.
+    """A dataset as far as its mails depend on it.
 
-    :ivar status: as of now
-    :ivar keepers: the addresses of those who look after it and may see it
+    :ivar status: its present status
+    :ivar keepers: addresses of its maintainers who may see it
     :ivar is_wanted: whether its organization wants such mails
     """
 
@@ -115,7 +114,7 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """A mail: all of one kind for one address."""
+    """A mail with all news of one kind for one address."""
 
     kind: Kind
     address: str
@@ -124,11 +123,11 @@ class Digest:
 
 @dataclass(slots=True)
 class Plan:
-    """What is to be done about all that is open.
+    """A decision about everything that is not settled yet.
 
-    :ivar digests: mails to be sent now
-    :ivar waiting: what waits because the person had a mail a short while ago
-    :ivar settled: what needs no mail, and why; with the addresses that were waiting for it
+    :ivar digests: mails to send now
+    :ivar waiting: news for addresses that had a mail within the cool-down
+    :ivar settled: news that needs no mail, with the reason and the addresses that waited for it
     """
 
     digests: list[Digest] = field(default_factory=list)
@@ -146,10 +145,10 @@ def plan(
 ) -> Plan:
     """Decide what happens to each crossing.
 
-    :param datasets: those that are there and active, by id.
-    :param operators: the addresses of those who are told of delinquent datasets.
-    :param opted_out: addresses that want no mails.
-    :param lately: the addresses that had a mail of a kind within the cool-down: theirs wait.
+    :param datasets: active datasets by id
+    :param operators: addresses that are told of delinquent datasets
+    :param opted_out: addresses that want no mails
+    :param lately: kinds and addresses with a mail within the cool-down, which must wait
     """
     made = Plan()
     told: dict[tuple[Kind, str], dict[Item, None]] = {}
@@ -164,7 +163,7 @@ def plan(
             why = Outcome.OPTED_OUT
         left = (before or frozenset()) - frozenset(willing)
         if not willing or left:
-            # Who waited for it, and is concerned no more, is settled even where others remain.
+            # Addresses that waited but no longer look after the dataset are settled, even if others remain.
             made.settled.append((item, why, left))
         for address in willing:
             if (item.kind, address) in lately:
@@ -178,7 +177,7 @@ def plan(
 def _concerned(
     item: Item, dataset: Dataset | None, operators: tuple[str, ...]
 ) -> tuple[tuple[str, ...], Outcome]:
-    """Who is to be told of something, and why nobody is if nobody is."""
+    """Return the recipients of a piece of news, and the reason that applies if there are none."""
     if dataset is None:
         return (), Outcome.GONE
     if dataset.status not in _STILL[item.kind]:
@@ -192,10 +191,9 @@ def _concerned(
 
 @dataclass(frozen=True, slots=True)
 class Contacts:
-    """Whom a dataset names, and who looks after its organization: addresses.
+    """The addresses that a dataset names, and those of its organization's admins.
 
-    :ivar may_be_used: whether those whom it names may be written to: of harvested datasets, only where
-        the source says so
+    :ivar may_be_used: whether the named addresses may be used; for harvested datasets the source decides
     """
 
     maintainer: tuple[str, ...] = ()
@@ -205,9 +203,9 @@ class Contacts:
 
 
 def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
-    """Who is told of a dataset: its maintainer, else its author, else the admins of its organization.
+    """Return a dataset's recipients: its maintainer, else its author, else the admins of its organization.
 
-    :param sees: those of all these addresses that may know of the dataset.
+    :param sees: those of these addresses that may see the dataset
     """
     named = (contacts.maintainer, contacts.author) if contacts.may_be_used else ()
     for step in (*named, contacts.admins):
@@ -217,7 +215,7 @@ def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
 
 
 def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[Kind, str], int]) -> list[Digest]:
-    """Mails in the order in which they are sent: what failed before comes last, and holds up nobody."""
+    """Sort mails in the order of sending: those that failed before come last and delay no others."""
     return sorted(
         digests,
         key=lambda one: (tries.get((one.kind, one.address), 0), one.kind.value, one.address),
