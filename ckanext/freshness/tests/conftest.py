@@ -61,7 +61,10 @@ def _start_ckan(session: pytest.Session) -> None:
     if not session.config.option.ckan_ini:
         raise pytest.UsageError("These tests need a CKAN: run them with ./dev test, or --ckan-ini.")
     from ckan.tests.pytest_ckan import ckan_setup, fixtures
+    from passlib.hash import pbkdf2_sha512
 
+    # CKAN hashes the password of each user with this number of rounds, 25,000 by default: 40 ms each.
+    pbkdf2_sha512.default_rounds = 1
     plugins.register(fixtures, "fixtures_of_ckan")
     plugins.register(ckan_setup, "setup_of_ckan")
     ckan_setup.pytest_sessionstart(session)

@@ -2,7 +2,7 @@
 
 CKAN's fixtures load the plugins for each test, and again for each web application and each command: 0.3 to
 3 seconds each. Here they stay loaded as long as tests ask for the plugins of test.ini. A test that changes an
-option of CKAN or of another extension gets plugins and an application of its own, as with CKAN's fixtures.
+option that they read only once gets plugins and an application of its own, as with CKAN's fixtures.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ckan.plugins import core
 from ckan.tests import helpers
 from ckan.tests.pytest_ckan import ckan_setup
 
-OWN = "ckanext.freshness."
-"""The options that are read when they are needed: plugins and application fit any value of them."""
+READ_WHEN_NEEDED = ("ckanext.freshness.", "smtp.", "WTF_CSRF_ENABLED")
+"""How the options begin that plugins and application read again whenever they need them."""
 
 CtxObject = ckan.cli.cli.CtxObject
 
@@ -40,7 +40,7 @@ class UsualSite:
     def plugins(self, config: Any) -> Iterator[None]:
         """Keep the plugins that the configuration asks for loaded within the block."""
         changed = _changes(config, ckan_setup._config)
-        if _are_own(changed):
+        if _fit(changed):
             self._load(config, changed)
             yield
         else:
@@ -61,18 +61,20 @@ class UsualSite:
         if changed is not None:
             # A test without plugins has what they change as it was before they were loaded.
             changed = {key: value for key, value in changed.items() if value != usual.get(key)}
-        if not _are_own(changed):
+        if not _fit(changed):
             self._plugins = {}
             return helpers._get_test_app()
         self._load(config, changed)
-        app = self.app(config)
+        client = helpers.CKANTestApp(self.app(config))
+        # Flask has a copy of this option.
+        client.flask_app.config["WTF_CSRF_ENABLED"] = config["WTF_CSRF_ENABLED"]
         app_globals.reset()
-        return helpers.CKANTestApp(app)
+        return client
 
     def app(self, config: Any) -> Any:
         """Return the web application; the plugins are loaded."""
         if self._app is None:
-            changed = {key: config[key] for key in config if key.startswith(OWN)}
+            changed = {key: config[key] for key in config if key.startswith(READ_WHEN_NEEDED)}
             config.update({key: self._config[key] for key in changed})
             self._app = helpers._get_test_app().app
             self._remember(config)
@@ -113,5 +115,5 @@ def _changes(config: Any, usual: Any) -> dict[str, Any] | None:
     return {key: value for key, value in config.items() if value != usual.get(key)}
 
 
-def _are_own(changed: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
-    return changed is not None and all(key.startswith(OWN) for key in changed)
+def _fit(changed: dict[str, Any] | None) -> TypeGuard[dict[str, Any]]:
+    return changed is not None and all(key.startswith(READ_WHEN_NEEDED) for key in changed)
