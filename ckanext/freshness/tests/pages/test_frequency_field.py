@@ -58,8 +58,10 @@ class Form:
 
     def send(self, **fields: str) -> None:
         data = {**self.fields, "save": "", **fields}
-        answer = self._app.post(self._path, data=data, headers=self._headers)
-        if "dataset-edit" in answer.body:
+        answer = self._app.post(
+            self._path, data=data, headers=self._headers, follow_redirects=False
+        )
+        if answer.status_code == 200:
             self.load(answer.body)
 
 
