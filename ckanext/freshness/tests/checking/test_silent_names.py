@@ -1,4 +1,4 @@
-"""Thousands of names for which no name server ever answers, and the living behind them."""
+"""A thousand names for which no name server ever answers, and the living behind them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ckanext.freshness.web.errors import Reason
 from ckanext.freshness.web.names import NameLimits, Names
 from ckanext.freshness.web.nameservers import NameServers
 
-SILENT, LIVING = 10_000, 40
+SILENT, LIVING = 1_000, 40
 
 
 @pytest.fixture
