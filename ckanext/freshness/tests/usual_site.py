@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any, TypeGuard
 
 import ckan.cli.cli
+import pytest
 from ckan import model
 from ckan.config.middleware.flask_app import csrf
 from ckan.lib import app_globals
@@ -106,6 +107,23 @@ class UsualSite:
     def _remember(self, config: Any) -> None:
         self._plugins = dict(core._PLUGINS_SERVICE)
         self._config = dict(config)
+
+
+@contextlib.contextmanager
+def use_hooks_of(name: str) -> Iterator[Any]:
+    """Load one more plugin within the block, which has hooks only.
+
+    For such a plugin CKAN need not configure itself anew, which it does for each that comes or goes.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(core, "plugins_update", lambda: None)
+        plugin = core.load(name)
+    try:
+        yield plugin
+    finally:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(core, "plugins_update", lambda: None)
+            core.unload(name)
 
 
 def _changes(config: Any, usual: Any) -> dict[str, Any] | None:

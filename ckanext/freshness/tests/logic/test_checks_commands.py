@@ -158,7 +158,7 @@ def test_another_run_is_under_way(dataset: dict[str, Any], check: Invoke) -> Non
 def test_background_jobs(
     dataset: dict[str, Any], check: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks_queue, "JOBS", 3)
+    monkeypatch.setattr(checks_queue, "JOBS", 2)
     told = json.loads((output := check("--queue", "--json").output)[output.index("{") :])
     assert told["queue"] == "default"
     waiting = [one for one in jobs.get_queue().jobs if told["run"] in one.meta["title"]]

@@ -21,7 +21,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import runs
 from ckanext.freshness.ckan_adapter import disconnect, model
-from ckanext.freshness.logic import night_parts
+from ckanext.freshness.logic import checks_queue, night_parts
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.faults import Hold
@@ -260,15 +260,21 @@ def test_a_run_is_killed(
 
 @pytest.mark.usefixtures("dataset")
 def test_a_background_worker_is_killed(
-    server: FileServer, hold: Hold, command: Command, cli: Any
+    server: FileServer,
+    hold: Hold,
+    command: Command,
+    cli: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # A job for each worker, and the last, which waits for them.
+    monkeypatch.setattr(checks_queue, "JOBS", 2)
     told = command("freshness", "check", "--queue")
     output, errors = told.communicate(timeout=PATIENCE)
     assert told.returncode == 0, errors
     assert "jobs wait in the queue default" in output
-    # One job after the other: those of the held hosts keep their worker from going on.
+    # Each job has held hosts, which keep its worker from going on.
     workers = [command("jobs", "worker", "--burst") for _ in range(2)]
-    until(lambda: server.count("/held") >= 1)
+    until(lambda: server.count("/held") == HELD)
     for worker in workers:
         for pid in (*children(worker.pid), worker.pid):
             os.kill(pid, signal.SIGKILL)

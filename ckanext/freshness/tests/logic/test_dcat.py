@@ -29,28 +29,24 @@ def with_dcat(with_plugins: Any, ckan_config: Any) -> Iterator[None]:
     ckan_config[dcat.OPTION] = before
 
 
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        ("7", URIRef(f"{EU}WEEKLY")),
-        ("monthly", URIRef(f"{EU}MONTHLY")),
-        ("-2", URIRef(f"{EU}IRREG")),
-        # In an IRI of another vocabulary the publisher has said it.
-        ("http://purl.org/cld/freq/weekly", URIRef("http://purl.org/cld/freq/weekly")),
-        # The authority has no word for it, and we none for what is not understood.
-        ("300", Literal("300")),
-        ("now and then", Literal("now and then")),
-    ],
-)
-def test_the_frequency(
-    with_dcat: None, clean_db: Any, clean_index: Any, written: str, expected: Any
+FREQUENCIES = {
+    "7": URIRef(f"{EU}WEEKLY"),
+    "monthly": URIRef(f"{EU}MONTHLY"),
+    "-2": URIRef(f"{EU}IRREG"),
+    # In an IRI of another vocabulary the publisher has said it.
+    "http://purl.org/cld/freq/weekly": URIRef("http://purl.org/cld/freq/weekly"),
+    # The authority has no word for it, and we none for what is not understood.
+    "300": Literal("300"),
+    "now and then": Literal("now and then"),
+}
+
+
+def test_how_often_and_when_the_data_are_modified(
+    with_dcat: None, clean_db: Any, clean_index: Any
 ) -> None:
-    dataset = make(written)
-    assert statement(dataset, DCTERMS.accrualPeriodicity) == expected
-
-
-def test_when_the_data_were_modified(with_dcat: None, clean_db: Any, clean_index: Any) -> None:
-    dataset = make("7")
+    for written, expected in FREQUENCIES.items():
+        dataset = make(written)
+        assert statement(dataset, DCTERMS.accrualPeriodicity) == expected
     freshness = tk.get_action("freshness_show")({"ignore_auth": True}, {"id": dataset["id"]})
     modified = statement(dataset, DCTERMS.modified)
     assert modified == Literal(freshness["last_modified"], datatype=XSD.dateTime)
@@ -60,9 +56,7 @@ def test_when_the_data_were_modified(with_dcat: None, clean_db: Any, clean_index
 def make(frequency: str) -> dict[str, Any]:
     """A dataset whose data were confirmed in January."""
     extras = {"frequency": frequency, "review_date": "2026-01-31T10:20:30Z"}
-    return factories.Dataset(
-        name="wells", extras=[{"key": key, "value": value} for key, value in extras.items()]
-    )
+    return factories.Dataset(extras=[{"key": key, "value": value} for key, value in extras.items()])
 
 
 def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:

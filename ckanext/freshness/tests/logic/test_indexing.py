@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
@@ -18,6 +17,7 @@ from ckanext.freshness.ckan_adapter import IS_2_12, model
 from ckanext.freshness.logic import indexing
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.logic.meddling import MeddlingPlugin
+from ckanext.freshness.tests.usual_site import use_hooks_of
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -27,7 +27,7 @@ def meddling(
     with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MeddlingPlugin]:
     install("meddling", MeddlingPlugin, tmp_path, monkeypatch)
-    with p.use_plugin("meddling") as plugin:
+    with use_hooks_of("meddling") as plugin:
         yield plugin
 
 

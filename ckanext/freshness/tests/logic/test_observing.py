@@ -247,7 +247,7 @@ CASES = {
 
 
 @pytest.fixture(autouse=True)
-def storage(ckan_config: Any, tmp_path: Any) -> Iterator[None]:
+def storage(with_plugins: None, tmp_path: Any) -> Iterator[None]:
     with changed_config("ckan.storage_path", str(tmp_path)):
         yield
 

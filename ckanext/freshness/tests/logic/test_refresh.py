@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import alembic.command
-import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
@@ -33,6 +32,7 @@ from ckanext.freshness.logic.workers import WorkerError
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.logic.meddling import MeddlingPlugin
 from ckanext.freshness.tests.test_tables import alembic_config
+from ckanext.freshness.tests.usual_site import use_hooks_of
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 
@@ -123,7 +123,7 @@ def meddling(
     with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[MeddlingPlugin]:
     install("meddling", MeddlingPlugin, tmp_path, monkeypatch)
-    with p.use_plugin("meddling") as plugin:
+    with use_hooks_of("meddling") as plugin:
         yield plugin
 
 

@@ -15,7 +15,6 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from bs4 import BeautifulSoup
-from ckan import plugins
 from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
@@ -27,6 +26,7 @@ from ckanext.freshness.model import CheckRun, FreshnessTransition, ResourceCheck
 from ckanext.freshness.reporting import history, report
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
+from ckanext.freshness.tests.usual_site import use_hooks_of
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 PLAIN = NOW.replace(tzinfo=None)
@@ -134,9 +134,8 @@ OF_DATASETS = ("datasets", "due", "changes", "broken", "mismatches", "unclear")
 @pytest.fixture
 def labels_of_others(with_plugins: Any) -> Iterator[None]:
     """Another plugin hides datasets whose notes begin with "Proposed:" from all but admins."""
-    plugins.load("example_ipermissionlabels")
-    yield
-    plugins.unload("example_ipermissionlabels")
+    with use_hooks_of("example_ipermissionlabels"):
+        yield
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from ckanext.freshness.reporting.notify import Outcome
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.logic.mails.conftest import OVERDUE, Make, Notify, age, later
 from ckanext.freshness.tests.servers.smtp import MailHost
+from ckanext.freshness.tests.usual_site import use_hooks_of
 
 ANN, BOB, ADMIN = "ann@example.org", "bob@example.org", "admin@example.org"
 
@@ -43,7 +44,7 @@ class EmbargoPlugin(p.SingletonPlugin, DefaultPermissionLabels):
 @pytest.fixture
 def embargo(clean_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     install("embargo", EmbargoPlugin, tmp_path, monkeypatch)
-    with p.use_plugin("embargo"):
+    with use_hooks_of("embargo"):
         yield
 
 
