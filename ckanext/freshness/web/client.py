@@ -20,9 +20,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from urllib.robotparser import RobotFileParser
 
 import aiohttp
+from protego import Protego
 from yarl import URL
 
 from .connections import NEEDS_CLEANUP, Connections, Exchange
@@ -98,7 +98,7 @@ class Client:
         self._names = names or Names(servers=NameServers(system_servers()))
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
-        self._tasks: set[asyncio.Task[RobotFileParser]] = set()
+        self._tasks: set[asyncio.Task[Protego]] = set()
         self._headers = f"User-Agent: {settings.user_agent}\r\nAccept-Encoding: {ENCODINGS}\r\n"
         self._connections: Connections | None = None
 
@@ -295,11 +295,11 @@ class Client:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         rules = await asyncio.shield(task)
-        if not rules.can_fetch(self.settings.user_agent, target.url):
+        if not rules.can_fetch(target.url, self.settings.user_agent):
             words = "was not visited: its host's robots.txt does not want it to be"
             raise Fault(Reason.ROBOTS, words)
 
-    async def _robots(self, request: Request, target: Target, host: Host) -> RobotFileParser:
+    async def _robots(self, request: Request, target: Target, host: Host) -> Protego:
         limits = replace(request.limits or self.settings.limits, max_bytes=MAX_BYTES)
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError

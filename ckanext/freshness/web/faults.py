@@ -7,18 +7,14 @@ import errno
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import aiohttp
 from aiohttp import http_exceptions
 
 from .errors import Reason
+from .exchange import Limits
 from .guard import InsideAddress
 from .names import NameFault
-
-if TYPE_CHECKING:
-    from .client import Limits
-
 
 _TIMEOUTS = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
 

@@ -14,7 +14,8 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from urllib.robotparser import RobotFileParser
+
+from protego import Protego
 
 from .errors import Reason
 from .urls import host_name
@@ -187,7 +188,7 @@ class Host:
         self.policy = policy
         self.statistics = Statistics()
         self.breaker = Breaker(policy.failures, policy.pause)
-        self.robots: dict[tuple[str, str, int], asyncio.Task[RobotFileParser]] = {}
+        self.robots: dict[tuple[str, str, int], asyncio.Task[Protego]] = {}
         self._interval = 1.0 / policy.per_second
         self._active = 0
         self._waiting: deque[asyncio.Future[None]] = deque()

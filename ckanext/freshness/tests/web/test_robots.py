@@ -137,7 +137,7 @@ DELAYS = [
     ("User-agent: *\nCrawl-delay: 86400", MAX_CRAWL_DELAY),
     ("User-agent: *\nCrawl-delay: soon", 0.0),
     ("User-agent: *\nDisallow: /x", 0.0),
-    # Python's reader ends in a ValueError at these.
+    # Values that the parser must survive.
     (f"User-agent: *\nCrawl-delay: {'9' * 5000}\nCrawl-delay: 2", 2.0),
     (f"User-agent: *\nRequest-rate: 1/{'9' * 5000}\nCrawl-delay: 2", 2.0),
     ("User-agent: *\nCrawl-delay: \u00b2\nCrawl-delay: 2", 2.0),
@@ -167,3 +167,25 @@ ORIGINS = [
 @pytest.mark.parametrize(("url", "robots"), ORIGINS)
 def test_where_the_rules_are(url: str, robots: str) -> None:
     assert robots_url(parse_url(url)) == robots
+
+
+HOSTILE = [
+    # Rules are copied to each user agent of their group.
+    "".join(f"User-agent: {n}\n" for n in range(20_000)) + "Disallow: /x\n" * 20_000,
+    "User-agent: *\nDisallow: /" + "*a" * 5_000 + "b$\n",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=["groups", "wildcards"])
+def test_hostile_rules_take_no_time(server: FileServer, text: str) -> None:
+    server.files["/robots.txt"] = Served(200, text.encode())
+    begin = monotonic()
+    assert visit(f"{server.url}/{'a' * 2_000}", hosts=Hosts(OBEDIENT)).status == 200
+    assert monotonic() - begin < 2
+
+
+@pytest.mark.parametrize(("path", "allowed"), [("/a/b.csv", False), ("/a/b.csv?x", True)])
+def test_wildcards(server: FileServer, path: str, allowed: bool) -> None:
+    server.files["/robots.txt"] = Served(200, b"User-agent: *\nDisallow: /*.csv$\n")
+    rules = rules_of(visit(f"{server.url}/robots.txt"))
+    assert rules.can_fetch(server.url + path, SETTINGS.user_agent) is allowed
