@@ -21,7 +21,7 @@ from . import names, zipping
 from .errors import Missing, StoreError
 from .staged import Staged
 
-__all__ = ["Keeping", "Kept", "Missing", "Reader", "Staged", "Store", "StoreError", "open_store"]
+__all__ = ["Keeping", "Kept", "Missing", "Reader", "Staged", "Store", "StoreError"]
 
 STAGING = ".staging"
 """The folder of what is not complete yet; no key begins with a dot."""
@@ -331,22 +331,3 @@ class Store(ABC):
     @abstractmethod
     def _discard(self, pending: Pending) -> None:
         """Remove it if it has not taken its place; never raises."""
-
-
-def open_store(location: str, *, quota: int | None = None) -> Store:
-    """The store at a location.
-
-    :param location: the path of a directory, which is made if it is not there; or a URL of fsspec,
-        such as ``s3://bucket/folder``, whose library must be installed (``ckanext-freshness[s3]``).
-        Credentials, endpoints and the like are what that library, or fsspec's own configuration
-        (``FSSPEC_S3_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``), says: none of them in the location.
-    :param quota: how many bytes may be kept altogether; None for no limit
-    :raises StoreError: it cannot be opened
-    """
-    if "://" in location:
-        from .remote import RemoteStore
-
-        return RemoteStore(location, quota)
-    from .directory import DirectoryStore
-
-    return DirectoryStore(Path(location), quota)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,22 @@ def test_every_file_keeps_the_rules() -> None:
         for sentence in broken(path, (PACKAGE / path).read_text(encoding="utf-8"))
     ]
     assert not found, "\n".join(["imports against the design:", *found])
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    product = (path for path in files() if not path.startswith("tests/"))
+    modules = {f"{NAME}.{path[:-3].replace('/', '.')}": path for path in product}
+    graph = {
+        module: {
+            target
+            for use in imports(path, (PACKAGE / path).read_text(encoding="utf-8"))
+            for target in (use.name, use.name.rpartition(".")[0])
+            if target in modules
+        }
+        for module, path in modules.items()
+    }
+    # Raises a CycleError that names the modules.
+    TopologicalSorter(graph).prepare()
 
 
 def test_every_room_is_in_the_table() -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ...checking.iati.state import Policy
-from ...copies.store import Store, open_store
+from ...copies.location import open_store
+from ...copies.store import Store
 from ...settings import OptionError
 
 _LONGEST_DAYS = 100 * 366

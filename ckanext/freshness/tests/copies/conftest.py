@@ -9,7 +9,8 @@ from uuid import uuid4
 import pytest
 from moto.server import ThreadedMotoServer
 
-from ckanext.freshness.copies.store import Store, open_store
+from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.copies.store import Store
 
 KINDS = ("directory", "memory", "folders", "s3")
 

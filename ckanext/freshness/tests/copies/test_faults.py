@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ckanext.freshness.copies.store import Store, StoreError, open_store
+from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.copies.store import Store, StoreError
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 
@@ -25,7 +26,8 @@ def run(
     prelude = """
         import os, resource, signal, sys
         from ckanext.freshness.copies.directory import DirectoryStore
-        from ckanext.freshness.copies.store import StoreError, open_store
+        from ckanext.freshness.copies.location import open_store
+        from ckanext.freshness.copies.store import StoreError
         from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read
     """
     return subprocess.run(
@@ -308,7 +310,7 @@ def test_many_write_one_key_and_none_is_mixed(folder: Store, root: Path) -> None
     """
     arguments = [sys.executable, "-c"]
     prelude = (
-        "import sys\nfrom ckanext.freshness.copies.store import open_store\n"
+        "import sys\nfrom ckanext.freshness.copies.location import open_store\n"
         "from ckanext.freshness.tests.copies.support import LARGE, keep\n"
     )
     bodies = (LARGE[:1000], LARGE[:300_000])

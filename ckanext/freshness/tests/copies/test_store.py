@@ -12,8 +12,9 @@ import fsspec
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.copies.staged import IN_MEMORY
-from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError, open_store
+from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 

@@ -16,7 +16,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.copies.directory import DirectoryStore
-from ckanext.freshness.copies.store import open_store
+from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.doctor import Finding, Severity, copies, mails
 from ckanext.freshness.doctor.examination import CHECKS
 from ckanext.freshness.harvesting.locks import locked

@@ -18,7 +18,8 @@ from ckanext.freshness.checking.iati.attempts import Attempt, ErrorType
 from ckanext.freshness.checking.iati.body import Intake
 from ckanext.freshness.checking.iati.rules import Ask, Ending, Policy, State
 from ckanext.freshness.checking.iati.talk import IatiFinding, IatiVisit, Tools, update
-from ckanext.freshness.copies.store import Staged, Store, StoreError, open_store
+from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.copies.store import Staged, Store, StoreError
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
