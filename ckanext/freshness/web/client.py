@@ -35,7 +35,6 @@ from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Circuit, Host, Hosts
 from .loop import run
 from .names import GuardedResolver, NameFault, Names
-from .nameservers import NameServers, system_servers
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 from .visit import Visit, backoff, drain, pause_after, take_body
@@ -95,7 +94,7 @@ class Client:
             raise ValueError("the user agent has characters that no header may have")
         self.settings = settings
         self.hosts = hosts
-        self._names = names or Names(servers=NameServers(system_servers()))
+        self._names = names or Names()
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._tasks: set[asyncio.Task[Protego]] = set()
@@ -129,10 +128,10 @@ class Client:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._names.close()
         if self._connections is not None:
             await self._connections.close()
             self._connections = None
+        await self._names.close()
 
     async def fetch(self, request: Request, choose: Choose | None = None) -> Answer:
         """Ask for ``request.url`` until there is an answer or no attempt is left.

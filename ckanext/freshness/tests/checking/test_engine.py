@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import math
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -31,7 +30,9 @@ from ckanext.freshness.tests.web.support import (
     MODIFIED,
     SETTINGS,
     FileServer,
+    asking,
     lookup,
+    no_such_name,
 )
 from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
@@ -552,12 +553,12 @@ def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
 
 
 def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
-    living = threading.Event()
+    living = asyncio.Event()
 
-    def find(host: str) -> list[str]:
+    async def find(host: str) -> list[str]:
         if host.startswith("dead"):
-            living.wait(10)
-            raise OSError(-2, "Name or service not known")
+            await asyncio.wait_for(living.wait(), 10)
+            no_such_name()
         return ["127.0.0.1"]
 
     def sink(finding: Finding) -> None:
@@ -567,7 +568,9 @@ def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
 
     visits = [visit(f"http://dead{n}.test/") for n in range(40)]
     visits.append(visit(f"http://living.test:{server.port}/file.csv"))
-    found = run_check(visits, replace(QUICK, runners=2), sink=sink, names=Names(find), attempts=1)
+    found = run_check(
+        visits, replace(QUICK, runners=2), sink=sink, names=Names(asking(find)), attempts=1
+    )
     assert found[0].host == "living.test"
     assert Counter(finding.outcome for finding in found[1:]) == {Outcome.ERROR: 40}
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import random
-import socket
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from ckanext.freshness.tests.servers.hostile import (
     HostileServer,
 )
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
+from ckanext.freshness.tests.web.support import asking, no_such_name
 from ckanext.freshness.web.client import Client, Limits, Settings
 from ckanext.freshness.web.errors import Reason
 from ckanext.freshness.web.guard import Guard
@@ -74,9 +74,9 @@ def lookup(host: str) -> Sequence[str]:
     """A resolver of a small world, in which most names lead to the hostile server."""
     kind, _, zone = host.rpartition(".")
     if kind == "failing":
-        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        raise OSError(None, "DNS server returned general failure")
     if zone == "invalid":
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        no_such_name()
     inside = {
         "localhost": ["127.0.0.1", "::1"],
         "inside.example": ["10.0.0.1", "127.0.0.1"],
@@ -137,7 +137,7 @@ def run(
 
     async def main() -> None:
         hosts = Hosts(POLICY)
-        async with Client(settings, hosts, names or Names(lookup)) as client:
+        async with Client(settings, hosts, names or Names(asking(lookup))) as client:
             with Sandbox(workers=1) as sandbox:
                 await check(
                     visits,
@@ -319,7 +319,7 @@ def test_a_name_that_changes_its_mind(
 
     visit = Visit("1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN)
     # Believed for less time than lies between the two downloads; each has a connection of its own.
-    names = Names(rebinding, NameLimits(ttl=0.02))
+    names = Names(asking(rebinding), NameLimits(ttl=0.02))
     done = run([visit], names=names, options=replace(OPTIONS, confirm_after=0.05))
     (found,) = done.findings
     assert done.connected <= {ADDRESS}
@@ -371,14 +371,15 @@ def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -
 
 def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
     dead, silent, living = 1_000, 240, 40
-    released = threading.Event()
+    released = asyncio.Event()
     found: Counter[str] = Counter()
     early: list[Finding] = []
     end = monotonic() + 60
 
-    def slow(host: str) -> Sequence[str]:
+    async def slow(host: str) -> Sequence[str]:
         if host.startswith("silent"):
-            released.wait(end - monotonic())
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(released.wait(), end - monotonic())
         return lookup(host)
 
     def sink(finding: Finding) -> None:
@@ -403,7 +404,7 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
     # Nothing but the event ends the silence, for a minute: if the living waited for it, it would not be set.
     # However busy the machine is, no lookup is given up earlier.
     patient = replace(SETTINGS, limits=replace(LIMITS, connect=600, total=600))
-    names = Names(slow, NameLimits(patience=0.01, timeout=600))
+    names = Names(asking(slow), NameLimits(timeout=600))
     run(everyone, settings=patient, names=names, sink=sink)
     assert found == {"silent": silent, "dead": dead, "living": living}
     assert not early

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import socket
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +17,7 @@ from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
-from ckanext.freshness.tests.web.support import FileServer
+from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
 from ckanext.freshness.web.hosts import HostPolicy
 from ckanext.freshness.web.names import Names
 
@@ -128,12 +127,12 @@ def test_a_name_that_comes_back_is_asked_for_again(server: FileServer) -> None:
         nonlocal asked
         asked += 1
         if asked == 1:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            no_such_name()
         return ["127.0.0.1"]
 
     visits = [visit(f"http://name.example:{server.port}/{n}") for n in range(30)]
     policy = {"name.example": replace(HASTY, pause=0.0)}
-    found = run_check(visits, QUICK, policies=policy, names=Names(find), attempts=1)
+    found = run_check(visits, QUICK, policies=policy, names=Names(asking(find)), attempts=1)
     # Four failures, and the one that decides.
     assert Counter(one.outcome for one in found) == {Outcome.ERROR: 5, Outcome.FIRST_HASH: 25}
     assert asked == 2

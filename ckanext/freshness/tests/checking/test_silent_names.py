@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from time import monotonic
 
 import pytest
@@ -13,9 +14,8 @@ from ckanext.freshness.checking.decide import Outcome
 from ckanext.freshness.checking.findings import Finding
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
-from ckanext.freshness.tests.web.support import FileServer
+from ckanext.freshness.tests.web.support import FileServer, asking
 from ckanext.freshness.web.names import NameLimits, Names
-from ckanext.freshness.web.nameservers import NameServers
 
 SILENT, LIVING = 1_000, 40
 
@@ -30,7 +30,6 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
     """The name server says nothing of the silent names until all living ones have their findings."""
     released = threading.Event()
     end = monotonic() + 60
-    threads: list[int] = []
     arrived: Counter[str] = Counter()
     early: list[Finding] = []
 
@@ -48,25 +47,17 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
     silent = [visit(f"http://silent{n}.example/") for n in range(SILENT)]
     living = [visit(f"http://living{n}.example:{server.port}/file.csv") for n in range(LIVING)]
     with NameServer(is_silent, unknown=lambda name: name.startswith("silent")) as name_server:
-
-        def lookup(host: str) -> list[str]:
-            threads.append(threading.active_count())
-            return name_server.lookup(host, timeout=0.5, tries=200)
-
         # All wait longer than the name server is silent.
-        limits = NameLimits(places=4, slow=24, patience=0.1, timeout=100)
-        servers = NameServers([name_server.address], (0.5,) * 200)
-        names = Names(lookup, limits, servers)
+        names = Names(partial(name_server.resolver, timeout=1, tries=50), NameLimits(timeout=100))
         found = run_check(silent + living, names=names, sink=sink, connect=100, total=100)
 
     outcomes = Counter((finding.host[:6], finding.outcome) for finding in found)
     assert outcomes == {("silent", Outcome.ERROR): SILENT, ("living", Outcome.FIRST_HASH): LIVING}
     assert not early
-    assert max(threads) < 100
 
 
 def test_a_name_that_is_forgotten_at_once_is_visited_all_the_same(server: FileServer) -> None:
-    names = Names(lambda host: ["127.0.0.1"], NameLimits(ttl=1e-9))
+    names = Names(asking(lambda host: ["127.0.0.1"]), NameLimits(ttl=1e-9))
     visits = [visit(f"http://forgotten.example:{server.port}/{n}") for n in range(5)]
     found = run_check(visits, QUICK, names=names)
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}

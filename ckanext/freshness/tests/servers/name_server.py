@@ -1,8 +1,7 @@
-"""A real name server on the loopback interface that never answers for some names."""
+"""A real name server on the loopback interface: it answers, denies, fails or stays silent."""
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import threading
 from collections import Counter
@@ -10,30 +9,41 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from aiohttp import AsyncResolver
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_REPLY = b"\x81\x80"
-_NO_SUCH_NAME = b"\x81\x83"
-_ADDRESS = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04"
-"""An answer record: the name that was asked for, type A, class IN, a minute, four bytes."""
+_HEADER_SIZE = 12
+_FOUND, _FAILURE, _NO_SUCH_NAME = b"\x81\x80", b"\x81\x82", b"\x81\x83"
+_IPV4 = b"\x00\x01"
+_RECORD = b"\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x00\x00\x04"
+"""The start of an answer: the name of the question, type A, class IN, not to be cached, four bytes."""
+
+
+def _none(name: str) -> bool:
+    return False
 
 
 class NameServer:
-    """Answers over UDP with one address for every name (RFC 1035), from a thread of its own.
+    """A server that gives one IPv4 address for every name (RFC 1035), over UDP, in a thread of its own.
 
-    :param silent: names for which it says nothing
-    :param unknown: names that it says there are not
+    :param silent: names for which it sends no answer
+    :param unknown: names that do not exist
+    :param failing: names for which it reports a failure
+    :ivar asked: how often it was asked for the IPv4 address of each name
     """
 
     def __init__(
         self,
-        silent: Callable[[str], bool] = lambda name: False,
-        unknown: Callable[[str], bool] = lambda name: False,
+        silent: Callable[[str], bool] = _none,
+        unknown: Callable[[str], bool] = _none,
+        failing: Callable[[str], bool] = _none,
         address: str = "127.0.0.1",
     ) -> None:
         self.silent = silent
         self.unknown = unknown
+        self.failing = failing
         self.asked: Counter[str] = Counter()
         self._answer = socket.inet_aton(address)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -41,45 +51,31 @@ class NameServer:
         self._socket.bind(("127.0.0.1", 0))
         self._thread = threading.Thread(target=self._serve, name="name server", daemon=True)
 
-    @property
-    def address(self) -> tuple[str, int]:
-        """Where it listens."""
+    def resolver(self, *, timeout: float = 5.0, tries: int = 1) -> AsyncResolver:
+        """Return a resolver that asks this server alone; to be called in a running loop."""
         host, port = self._socket.getsockname()
-        return host, port
-
-    def lookup(self, name: str, *, timeout: float = 5.0, tries: int = 2) -> list[str]:
-        """The addresses of a name, asked for as the C library does: blocking, and patient.
-
-        :raises socket.gaierror: there is none, or no answer
-        """
-        labels = b"".join(bytes([len(one)]) + one for one in name.encode().split(b"."))
-        question = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + labels
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
-            asking.settimeout(timeout)
-            for _ in range(tries):
-                asking.sendto(question + b"\x00\x00\x01\x00\x01", self.address)
-                with contextlib.suppress(TimeoutError):
-                    packet = asking.recv(512)
-                    if packet[2:4] == _NO_SUCH_NAME:
-                        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-                    return [socket.inet_ntoa(packet[-4:])]
-        raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return AsyncResolver(nameservers=[f"{host}:{port}"], timeout=timeout, tries=tries)
 
     def _serve(self) -> None:
         while True:
             packet, sender = self._socket.recvfrom(512)
             if not packet:
                 return
-            name = _name(packet)
-            self.asked[name] += 1
+            name, end = _name(packet)
+            question = packet[_HEADER_SIZE : end + 4]
+            is_ipv4 = packet[end : end + 2] == _IPV4
+            self.asked[name] += is_ipv4
             if self.silent(name):
                 continue
-            if self.unknown(name) or not name:
-                reply = packet[:2] + _NO_SUCH_NAME + packet[4:]
-            else:
-                reply = packet[:2] + _REPLY + b"\x00\x01\x00\x01" + packet[8:]
-                reply += _ADDRESS + self._answer
-            self._socket.sendto(reply, sender)
+            code, answer = _FOUND, b""
+            if self.failing(name):
+                code = _FAILURE
+            elif self.unknown(name):
+                code = _NO_SUCH_NAME
+            elif is_ipv4:
+                answer = _RECORD + self._answer
+            counts = b"\x00\x01" + (b"\x00\x01" if answer else b"\x00\x00") + b"\x00" * 4
+            self._socket.sendto(packet[:2] + code + counts + question + answer, sender)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -92,14 +88,15 @@ class NameServer:
         trace: TracebackType | None,
     ) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as farewell:
-            farewell.sendto(b"", self.address)
+            farewell.sendto(b"", self._socket.getsockname())
         self._thread.join(10)
         self._socket.close()
 
 
-def _name(packet: bytes) -> str:
-    labels, at = [], 12
+def _name(packet: bytes) -> tuple[str, int]:
+    """Return the name of a question, in lower case, and the position after it."""
+    labels, at = [], _HEADER_SIZE
     while length := packet[at]:
-        labels.append(packet[at + 1 : at + 1 + length].decode("ascii"))
+        labels.append(packet[at + 1 : at + 1 + length].decode("ascii").lower())
         at += 1 + length
-    return ".".join(labels)
+    return ".".join(labels), at + 1

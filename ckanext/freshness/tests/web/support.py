@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
+
+from aiodns.error import ARES_ENOTFOUND, DNSError
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
@@ -45,15 +49,46 @@ class FileServer(LoopbackServer):
         return Served(200, BODY, headers)
 
 
-def lookup(names: Mapping[str, Sequence[str]]) -> Callable[[str], Sequence[str]]:
-    """A resolver that knows only these names."""
+Find = Callable[[str], "Sequence[str] | Awaitable[Sequence[str]]"]
+
+
+class _Asking(AbstractResolver):
+    def __init__(self, find: Find) -> None:
+        self._find = find
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        """Return addresses; only these matter here."""
+        found = self._find(host)
+        return [
+            ResolveResult(hostname=host, host=one, port=port, family=family, proto=0, flags=0)
+            for one in (await found if isinstance(found, Awaitable) else found)
+        ]
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def asking(find: Find) -> Callable[[], AbstractResolver]:
+    """Make resolvers that ask a function, and answer as aiohttp's own does."""
+    return lambda: _Asking(find)
+
+
+def lookup(names: Mapping[str, Sequence[str]]) -> Callable[[], AbstractResolver]:
+    """Make resolvers that know only these names."""
 
     def find(host: str) -> Sequence[str]:
         if host not in names:
-            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            no_such_name()
         return names[host]
 
-    return find
+    return asking(find)
+
+
+def no_such_name() -> NoReturn:
+    """Fail as aiohttp's resolver does if a name does not exist."""
+    raise OSError(None, "Domain name not found") from DNSError(ARES_ENOTFOUND)
 
 
 def visit(
