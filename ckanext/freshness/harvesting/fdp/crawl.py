@@ -22,6 +22,7 @@ from .crew import Crew
 from .datasets import Datasets
 from .documents import Member, Outline
 from .listing import Listing
+from .parsing import Parser
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -47,6 +48,7 @@ class Crawl:
         known: Current,
         memory: DocumentMemory,
         sink: Sink,
+        parser: Parser,
     ) -> None:
         """
         :param known: the current records of the source.
@@ -59,6 +61,7 @@ class Crawl:
             client,
             source_url,
             memory,
+            parser,
             allowed_hosts=options.allowed_hosts,
             headers=options.headers,
             salt=options.salt,
@@ -117,7 +120,6 @@ class Crawl:
         finally:
             await self._page_crew.dismiss()
             await self._record_crew.dismiss()
-            self._reader.close()
         self.errors += self._reader.errors
         return self.containers
 

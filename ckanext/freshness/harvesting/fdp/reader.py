@@ -120,7 +120,7 @@ def understood(url: str) -> Iterator[None]:
 
 
 class Reader:
-    """Reads the documents of one source. Close it.
+    """Reads the documents of one source.
 
     What a whole host does is said once and not for each of its documents (``errors``).
     """
@@ -130,6 +130,7 @@ class Reader:
         client: Client,
         source_url: str,
         memory: DocumentMemory,
+        parser: Parser,
         *,
         allowed_hosts: Collection[str] = (),
         headers: Mapping[str, str] | None = None,
@@ -145,16 +146,12 @@ class Reader:
         self._client = client
         self._memory = memory
         self._salt = salt
-        self._parser = Parser()
+        self._parser = parser
         self._reach = Reach(source_url, allowed_hosts, headers)
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
         self._said_pause: set[str] = set()
-
-    def close(self) -> None:
-        """End the process that parses; no document can be parsed after this."""
-        self._parser.close()
 
     @property
     def errors(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,6 +25,7 @@ from . import profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
+from .parsing import Parser
 
 MAPPING_VERSION = 2
 """To be raised when mapping or layout make another package of the same record: all are read again."""
@@ -83,8 +85,9 @@ async def _crawl(
         concurrency=policy.connections,
     )
     async with Client(web, hosts) as client:
-        crawl = Crawl(client, source.url, options, known, memory, sink)
-        containers = await crawl.run()
+        with contextlib.closing(Parser()) as parser:
+            crawl = Crawl(client, source.url, options, known, memory, sink, parser)
+            containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
     return Crawled(containers, crawl.errors, requests)
 

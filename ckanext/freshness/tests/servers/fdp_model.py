@@ -12,7 +12,7 @@ import datetime
 import enum
 import sys
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from ckanext.freshness.tests.servers.turtle import (
@@ -117,6 +117,21 @@ class FdpModel:
         }
         self.root = self._new(Kind.ROOT, prefix, None, fields)
         self._records[key_of(prefix + "/")] = self.root
+
+    def snapshot(self) -> Callable[[], None]:
+        """Return a function that makes all records what they are now."""
+        made, by_key, by_path = self._made, dict(self._records), dict(self._by_path)
+        records = [(record, _copy(record)) for record in by_path.values()]
+
+        def restore() -> None:
+            self._made, self._records, self._by_path = made, dict(by_key), dict(by_path)
+            for record, kept in records:
+                for name, value in _values(_copy(kept)).items():
+                    setattr(record, name, value)
+            # It only grows: documents of another version are cached under it.
+            self.version += 1
+
+        return restore
 
     # Looking
 
@@ -330,6 +345,15 @@ class FdpModel:
         moment = _CLOCK_START + self._ticks * _CLOCK_STEP
         # Nine digits, as Java writes them.
         return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}{self._ticks % 1000:03d}Z"
+
+
+def _copy(record: Record) -> Record:
+    children = {kind: list(listed) for kind, listed in record.children.items()}
+    return dataclasses.replace(record, children=children)
+
+
+def _values(record: Record) -> dict[str, object]:
+    return {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
 
 
 def key_of(target: str) -> tuple[str, str]:

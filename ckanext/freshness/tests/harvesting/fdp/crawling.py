@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from ckanext.freshness.harvesting.strategy import (
     deletions,
     guid_of,
 )
+from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -137,6 +139,15 @@ class Site:
         self.known: dict[str, Known] = {}
         self._ids = 0
 
+    def copy(self) -> Site:
+        """Return a site that has harvested the same."""
+        site = copy.copy(self)
+        site.packages = dict(self.packages)
+        site.known = dict(self.known)
+        site.memory = Memory(site.packages)
+        site.memory.rows = dict(self.memory.rows)
+        return site
+
     def job(self, now: datetime = NOW) -> Job:
         """One harvest, from the crawl to the packages."""
         job, seen = asyncio.run(self._crawl(now))
@@ -167,6 +178,7 @@ class Site:
                 Current(self.known.values()),
                 self.memory,  # type: ignore[arg-type]
                 lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
+                InProcessParser(),
             )
             containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)

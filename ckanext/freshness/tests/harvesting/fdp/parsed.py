@@ -1,11 +1,11 @@
-"""The parser of documents without its process, for tests of what becomes of a graph."""
+"""The parser of documents without its process, which costs more than the documents of most tests."""
 
 from __future__ import annotations
 
 from rdflib import Graph
 
 from ckanext.freshness.harvesting.fdp import parsing, triples
-from ckanext.freshness.harvesting.fdp.parsing import DocumentError
+from ckanext.freshness.harvesting.fdp.parsing import DocumentError, Parser
 from ckanext.freshness.harvesting.legal import brief
 from ckanext.freshness.sandbox.errors import Unopened
 
@@ -21,3 +21,10 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         return parsing.graph_of(triples.read(asked))
     except Unopened as error:
         raise DocumentError(f"the {kind} {brief(error)}") from error
+
+
+class InProcessParser(Parser):
+    """A parser for crawls whose documents keep within the limits."""
+
+    async def parse(self, body: bytes, content_type: str | None, url: str) -> Graph:
+        return parse(body, content_type, url)

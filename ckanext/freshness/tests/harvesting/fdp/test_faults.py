@@ -6,8 +6,9 @@ all is well again.
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -93,6 +94,17 @@ class World:
         assert job.errors == []
         assert len(job.of(Kind.NEW)) == 9
         self.ids = self.site.ids()
+        self._harvested = self.site
+        self._layout = dataclasses.replace(server.layout)
+        self._restore = server.snapshot()
+
+    def restore(self) -> None:
+        """Be as after the first job."""
+        self._restore()
+        self.server.layout = dataclasses.replace(self._layout)
+        self.server.faults.clear()
+        self.server.reset()
+        self.site = self._harvested.copy()
 
     def play(self, where: str, row: Row) -> Job:
         """The fault, while one record of each catalog changes and the healthy one gets a new one."""
@@ -135,9 +147,16 @@ class World:
         assert set(job.kinds) == set(self.site.packages) - unread
 
 
+@pytest.fixture(scope="module")
+def kept_world() -> Iterator[World]:
+    with FdpServer() as server:
+        yield World(server)
+
+
 @pytest.fixture
-def world(fdp: FdpServer) -> World:
-    return World(fdp)
+def world(kept_world: World) -> World:
+    kept_world.restore()
+    return kept_world
 
 
 def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
