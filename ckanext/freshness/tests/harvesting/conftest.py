@@ -13,6 +13,7 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan.lib.search.common import make_connection
+from ckan.plugins import core
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -264,8 +265,14 @@ def stumbling(
 ) -> Iterator[StumblingPlugin]:
     """Another extension's plugin whose hooks can fail."""
     install("stumbling", StumblingPlugin, tmp_path, monkeypatch)
-    with p.use_plugin("stumbling") as plugin:
-        yield plugin
+    # It configures nothing: CKAN need not read the whole configuration again.
+    with monkeypatch.context() as patch:
+        patch.setattr(core, "plugins_update", lambda: None)
+        plugin = p.load("stumbling")
+    yield plugin
+    with monkeypatch.context() as patch:
+        patch.setattr(core, "plugins_update", lambda: None)
+        p.unload("stumbling")
 
 
 @pytest.fixture

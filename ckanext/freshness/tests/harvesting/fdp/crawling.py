@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import dataclasses
 import json
@@ -32,7 +31,7 @@ from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
-from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.client import Client, Limits, Settings, run
 from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
@@ -150,7 +149,7 @@ class Site:
 
     def job(self, now: datetime = NOW) -> Job:
         """One harvest, from the crawl to the packages."""
-        job, seen = asyncio.run(self._crawl(now))
+        job, seen = run(self._crawl(now))
         for sighting in job.sightings:
             self._take(job, sighting)
         ending = deletions(self.known.values(), seen, job.containers, now=now)
