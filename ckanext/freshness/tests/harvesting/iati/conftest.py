@@ -15,8 +15,8 @@ from ckanext.freshness.tests.servers.registry_model import sample
 
 @pytest.fixture
 def registry() -> Iterator[RegistryServer]:
-    """Three organisations with twelve datasets."""
-    with RegistryServer(sample(3, 12)) as server:
+    """Three organisations with two datasets each."""
+    with RegistryServer(sample(3, 6)) as server:
         yield server
 
 
