@@ -13,7 +13,6 @@ import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
 from ckan.lib.search.common import make_connection
-from ckan.plugins import core
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
@@ -23,6 +22,7 @@ from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.usual_site import use_hooks_of
 from ckanext.harvest import queue
 
 PRESETS = (
@@ -265,14 +265,8 @@ def stumbling(
 ) -> Iterator[StumblingPlugin]:
     """Another extension's plugin whose hooks can fail."""
     install("stumbling", StumblingPlugin, tmp_path, monkeypatch)
-    # It configures nothing: CKAN need not read the whole configuration again.
-    with monkeypatch.context() as patch:
-        patch.setattr(core, "plugins_update", lambda: None)
-        plugin = p.load("stumbling")
-    yield plugin
-    with monkeypatch.context() as patch:
-        patch.setattr(core, "plugins_update", lambda: None)
-        p.unload("stumbling")
+    with use_hooks_of("stumbling") as plugin:
+        yield plugin
 
 
 @pytest.fixture
