@@ -24,6 +24,7 @@ from .database import (
     copy_into,
     disconnect,
     has_newest_migration,
+    has_written,
     hold_packages,
     lock_packages,
 )
@@ -110,6 +111,7 @@ __all__ = [
     "harvest_routing_keys",
     "harvesting_user",
     "has_newest_migration",
+    "has_written",
     "hold_packages",
     "index_package",
     "job_from_id",

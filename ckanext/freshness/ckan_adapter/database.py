@@ -49,6 +49,14 @@ def hold_packages(package_ids: Sequence[str]) -> list[Any]:
     return list(model.Session.query(package).filter(package.id.in_(package_ids)))
 
 
+def has_written() -> bool:
+    """Decide whether this transaction has written rows of models, or is about to."""
+    session = model.Session()
+    # CKAN keeps what was flushed until the transaction ends.
+    waiting = session.new or session.dirty or session.deleted
+    return bool(waiting) or hasattr(session, "_object_cache")
+
+
 def has_newest_migration(plugin: str) -> bool:
     """Whether a plugin's tables are as its newest migration leaves them."""
     source = inspect.getsourcefile(type(p.get_plugin(plugin)))

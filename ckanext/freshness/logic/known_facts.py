@@ -60,7 +60,7 @@ def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None =
         _add_facts(resources)
 
 
-@tables.optional
+@tables.optional_reading
 def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
     for resource_id, facts in _facts(list(resources)).items():
         resources[resource_id][KEY] = facts
@@ -125,7 +125,7 @@ LEFT JOIN LATERAL (
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
     UNION ALL
     SELECT k.tried_at, k.attempts -> 0 ->> 'outcome', k.failing_since, k.failures
-    FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url AND k.tried_at IS NOT NULL
+    FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url
     LIMIT 1
 ) f ON true
 WHERE r.id = ANY(:ids) AND (c.key IS NOT NULL OR f.tried_at IS NOT NULL)"""

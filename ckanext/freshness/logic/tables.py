@@ -1,7 +1,7 @@
 """Missing tables: CKAN works as if this extension were off, and its own pages and commands say what to do.
 
 Tables are missing before ``ckan db upgrade``, after ``ckan db downgrade``, and after a test has reset the
-database. Asking first would cost each request a query, so a hook simply tries, inside a savepoint.
+database. Asking first would cost each request a query, so a hook simply tries.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import has_newest_migration, model
+from ..ckan_adapter import has_newest_migration, has_written, model
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 _UNDEFINED = frozenset({"42P01", "42703"})
 """PostgreSQL's codes for a table and a column that do not exist."""
 _RETRY = 1.0
-"""Seconds between two looks for missing tables."""
+"""Seconds between two looks for missing tables by hooks that only read."""
 
 
 class TablesMissingError(tk.ValidationError):
@@ -56,23 +56,57 @@ class _Known:
 
 
 def optional(hook: Callable[Params, None]) -> Callable[Params, None]:
-    """Decorate a hook that needs tables: without them it does nothing, and its caller's transaction goes on."""
+    """Decorate a hook that writes: without tables it does nothing, and its caller's transaction goes on.
+
+    It looks for missing tables each time, so that it judges the first edit after they were made.
+    """
 
     @wraps(hook)
     def called(*args: Params.args, **kwargs: Params.kwargs) -> None:
-        if _are_still_missing():
+        if not _are_still_missing(patience=0):
+            _try_in_savepoint(hook, *args, **kwargs)
+
+    return called
+
+
+def optional_reading(hook: Callable[Params, None]) -> Callable[Params, None]:
+    """Decorate a hook that only reads, as :func:`optional`.
+
+    A savepoint would cost as much as the hook. It is made only if the caller has written something, which
+    would be rolled back too.
+    """
+
+    @wraps(hook)
+    def called(*args: Params.args, **kwargs: Params.kwargs) -> None:
+        if _are_still_missing(patience=_RETRY):
             return
-        # What waits to be written must not be rolled back with the hook.
-        model.Session.flush()
+        if has_written():
+            _try_in_savepoint(hook, *args, **kwargs)
+            return
         try:
-            # Not the session's own nested transaction, whose end CKAN 2.11 takes for a commit.
-            with model.Session.connection().begin_nested():
-                hook(*args, **kwargs)
+            hook(*args, **kwargs)
         except sa.exc.DBAPIError as error:
+            if not is_undefined(error):
+                raise
+            model.Session.rollback()
             if not missing(error):
                 raise
 
     return called
+
+
+def _try_in_savepoint(
+    hook: Callable[Params, None], *args: Params.args, **kwargs: Params.kwargs
+) -> None:
+    # What waits to be written must not be rolled back with the hook.
+    model.Session.flush()
+    try:
+        # Not the session's own nested transaction, whose end CKAN 2.11 takes for a commit.
+        with model.Session.connection().begin_nested():
+            hook(*args, **kwargs)
+    except sa.exc.DBAPIError as error:
+        if not missing(error):
+            raise
 
 
 def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
@@ -122,13 +156,16 @@ def is_undefined(error: sa.exc.DBAPIError) -> bool:
     return getattr(error.orig, "pgcode", None) in _UNDEFINED
 
 
-def _are_still_missing() -> bool:
-    """Decide whether tables are known to be missing; look again at most once a second."""
+def _are_still_missing(patience: float) -> bool:
+    """Decide whether tables that were missing still are.
+
+    :param patience: seconds for which the last look counts.
+    """
     since = _Known.missing_since
     if since is None:
         return False
     now = time.monotonic()
-    if now - since < _RETRY:
+    if now - since < patience:
         return True
     if _behind():
         _Known.missing_since = now

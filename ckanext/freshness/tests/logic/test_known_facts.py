@@ -45,6 +45,8 @@ def test_facts(act: Act) -> None:
         check(dataset, now, Outcome.SAME_HASH, Outcome.ERROR, counts_as_failure=False)
         broken = {**dataset, "resources": dataset["resources"][1:]}
         check(broken, now, Outcome.ERROR, counts_as_failure=True)
+        if day == 0:
+            assert facts(act, dataset)[1]["broken_since"] is None, "it has failed once"
     last = "2026-01-05T12:00:00Z"
     assert facts(act, dataset) == [
         {"checked_at": last, "outcome": "same hash", **NOTHING},
@@ -63,10 +65,19 @@ def test_facts(act: Act) -> None:
 
 @pytest.mark.parametrize(
     ("method", "failed", "outcome"),
-    [("HEAD", False, "verified"), ("GET", False, "downloaded"), ("GET", True, "error")],
+    [
+        ("HEAD", False, "verified"),
+        ("GET", False, "downloaded"),
+        ("GET", True, "error"),
+        # Before its first cycle.
+        (None, False, "same hash"),
+    ],
 )
-def test_facts_of_a_file_of_a_registry(act: Act, method: str, failed: bool, outcome: str) -> None:
-    dataset = new(act)
+def test_facts_of_a_file_of_a_registry(
+    act: Act, method: str | None, failed: bool, outcome: str
+) -> None:
+    dataset = new(act, "http://x.org/1")
+    check(dataset, FRESH + timedelta(days=3), Outcome.SAME_HASH, counts_as_failure=False)
     attempt = {
         "datetime": "2026-01-05T12:00:00.5Z",
         "method": method,
@@ -81,7 +92,7 @@ def test_facts_of_a_file_of_a_registry(act: Act, method: str, failed: bool, outc
         {
             "resource": dataset["resources"][0]["id"],
             "package": dataset["id"],
-            "attempts": json.dumps([attempt]),
+            "attempts": json.dumps([attempt] if method else []),
         },
     )
     model.Session.commit()
@@ -100,6 +111,7 @@ def test_one_query_per_call(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
         with measured(monkeypatch) as found:
             act(action, **arguments)
         assert len([one for one in found.statements if "freshness_check" in one]) == 1
+        assert found.savepoints == []
 
 
 def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,6 +121,7 @@ def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
         shown = act("package_show", id=dataset["id"])
         assert shown["resources"][0][KEY]
         act("package_update", **shown)
+        act("package_patch", id=dataset["id"], title=shown["title"])
     if IS_2_12:
         assert unchanged.documents == [], "CKAN sees that nothing changed"
         modified = act("package_show", id=dataset["id"])["metadata_modified"]
