@@ -23,6 +23,8 @@ from .frequencies import Said
 
 __all__ = ["freshness_confirm", "freshness_show"]
 
+_AT_ONCE = timedelta(minutes=1)
+"""If a user confirms a dataset again within this time, it is one confirmation."""
 _TRANSITIONS = 20
 _SHOWN = 80
 _NEEDS_UPDATE = {Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value}
@@ -76,7 +78,8 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Confirm that the data of a dataset are up to date as of now: set its ``review_date``.
 
-    It is an edit of the dataset like any other, with its activity.
+    It is an edit of the dataset like any other, with its activity. If the same user confirms twice within a
+    minute, it counts once.
 
     :param id: id or name of the dataset
     :param withdraw: take the last confirmation back instead; the one before it counts again, if there was one
@@ -87,14 +90,42 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     tk.check_access("freshness_confirm", context, data_dict)
     if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict))
-        return tk.get_action("freshness_show")(
-            package_fields.same_user(context), {"id": data_dict["id"]}
-        )
-    # Without a zone, as CKAN's own dates are: in UTC.
-    now = utc(utc_now()).isoformat(timespec="seconds")
-    package_fields.write_field(context, reference(data_dict), observing.REVIEW_KEY, now)
+    else:
+        _confirm(context, reference(data_dict), utc(utc_now()).replace(microsecond=0))
     return tk.get_action("freshness_show")(
         package_fields.same_user(context), {"id": data_dict["id"]}
+    )
+
+
+def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:
+    """Confirm the data of a dataset by an edit, unless the same user has just done so.
+
+    :param now: in UTC, without zone, as CKAN's own dates are.
+    """
+    if _has_just_confirmed(context, name_or_id, now):
+        # Give the lock back.
+        model.Session.commit()
+    else:
+        package_fields.write_field(context, name_or_id, observing.REVIEW_KEY, now.isoformat())
+
+
+def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime) -> bool:
+    """Decide whether a user confirms the same data twice at once, as by a double click.
+
+    If both counted, the first one would keep the dataset fresh when the user takes the confirmation back.
+
+    :param now: in UTC, without zone.
+    """
+    package = model.Package.get(name_or_id)
+    if package is None:
+        return False
+    lock_packages([package.id])
+    review = _review(package.id)
+    return (
+        review is not None
+        and review.author is not None
+        and review.author == context.get("user")
+        and abs(now - review.happened_at) < _AT_ONCE
     )
 
 

@@ -153,17 +153,43 @@ def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
     for days in (10, 40):
         with freeze_time(then + timedelta(days=days)):
             act("freshness_confirm", id=made["id"])
-    if is_lost:
-        act("package_patch", id=made["id"], extras=[frequency])
+
+    def lose() -> None:
+        if is_lost:
+            act("package_patch", id=made["id"], extras=[frequency])
+
+    lose()
     with freeze_time(then + timedelta(days=41)):
         shown = act("freshness_confirm", id=made["id"], withdraw="true")
         assert (shown["status"], shown["evidence"]) == ("delinquent", "review")
         assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
         assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00"
+        lose()
         shown = act("freshness_confirm", id=made["id"], withdraw=True)
     assert (shown["evidence"], shown["confirmation"]) == ("created", None)
     assert "review_date" not in stored(made["id"])
     assert stored(made["id"])["freshness_evidence"] == "created"
+
+
+def test_a_double_click_is_one_confirmation(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    other = factories.Sysadmin()["name"]
+    with freeze_time(then):
+        made = new(act, extras=[{"key": "frequency", "value": "7"}])
+    with freeze_time(then + timedelta(days=40)) as clock:
+        for _ in range(2):
+            act("freshness_confirm", id=made["id"])
+            clock.tick(1)
+        shown = act("freshness_confirm", id=made["id"], withdraw=True)
+        assert (shown["status"], shown["confirmation"]) == ("delinquent", None)
+        act("freshness_confirm", id=made["id"])
+        clock.tick(1)
+        shown = act("freshness_confirm", by=other, id=made["id"])
+        assert shown["confirmation"]["author"] == other
+        clock.tick(60)
+        assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
+            "2026-02-10T12:01:03Z"
+        )
 
 
 def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
