@@ -15,6 +15,7 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import lock_packages, model
 from ..dates import parse_date, utc, utc_now, utc_text
 from ..model import FreshnessEvidence, FreshnessTransition
+from ..web.urls import display_url
 from . import assessing, frequencies, indexing, observing, package_fields, snapshot, visits
 from .arguments import flag, reference
 from .assessing import Cause, assess_packages
@@ -169,7 +170,7 @@ def _shown(
     bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     transitions = _transitions(dataset.id)
-    names = {one.id: one.name or one.url for one in dataset.resources}
+    names = {one.id: one.name or display_url(one.url) for one in dataset.resources}
     best = judgement.newest
     decides = best.resource if best is not None else None
     return {

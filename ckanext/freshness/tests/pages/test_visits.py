@@ -178,12 +178,15 @@ def test_hosts_that_are_not_visited(
 
 def test_no_secret_is_shown(host: FileHost, read: Read) -> None:
     url = host.url.replace("//", "//user:secret@") + "/wells.csv?token=secret"
-    make(url)
+    # Without a name, a resource is called by its URL.
+    make(resources=[{"url": url}])
     run(20 * DAY)
-    (table,) = read(PATH).select("#freshness-visits")
-    assert "secret" not in table.decode()
-    assert "***@127.0.0.1" in text(table)
-    assert "secret" not in json.dumps(call_action("freshness_show", id="files")["visits"])
+    page = read(PATH)
+    assert "secret" not in page.decode()
+    assert "***@127.0.0.1" in text(page.select("#freshness-visits")[0])
+    shown = call_action("freshness_show", id="files")
+    assert "secret" not in json.dumps(shown)
+    assert "***@127.0.0.1" in shown["deciding_resource"]["name"]
 
 
 def test_of_another_url_nothing_is_known(host: FileHost, read: Read) -> None:
