@@ -16,6 +16,11 @@ class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
     __tablename__ = "freshness_dataset"
     __table_args__ = (
         Index("ix_freshness_dataset_judge_anew", "package_id", postgresql_where=text("judge_anew")),
+        Index(
+            "ix_freshness_dataset_people",
+            "package_id",
+            postgresql_where=text("evidence IN ('created', 'metadata', 'url') AND NOT judge_anew"),
+        ),
     )
 
     package_id = Column(UnicodeText, primary_key=True, comment="dataset")

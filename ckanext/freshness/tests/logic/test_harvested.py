@@ -8,10 +8,12 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model, package_extras
+from ckanext.freshness.logic import defaults
 from ckanext.freshness.logic.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     add_source,
@@ -172,6 +174,13 @@ def test_a_harvester_that_links_a_dataset_when_it_is_made_already() -> None:
     assert refresh(now).statuses == 1
     assert dated(package["id"]) == ("2015-01-01T00:00:00Z", "harvest", "delinquent")
     assert refresh(now).datasets == 0
+
+
+def test_the_search_for_datasets_that_are_linked_later_reads_an_index() -> None:
+    model.Session.execute(sa.text("SET LOCAL enable_seqscan = off"))
+    explain = sa.text(f"EXPLAIN {defaults._HARVESTED}")
+    plan = "\n".join(model.Session.execute(explain, defaults._KINDS).scalars())
+    assert "ix_freshness_dataset_people" in plan
 
 
 def test_what_was_harvested_is_not_fresh_when_its_harvests_are_forgotten() -> None:
