@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import settings
 from ..checking import runs
 from ..ckan_adapter import model
 from ..dates import utc, utc_words
@@ -107,6 +108,23 @@ def statuses(now: datetime) -> Iterator[Finding]:
             f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than what is "
             f"known of their freshness, the first since {utc_words(unsent[1])}",
             "ckan freshness refresh sends them, and names those that Solr refuses.",
+        )
+
+
+def unjudged(now: datetime) -> Iterator[Finding]:
+    """Report datasets that have no status, as those that were created while tables were missing."""
+    dataset, package = DatasetFreshness, model.Package
+    count = (
+        model.Session.query(sa.func.count(package.id))
+        .outerjoin(dataset, dataset.package_id == package.id)
+        .filter(package.type.in_(settings.dataset_types()), package.state == "active")
+        .filter(dataset.package_id.is_(None))
+        .scalar()
+    )
+    if count:
+        yield problem(
+            f"{counted(count, 'dataset has', 'datasets have')} no freshness status yet",
+            "ckan freshness refresh --all",
         )
 
 

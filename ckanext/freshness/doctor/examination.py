@@ -29,6 +29,7 @@ CHECKS = [
     Check("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
     Check("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
+    Check("datasets without a status", checks.unjudged, Need.DATABASE | Need.TABLES),
     Check("mails", mails.mails, Need.DATABASE),
     Check("store of copies", copies.store, Need.DATABASE),
     Check("copies", copies.missing, Need.DATABASE | Need.TABLES),

@@ -144,6 +144,19 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
         assert "ckan freshness refresh" in found[0].advice
 
 
+def test_datasets_without_a_status() -> None:
+    made = factories.Dataset()
+    assert told(checks.unjudged) == []
+    model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
+    (found,) = told(checks.unjudged)
+    assert found.what == "1 dataset has no freshness status yet"
+    assert found.advice == "ckan freshness refresh --all"
+    for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
+        model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
+        assert len(told(checks.unjudged)) == (value == "dataset"), value
+    model.Session.commit()
+
+
 @pytest.mark.parametrize(("minutes", "late"), [(16, True), (14, False)])
 def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
     since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
