@@ -62,6 +62,9 @@ def test_newly_said(
     runs.end_run(runs.begin_run(NOW - timedelta(days=9), EVERYTHING), NOW, FIGURES)
     run_id = runs.begin_run(NOW - timedelta(hours=1), options)
     runs.end_run(run_id, NOW, figures, error=None if figures else "It was stopped")
+    # Neither a cycle of IATI's nor a run that began later is a run before this one.
+    for kind, began in (("iati", NOW - timedelta(minutes=1)), ("check", NOW + timedelta(hours=1))):
+        runs.end_run(runs.begin_run(began, EVERYTHING, kind=kind), NOW, FIGURES)
     this = runs.begin_run(NOW, EVERYTHING)
     said = dict(datasets.newly_said(this))
     assert said.get(dataset["id"]) == (what if is_new else None)
