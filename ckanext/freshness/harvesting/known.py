@@ -215,6 +215,7 @@ def _lost(text: str | None) -> dict[str, Lost]:
             datetime.fromisoformat(one["since"]) if one.get("since") else None,
             one.get("listed_as"),
             one.get("elsewhere", False),
+            one.get("only_in_pages", False),
         )
         for uri, one in json.loads(text).items()
     }
@@ -229,6 +230,7 @@ def lost_as_json(distributions: Mapping[str, Lost]) -> str | None:
             **({"since": one.since.isoformat()} if one.since else {}),
             **({"listed_as": one.listed_as} if one.listed_as else {}),
             **({"elsewhere": True} if one.elsewhere else {}),
+            **({"only_in_pages": True} if one.only_in_pages else {}),
         }
         for uri, one in distributions.items()
     }

@@ -60,6 +60,8 @@ class Lost:
     """The URL that its dataset names, if its own document calls it otherwise."""
     elsewhere: bool = False
     """Its own dct:isPartOf names the dataset, but only documents of other datasets list it."""
+    only_in_pages: bool = False
+    """Only the dataset's pages list it: nothing but a whole listing without it removes it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from . import documents
 from .crew import Crew
 from .documents import Mapper, Outline
 from .listing import Listing
-from .reader import Document, Reader, Unreadable, understood
+from .reader import Document, Reader, Unreadable, first_page, understood
 from .services import Services
 
 
@@ -91,7 +91,8 @@ class ContainerCrawl:
                 if depth or outline.is_catalog:
                     self._containers.catalogs.add(url)
                     readable.append(url)
-                    if not outline.by_containers:
+                    first = first_page(url, "dataset")
+                    if not outline.by_containers or (first and self._reader.has_read(first)):
                         with_pages.append(url)
                 if container.sighting is not None:
                     self._sink(container.sighting, self._containers)

@@ -74,6 +74,8 @@ class Crawl:
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
         self._subjects: dict[str, str] = {}
         self._only_in_pages: dict[str, set[str]] = {}
+        self._missed_pages: dict[str, str] = {}
+        """First pages that were there at an earlier crawl, and why they do not say what they list."""
         self._malformed_pages: list[tuple[str, Unreadable]] = []
         self._malformed_in: set[str] = set()
         self._paged_whole: set[str] = set()
@@ -106,6 +108,7 @@ class Crawl:
                     for catalog in sorted(found_in):
                         self._listing.add(url, catalog)
             await self._read_the_rest()
+            self._miss_pages()
             for url, lent in sorted(self._lent.items()):
                 if url in self._present:
                     await self._record_crew.start(self._read_again(url, lent))
@@ -138,7 +141,10 @@ class Crawl:
         A page that cannot be read leaves its datasets, and one that does not answer also those of
         the pages after it, to be read record by record.
         """
-        url = first_page(catalog, "dataset")
+        url = first = first_page(catalog, "dataset")
+        if first is None:
+            return
+        was_there = self._reader.has_read(first)
         pages = Pages(MOST_PAGES + len(self._listing))
         page, is_first, whole = None, True, True
         while url is not None:
@@ -146,7 +152,8 @@ class Crawl:
                 page = await self._reader.get(url)
                 if is_first and page.is_html:
                     self._datasets.distributions.has_pages = False
-                    self._without_pages(catalog, url, "it answers with a user interface")
+                    if was_there:
+                        self._missed_pages[first] = "it answers with a user interface"
                     return
                 is_first = False
                 whole = await self._read_page(catalog, page) and whole
@@ -157,23 +164,25 @@ class Crawl:
                 else:
                     if failure.outcome is not Outcome.FORBIDDEN:
                         self._datasets.distributions.has_pages = False
-                    self._without_pages(catalog, failure.url, failure.words)
+                    if was_there:
+                        self._missed_pages[first] = failure.words
                 return
-        # A server that says nothing of pages may have sent a part of them all.
-        if whole and page is not None and page.is_paged:
-            self._paged_whole.add(catalog)
+        # A server that says nothing of pages may have sent a part of them all, or no page at all.
+        if page is not None and page.is_paged:
+            if whole:
+                self._paged_whole.add(catalog)
+        elif was_there:
+            self._missed_pages[first] = "it does not say which page is the last one"
 
-    def _without_pages(self, catalog: str, first: str, words: str) -> None:
-        """A first page that is not there: no fault, unless it was there and is missed.
+    def _miss_pages(self) -> None:
+        """Count pages that were there as unread if a current record is listed nowhere else.
 
-        It may have listed what the catalog's own document does not.
+        Each record that is missed is asked for itself, and may just be gone.
         """
-        if self._reader.has_read(first) and any(
-            one.catalog_url == catalog and self._listing.listed_as(one.url) is None
-            for one in self._known
-        ):
-            # What it is missed by is asked for itself, and may just be gone.
-            self._listing.unreadable(first, words, told=True)
+        listed = self._listed_records()
+        if any(one.url not in listed for one in self._known):
+            for first, words in sorted(self._missed_pages.items()):
+                self._listing.unreadable(first, words, told=True)
 
     async def _read_page(self, catalog: str, page: Document) -> bool:
         """Begin to read the datasets of a page; whether the page was well-formed."""
@@ -195,8 +204,11 @@ class Crawl:
             elif url is None and called in self._subjects:
                 # A persistent URL: its own document says which record it is, and that is read.
                 self._in_pages.add(self._subjects[called])
-            elif url is None and member.part_of:
+            elif url is None and (member.part_of or self._known.at(called)):
                 # What is neither listed nor says whose it is, is only mentioned.
+                self._only_in_pages.setdefault(called, set()).add(catalog)
+        for called in outline.malformed:
+            if self._known.at(called):
                 self._only_in_pages.setdefault(called, set()).add(catalog)
         return not outline.malformed
 

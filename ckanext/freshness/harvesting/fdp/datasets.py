@@ -7,7 +7,7 @@ resources of distributions that cannot be read (``fate_of_distribution``).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -94,7 +94,11 @@ class Datasets:
         :param all_read: all datasets of the source were read.
         :raises Unreadable: the dataset's own document cannot be understood.
         """
-        parts = await self.distributions.read(url, member)
+        before = known or adopted
+        only_in_pages = any(
+            one.only_in_pages for one in (before.distributions if before else {}).values()
+        )
+        parts = await self.distributions.read(url, member, had_pages=only_in_pages)
         own = self.reader.hash(
             member.digest,
             *member.part_of,
@@ -108,13 +112,13 @@ class Datasets:
         as_before = known is not None and known.url == url and known.fingerprint == fingerprint
         if known is not None and as_before and lent is None:
             return Dataset(known.content_hash, None, fingerprint, known.distributions)
-        work = _Work(self, url, member, known or adopted, parts)
+        work = _Work(self, url, member, before, parts)
         await work.look_at(document)
         for one in lent or ():
             await work.borrow(one)
         result = await work.result(own, is_last=lent is not None, all_read=all_read)
         self.unread |= {loose_spelling(one): failure for one, failure in parts.failed.items()}
-        self.missed_page |= parts.broken_page is not None
+        self.missed_page |= parts.broken_page is not None or work.missed_in_pages
         if not parts.failed and not parts.broken_page and not work.is_special:
             result.fingerprint = await self.services.fingerprint(url, own)
         return result
@@ -148,6 +152,8 @@ class _Work:
         self._lends: dict[str, set[str]] = {}
         self.is_special = False
         """Documents that are as last time do not prove that the dataset is."""
+        self.missed_in_pages = False
+        """A page that was not read may list distributions of this dataset or of others."""
 
     async def look_at(self, document: Document) -> None:
         """Take up what the dataset's own document and those of its distributions say."""
@@ -160,7 +166,7 @@ class _Work:
                 self._inside.add(node)
         for page in self._parts.pages:
             try:
-                self._take(await page.parsed(), page)
+                self._take(await page.parsed(), page, is_page=True)
             except Unreadable as failure:
                 self._parts.broken_page = failure
         if self._parts.pages:
@@ -209,6 +215,8 @@ class _Work:
     async def _read_what_pages_leave_out(self) -> None:
         """Read what no page has: a draft; or a page was cut short, or could not be read."""
         missing = [one for key, one in self._named.items() if key not in self._described]
+        if not self._parts.broken_page:
+            missing += [self._lost[uri].listed_as or uri for uri in self._missed_in_pages()]
         contained = [
             one for one in self._member.contained if loose_spelling(one) not in self._described
         ]
@@ -218,19 +226,30 @@ class _Work:
             await self._datasets.distributions.read_each([*missing, *contained], self._parts)
         self.is_special |= bool(self._parts.single)
 
+    def _missed_in_pages(self) -> list[str]:
+        """The distributions that only pages listed, and that may be on one that was not read."""
+        if self._parts.listed_whole:
+            return []
+        return [
+            uri
+            for uri, lost in self._lost.items()
+            if lost.only_in_pages and loose_spelling(uri) not in self._described
+        ]
+
     def _take(
         self,
         graph: Graph,
         document: Document,
         *,
         listed_as: tuple[Node, str] | None = None,
+        is_page: bool = False,
         lends: bool = True,
     ) -> set[Node]:
         """Take up a document; returns the distributions in it that belong to this dataset."""
         mine = set()
         for node, part_of in documents.distributions_in(graph):
             url = listed_as[1] if listed_as and listed_as[0] == node else None
-            if self._is_mine(node, part_of, document, listed_as=url, lends=lends):
+            if self._is_mine(node, part_of, document, listed_as=url, is_page=is_page, lends=lends):
                 mine.add(node)
         if mine:
             self._outside.append((graph, mine))
@@ -243,6 +262,7 @@ class _Work:
         document: Document,
         *,
         listed_as: str | None = None,
+        is_page: bool = False,
         lends: bool = True,
     ) -> bool:
         spelled = loose_spelling(str(node))
@@ -255,10 +275,15 @@ class _Work:
         if lends:
             for owner in owners - {self._url}:
                 self._lends.setdefault(owner, set()).add(document.url)
+        was_only_in_pages = self._lost.get(str(node), Lost()).only_in_pages
+        listed = named or str(node) in self._member.contained
+        if owners and not listed and (is_page or was_only_in_pages):
+            self._remembered[str(node)] = Lost(only_in_pages=True)
         if self._url not in owners or (isinstance(node, URIRef) and not is_new):
             return False
         if listed_as and asked_as != spelled:
-            self._remembered[str(node)] = Lost(listed_as=listed_as)
+            before = self._remembered.get(str(node), Lost())
+            self._remembered[str(node)] = replace(before, listed_as=listed_as)
         return True
 
     def _dataset_of(self, url: str) -> str | None:
@@ -311,8 +336,14 @@ class _Work:
         record.resources = sorted(
             [*record.resources, *(one for one in kept.values() if one)], key=resource_order
         )
-        self.is_special |= bool(self._lends) or any(
-            one.elsewhere for one in self._remembered.values()
+        for uri in self._missed_in_pages():
+            self.missed_in_pages = True
+            if uri not in self._resources():  # another dataset's
+                self._remembered[uri] = self._lost[uri]
+        self.is_special |= bool(
+            self._lends
+            or self.missed_in_pages
+            or any(one.elsewhere for one in self._remembered.values())
         )
         return Dataset(
             self._reader.hash(record.digest()),
@@ -335,6 +366,7 @@ class _Work:
         if not (self._parts.failed or broken_page or self._lost or self._unasked()):
             return {}
         failures = {loose_spelling(url): one for url, one in self._parts.failed.items()}
+        missed_in_pages = self._missed_in_pages()
         found: dict[str, dict[str, Any] | None] = {}
         for uri, resource in self._resources().items():
             if loose_spelling(uri) in self._described:
@@ -349,6 +381,7 @@ class _Work:
                 or failure is not None
                 or broken_page is not None
                 or (lost.elsewhere and may_be_elsewhere)
+                or uri in missed_in_pages
             )
             if not listed:
                 continue
@@ -359,7 +392,7 @@ class _Work:
                 now=self._datasets.now,
             )
             found[uri] = resource if fate.stays else None
-            remember = Lost(fate.since, lost.listed_as, lost.elsewhere)
+            remember = replace(lost, since=fate.since)
             if fate.stays and remember != Lost():
                 self._remembered[uri] = remember
             if failure or broken_page or not lost.elsewhere:

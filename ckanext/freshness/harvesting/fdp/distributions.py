@@ -21,6 +21,13 @@ class Parts:
     """By URL, the distributions that could not be read."""
     broken_page: Unreadable | None = None
     """The page that could not be read: it and those after it may list further distributions."""
+    all_pages: bool = False
+    """The pages were read to the last one, and their server counts them: there are no others."""
+
+    @property
+    def listed_whole(self) -> bool:
+        """Whether the pages say for sure which distributions they do not list."""
+        return self.all_pages and self.broken_page is None
 
     @property
     def documents(self) -> list[Document]:
@@ -38,12 +45,19 @@ class Distributions:
         self._reader = reader
         self.has_pages = True
 
-    async def read(self, dataset: str, member: Member) -> Parts:
-        """Read the documents of a dataset's distributions."""
+    async def read(self, dataset: str, member: Member, *, had_pages: bool = False) -> Parts:
+        """Read the documents of a dataset's distributions.
+
+        :param had_pages: the dataset's pages have listed distributions that nothing else lists. They
+            are read again, and if they cannot be, they are missed.
+        """
         parts = Parts()
         first = first_page(dataset, "distribution")
-        if first and self.has_pages and (member.distributions or member.contained):
-            await self._read_pages(first, parts)
+        may_have = self.has_pages and (member.distributions or member.contained)
+        if first and (may_have or had_pages):
+            missing = await self._read_pages(first, parts)
+            if had_pages:
+                parts.broken_page = parts.broken_page or missing
         if not parts.pages:
             await self.read_each([*member.distributions, *member.contained], parts)
         return parts
@@ -58,8 +72,8 @@ class Distributions:
             except Unreadable as failure:
                 parts.failed[url] = failure
 
-    async def _read_pages(self, first: str, parts: Parts) -> None:
-        """Read all pages; none if what answers is a user interface, or nothing."""
+    async def _read_pages(self, first: str, parts: Parts) -> Unreadable | None:
+        """Read all pages; return why there are none, if there is no such endpoint."""
         pages = Pages(MOST_PAGES)
         url: str | None = first
         while url is not None:
@@ -67,12 +81,16 @@ class Distributions:
                 page = await self._reader.get(url)
                 if not parts.pages and page.is_html:
                     self.has_pages = False
-                    return
+                    words = "it answers with a user interface"
+                    return Unreadable(first, Outcome.FAILED, words)
                 parts.pages.append(page)
                 url = pages.after(page)
             except Unreadable as failure:
                 if parts.pages or failure.status not in NO_SUCH_ENDPOINT:
                     parts.broken_page = failure
-                elif failure.outcome is not Outcome.FORBIDDEN:
+                    return None
+                if failure.outcome is not Outcome.FORBIDDEN:
                     self.has_pages = False
-                return
+                return failure
+        parts.all_pages = bool(parts.pages) and parts.pages[-1].is_paged
+        return None

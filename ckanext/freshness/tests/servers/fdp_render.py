@@ -271,6 +271,7 @@ class Renderer:
         return turtle.SEPARATOR.join(
             turtle.iri(child) if isinstance(child, str) else f"<{self.iri(child)}>"
             for child in record.listing(kind)
+            if child not in record.unlinked
         )
 
     def _relation(self, parent: Kind, child: Kind) -> str:
