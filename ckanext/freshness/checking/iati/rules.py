@@ -52,6 +52,7 @@ __all__ = [
     "Step",
     "Subject",
     "backoff",
+    "brakes_expiry",
     "decide",
     "has_expired",
     "not_stored",
@@ -328,6 +329,22 @@ def has_expired(state: State, policy: Policy) -> bool:
     if state.good is None or state.failing_since is None or state.failed_at is None:
         return False
     return state.failed_at - state.failing_since >= policy.expire_after
+
+
+def brakes_expiry(expiring: int, copies: int, policy: Policy, *, registry_read: bool) -> bool:
+    """Decide whether copies stay that would expire, because they are more than half of a source's copies.
+
+    So many files do not vanish at once: it is more likely that this machine has lost its network. Of fewer
+    than ``brake_from`` copies, more than half may be one or two files, or all those of one host that closed,
+    and a brake would never let them go. Each has failed for 72 h by itself, so the brake then holds only if
+    the registry could not be read either.
+
+    :param expiring: copies that would expire in this cycle
+    :param registry_read: the registry answered in this cycle
+    """
+    if registry_read and copies < policy.brake_from:
+        return False
+    return 2 * expiring > copies
 
 
 def backoff(failures: int, policy: Policy) -> timedelta:

@@ -13,11 +13,12 @@ KEPT_ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The cycle's times.
+    """The cycle's times and thresholds.
 
     :ivar download_after: rule 2's: once a download is older than this another one is made
     :ivar trusted_for: rules 3 and 5's: as long a download is trusted without an answer to HEAD
     :ivar expire_after: a copy expires if its URL fails this long after its first failure in a row
+    :ivar brake_from: from how many copies on more than half of them never expire in one cycle
     :ivar backoff_first: how long a URL is left alone after its first failure; doubled by each further one
     :ivar backoff_most: how long at most
     :ivar strict: the rules alone, without back-off
@@ -29,6 +30,7 @@ class Policy:
     download_after: timedelta = timedelta(hours=24)
     trusted_for: timedelta = timedelta(hours=6)
     expire_after: timedelta = timedelta(hours=72)
+    brake_from: int = 10
     backoff_first: timedelta = timedelta(minutes=15)
     backoff_most: timedelta = timedelta(hours=6)
     strict: bool = False

@@ -19,6 +19,7 @@ from ... import settings
 from ...checking import engine, runs
 from ...checking.background import in_batches
 from ...checking.iati import talk
+from ...checking.iati.rules import brakes_expiry
 from ...checking.iati.state import Policy
 from ...checking.iati.talk import IatiFinding, IatiVisit
 from ...ckan_adapter import model
@@ -118,6 +119,7 @@ def _harvested(source_id: str, report: Report, tell: Tell) -> bool:
     except HarvestRefused as error:
         report.errors.append(str(error))
         return True
+    report.registry_read = not result.source_errors
     report.errors += result.source_errors
     report.remarks += [
         f"{url}: {words}" for url, said in result.record_errors.items() for words in said
@@ -157,7 +159,7 @@ def _cycle(
     is_quiet, expired = _visit(store, known, places, there, policy, clock, tell, report)
     # Both the visits and the files that follow need room for each dataset, though not at once.
     del known, there, places
-    _expire(source_id, store, expired, clock(), report)
+    _expire(source_id, store, expired, policy, clock(), report)
     _sweep(store, prefix, strays, clock(), report)
     figures = report.figures
     moved = figures.moved or synced.added or synced.removed
@@ -276,15 +278,17 @@ class _Indexing:
 
 
 def _expire(
-    source_id: str, store: Store, resource_ids: Sequence[str], now: datetime, report: Report
+    source_id: str,
+    store: Store,
+    resource_ids: Sequence[str],
+    policy: Policy,
+    now: datetime,
+    report: Report,
 ) -> None:
-    """Remove the copies of files that have failed for too long, unless these are more than half of all copies.
-
-    So many files do not vanish at once: it is more likely that this site has lost its network.
-    """
+    """Remove the copies of files that have failed for too long, unless the brake holds them."""
     expiring = len(shelf.standing(resource_ids))
     count = int(model.Session.execute(sa.text(_COPIES), {"source": source_id}).scalar_one())
-    if 2 * expiring > count:
+    if brakes_expiry(expiring, count, policy, registry_read=report.registry_read):
         words = tk._(
             "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
             "too long. Check whether this machine reaches their hosts"

@@ -66,6 +66,7 @@ class Report:
     :ivar errors: what went wrong, for people: the registry could not be read, say
     :ivar remarks: what is wrong with single records of the registry, for people
     :ivar stopped: why the cycle stopped before any file was asked for; None if it did not
+    :ivar registry_read: the registry was asked, and answered for all that it lists
     :ivar published: whether the bulk ZIPs were made anew
     """
 
@@ -75,6 +76,7 @@ class Report:
     errors: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stopped: str | None = None
+    registry_read: bool = False
     published: bool = False
 
     @property

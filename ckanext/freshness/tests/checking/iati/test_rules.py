@@ -24,6 +24,7 @@ from ckanext.freshness.checking.iati.rules import (
     Step,
     Subject,
     backoff,
+    brakes_expiry,
     decide,
     has_expired,
     not_stored,
@@ -491,6 +492,31 @@ def test_a_copy_expires(
     failed = play(state, failed_get(), policy=policy).state
     assert has_expired(failed, policy) is expired
     assert not has_expired(replace(failed, good=None), policy)
+
+
+@pytest.mark.parametrize(
+    ("expiring", "copies", "registry_read", "brakes"),
+    [
+        # A small registry: each copy by itself, unless the registry is out of reach, too.
+        (1, 1, True, False),
+        (2, 2, True, False),
+        (9, 9, True, False),
+        (1, 1, False, True),
+        (1, 2, False, False),
+        (2, 2, False, True),
+        # From ten copies on: never more than half.
+        (5, 10, True, False),
+        (6, 10, True, True),
+        (10, 10, True, True),
+        (6, 10, False, True),
+        (0, 0, True, False),
+        (0, 0, False, False),
+    ],
+)
+def test_more_than_half_of_the_copies_do_not_expire_at_once(
+    expiring: int, copies: int, registry_read: bool, brakes: bool
+) -> None:
+    assert brakes_expiry(expiring, copies, POLICY, registry_read=registry_read) is brakes
 
 
 def test_a_success_ends_the_time_of_failing() -> None:
