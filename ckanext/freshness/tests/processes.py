@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import configparser
 import multiprocessing
 import os
 import signal
@@ -65,6 +66,25 @@ class CkanProcess:
         if self.returncode is None:
             os.killpg(self.pid, signal.SIGKILL)
         self._process.join()
+
+
+def write_ini(folder: Path, **options: str) -> str:
+    """Write the tests' settings with other options of this extension; return the file's name.
+
+    CKAN 2.11 wants all in one file.
+
+    :param options: without ``ckanext.freshness.``, with two underscores for each full stop
+    """
+    usual = Path(config["__file__"])
+    parser = configparser.RawConfigParser()
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read_string(usual.read_text().replace("%(here)s", str(usual.parent)))
+    for name, value in options.items():
+        parser["app:main"][f"ckanext.freshness.{name.replace('__', '.')}"] = value
+    ini = folder / "ckan.ini"
+    with ini.open("w") as file:
+        parser.write(file)
+    return str(ini)
 
 
 def _run(arguments: tuple[str, ...], files: list[Path], variables: dict[str, str]) -> None:

@@ -3,8 +3,6 @@ next run does."""
 
 from __future__ import annotations
 
-import configparser
-import io
 import os
 import signal
 import time
@@ -23,7 +21,7 @@ from ckanext.freshness.checking import runs
 from ckanext.freshness.ckan_adapter import disconnect, model
 from ckanext.freshness.logic import checks_queue, night_parts
 from ckanext.freshness.tests.harvesting.test_away import before
-from ckanext.freshness.tests.processes import CkanProcess
+from ckanext.freshness.tests.processes import CkanProcess, write_ini
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.freshness.tests.web.support import FileServer
@@ -73,34 +71,21 @@ def dataset(
 def command(tmp_path: Path) -> Iterator[Command]:
     """Commands of ``ckan`` as processes of their own, with the options of impatient people."""
     begun = []
+    ini = write_ini(
+        tmp_path,
+        check__confirm_after="0",
+        check__requests_per_second="10000",
+        check__retry_delays="0",
+    )
 
     def begin(*arguments: str, **environment: str) -> CkanProcess:
-        ini = tmp_path / "ckan.ini"
-        ini.write_text(impatient(Path(tk.config["__file__"])))
-        process = CkanProcess(arguments, tmp_path, CKAN_INI=str(ini), **environment)
+        process = CkanProcess(arguments, tmp_path, CKAN_INI=ini, **environment)
         begun.append(process)
         return process
 
     yield begin
     for process in begun:
         process.kill()
-
-
-def impatient(ini: Path) -> str:
-    """The tests' settings, for checks that wait for nothing. CKAN 2.11 wants them in one file."""
-    parser = configparser.RawConfigParser()
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read_string(ini.read_text().replace("%(here)s", str(ini.parent)))
-    parser["app:main"].update(
-        {
-            "ckanext.freshness.check.confirm_after": "0",
-            "ckanext.freshness.check.requests_per_second": "10000",
-            "ckanext.freshness.check.retry_delays": "0",
-        }
-    )
-    text = io.StringIO()
-    parser.write(text)
-    return text.getvalue()
 
 
 @pytest.fixture
