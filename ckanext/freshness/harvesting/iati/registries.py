@@ -31,6 +31,10 @@ class Entry:
     """Why it could not be understood, for people."""
 
 
+MOST_VALUES = 2_000_000
+"""Values in one answer: 50 MB of empty lists would take more than 1 GB when parsed, and this many values
+take at most half of that. A dataset of an index file has about ten, one of CKAN's API about 200."""
+
 Take = Callable[[Entry], None]
 """Takes each entry as it is read; the same one may come more than once."""
 
@@ -119,6 +123,9 @@ class Asker:
         body = answer.body or b""
         if not body.strip():
             raise Unreadable(url, "answered nothing where JSON was expected")
+        # Each value but the first of a list or object follows a comma, whatever the encoding.
+        if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
+            raise Unreadable(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:

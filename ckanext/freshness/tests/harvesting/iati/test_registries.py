@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,16 +51,18 @@ class Crawler:
         *,
         known: tuple[Known, ...] = (),
         max_records: int = 10_000,
+        limits: Limits = LIMITS,
     ) -> None:
         self.url = server.url if kind == "ckan" else server.index_url
         self.kind = kind
         self.known = Current(known)
         self.terms = Terms(max_records)
+        self.limits = limits
         self.sightings: list[Sighting] = []
         self.crawled: Crawled = asyncio.run(self._run())
 
     async def _run(self) -> Crawled:
-        settings = Settings("test", limits=LIMITS, guard=Guard([LOOPBACK]))
+        settings = Settings("test", limits=self.limits, guard=Guard([LOOPBACK]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
             registry = KINDS[self.kind](Asker(client, self.url), self.url, self.terms)
             crawl = Crawl(registry, self.url, self.known, self._take, salt="")
@@ -287,6 +290,16 @@ def test_an_answer_that_is_none_is_an_error_and_no_absence(
         # Datasets of organisations that nobody knows: said, and none is taken for gone.
         assert not found.read(catalogs=False)
         assert found.errors.count("its organisation is none that the registry lists") == 12
+
+
+@BOTH
+def test_json_that_would_fill_the_memory_is_not_parsed(server: RegistryServer, kind: str) -> None:
+    """Three megabytes of lists; fifty would take more than a gigabyte."""
+    body = b"[" + b"[]," * 1_000_000 + b"[]]"
+    server.faults[lambda request: True] = faults.Body(body)
+    found = Crawler(server, kind, limits=replace(LIMITS, total=30, read=30, max_bytes=2**22))
+    assert len(found.crawled.errors) == 2
+    assert found.errors.count("answered with JSON of more than 2,000,000 values") == 2
 
 
 def test_a_registry_that_does_not_answer_has_an_unreadable_root(server: RegistryServer) -> None:
