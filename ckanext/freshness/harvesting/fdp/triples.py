@@ -34,6 +34,7 @@ LONGEST_TEXT = 4 * 1024 * 1024
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
+_SINGLE_QUOTED = re.compile(rb"(<!ENTITY\s+[^\s%'\"<>]+\s+)'([^']*)'")
 _PIECE = 4096
 
 Term = str | list[str] | None
@@ -49,7 +50,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     header, _, body = request.partition(b"\n")
     asked = json.loads(header)
     if asked["media_type"] == "application/rdf+xml":
-        _refuse_entities(body)
+        body = _with_harmless_entities(body)
     quads = pyoxigraph.parse(
         body, format=MEDIA_TYPES[asked["media_type"]], base_iri=asked["base"], lenient=True
     )
@@ -113,16 +114,16 @@ def _plain(term: object) -> Term:
     return [term.value, "", datatype]
 
 
-def _refuse_entities(body: bytes) -> None:
-    """Refuse entities that are external, or that name others: expanding them may never end.
+def _with_harmless_entities(body: bytes) -> bytes:
+    """Return the document; refuse entities that are external, or that name others.
 
-    Internal entities that stand for a text, as namespaces use them, are harmless. Nothing after the
-    first tag is read.
+    Expanding these may never end. Internal entities that stand for a text, as namespaces use them, are
+    harmless; the RDF parser wants their texts in double quotes. Nothing after the first tag is read.
 
     :raises Unopened: the document declares such an entity
     """
     parser = expat.ParserCreate()
-    tags: list[str] = []
+    tags: list[int] = []
 
     def declared(name: str, is_parameter: bool, value: str | None, *external: str | None) -> None:
         if is_parameter or value is None:
@@ -131,11 +132,16 @@ def _refuse_entities(body: bytes) -> None:
             raise Unopened("is malformed: it declares an entity that names another one")
 
     parser.EntityDeclHandler = declared
-    parser.StartElementHandler = lambda tag, attributes: tags.append(tag)
+    parser.StartElementHandler = lambda *_: tags.append(parser.CurrentByteIndex)
     try:
         for start in range(0, len(body), _PIECE):
             parser.Parse(body[start : start + _PIECE], False)
             if tags:
-                return
+                return _SINGLE_QUOTED.sub(_double_quoted, body[: tags[0]]) + body[tags[0] :]
     except (expat.ExpatError, LookupError):
-        return  # the RDF parser reports what is wrong
+        pass  # the RDF parser reports what is wrong
+    return body
+
+
+def _double_quoted(entity: re.Match[bytes]) -> bytes:
+    return b'%s"%s"' % (entity[1], entity[2].replace(b'"', b"&#34;"))

@@ -56,6 +56,19 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
     "external entity": (XML, with_dtd('<!ENTITY e9 SYSTEM "{canary}">'), "external"),
     "external DTD": (XML, with_dtd('<!ENTITY % d SYSTEM "{canary}"> %d;'), "external"),
     "nested entities": (XML, with_dtd('<!ENTITY e0 "x">' + ENTITIES), "names another one"),
+    "a long entity many times": (
+        XML,
+        with_dtd(f'<!ENTITY e9 "{"x" * MIB}">', "&e9;" * 2000),
+        "ends the process",
+    ),
+    "a long entity in many texts": (
+        XML,
+        with_dtd(
+            f'<!ENTITY e9 "{"x" * MIB}">',
+            "</rdf:value><rdf:value>".join(f"&e9;{n}" for n in range(100)),
+        ),
+        "characters",
+    ),
     "decimal": (
         TURTLE,
         b'<a> <b> "1e999999999"^^<http://www.w3.org/2001/XMLSchema#decimal> .',

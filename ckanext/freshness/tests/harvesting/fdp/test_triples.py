@@ -64,6 +64,30 @@ def test_same_graph_for_every_recorded_document(media_type: str) -> None:
         assert same(parse(converted(body, media_type), media_type, BASE), expected)
 
 
+DTD = """<!DOCTYPE rdf:RDF [
+  <!ENTITY rdf "http://www.w3.org/1999/02/22-rdf-syntax-ns#">
+  <!ENTITY dct 'http://purl.org/dc/terms/'>
+  <!ENTITY who 'Zo&#xEB; "and" co'>
+  <!ENTITY unused ''>
+]>
+<rdf:RDF xmlns:rdf="&rdf;" xmlns:dct="&dct;" xml:base="https://example.org/">
+  <rdf:Description rdf:about="1">
+    <rdf:type rdf:resource="&dct;Agent"/>
+    <dct:title rdf:datatype="&rdf;HTML">by &who;</dct:title>
+  </rdf:Description>
+</rdf:RDF>"""
+
+
+def test_internal_entities_of_one_level_stand_for_their_texts() -> None:
+    """As many tools write the namespaces of RDF/XML."""
+    graph = parse(f"<?xml version='1.0'?>{DTD}".encode(), "application/rdf+xml", BASE)
+    expected = """
+        <https://example.org/1> a <http://purl.org/dc/terms/Agent> ;
+          <http://purl.org/dc/terms/title>
+            'by Zoë "and" co'^^<http://www.w3.org/1999/02/22-rdf-syntax-ns#HTML> ."""
+    assert same(graph, by_rdflib(expected))
+
+
 def test_numbers_stay_as_they_are_written() -> None:
     numbers = ["+5", "-0", "007", "1", "1.0", "1e3", "2048.00", "true"]
     graph = parse(f"<s> <p> {', '.join(numbers)} .".encode(), "text/turtle", BASE)
