@@ -9,6 +9,7 @@ FAIR Data Point harvester that needs CKAN's configuration while it maps.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import entry_points
 from typing import Any
@@ -20,6 +21,7 @@ from rdflib.term import Node
 from ..legal import clean_all
 from ..record import Record
 from . import geometry
+from .documents import record_graph
 from .mapping import MappingError
 from .namespaces import DCAT
 from .values import View, text_or_texts
@@ -28,6 +30,13 @@ GROUP = "ckan.rdf.profiles"
 """The entry points under which ckanext-dcat and others register profiles."""
 
 _WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
+_MIB = 1024 * 1024
+MOST_TEXT = 8 * _MIB
+"""Characters in the literals of a record: ckanext-dcat takes 4 seconds and 40 MB for each further million."""
+MOST_OF_KIND = {DCAT.keyword: 256 * 1024, _WKT: _MIB}
+"""Characters in all keywords, and in all well-known texts: these take ten times as much."""
+_NAMES = {DCAT.keyword: "keywords", _WKT: "geometries"}
+
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
@@ -74,8 +83,16 @@ def map_with_profiles(
 
     parser = RDFParser(profiles=list(profiles), dataset_type=dataset_type)
     parser.g = _only(graph, subject, view)
+    too_long = _too_long(graph, subject)
+    if too_long:
+        for triple in [one for one in parser.g if _kind(one) in too_long]:
+            parser.g.remove(triple)
     parsed = next(iter(parser.datasets()))
     record = _record(parsed)
+    record.warnings = [
+        f"more than {MOST_OF_KIND[kind]:,} characters of {_NAMES[kind]}, which are left out"
+        for kind in too_long
+    ]
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.of(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
@@ -128,11 +145,32 @@ def _only(graph: Graph, subject: Node, view: View) -> Graph:
         ):
             continue
         if isinstance(o, Literal) and o.datatype == _WKT and len(o) > geometry.LONGEST:
-            continue  # ckanext-dcat would parse it, for a minute and in gigabytes
+            continue
         if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
             copy.add((s, p, o))
     copy.add((subject, RDF.type, DCAT.Dataset))
     return copy
+
+
+def _kind(triple: tuple[Node, Node, Node]) -> Node:
+    """Return the datatype or predicate by which :data:`MOST_OF_KIND` names a triple, if it does."""
+    _, predicate, value = triple
+    return _WKT if isinstance(value, Literal) and value.datatype == _WKT else predicate
+
+
+def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
+    """Return what of :data:`MOST_OF_KIND` a record has too much of.
+
+    :raises MappingError: there is too much text of all kinds
+    """
+    lengths: Counter[Node] = Counter()
+    # The graph may be a page with many records.
+    for triple in record_graph(graph, subject, set(graph.objects(subject, DCAT.distribution))):
+        if isinstance(triple[2], Literal):
+            lengths[_kind(triple)] += len(triple[2])
+    if lengths.total() > MOST_TEXT:
+        raise MappingError(str(subject), f"the record has more than {MOST_TEXT:,} characters")
+    return [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
 
 
 def _record(parsed: dict[str, Any]) -> Record:

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from random import Random
+from resource import (
+    RLIMIT_AS,
+    RLIMIT_CPU,
+    RUSAGE_SELF,
+    getpagesize,
+    getrusage,
+    setrlimit,
+)
 from typing import Any
 
 import pytest
 from ckan.common import config
-from rdflib import BNode, Graph, URIRef
+from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import profiles
+from ckanext.freshness.harvesting.fdp.documents import mapped
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, Record
+from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LOCN
+from ckanext.freshness.harvesting.fdp.parsing import DocumentError
 from ckanext.freshness.harvesting.layout import Site, package_dict
 
 from .fdp.test_mapping import RICH, SUBJECT, graph_of
@@ -116,3 +129,73 @@ def test_a_mapper_with_everything_given() -> None:
     assert read(merged(COHORT_A), URIRef(COHORT_A)).as_json() == (
         parsed(merged(COHORT_A), COHORT_A).as_json()
     )
+
+
+WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
+MIB = 1024 * 1024
+
+
+def literals(text: str, size: int, count: int = 1) -> list[str]:
+    """Different texts of almost the same size that repeat another one."""
+    return [text * ((size - n) // len(text)) for n in range(count)]
+
+
+HOSTILE: dict[str, tuple[str, list[str], str]] = {
+    # where it stands, the texts, what becomes of the record
+    "parentheses": ("geometry", literals("POLYGON ((((((", MIB // 4), "whole"),
+    "a number": ("geometry", [f"POINT ({'9' * (MIB // 4 - 99)} 1)"], "whole"),
+    "many geometries": ("geometry", literals("POLYGON ((((((", MIB // 4, 200), "geometries"),
+    "nested collections": ("geometry", literals("GEOMETRYCOLLECTION (", MIB // 4), "malformed"),
+    "nested GeoJSON": ("GeoJSON", literals("[", 4 * MIB), "malformed"),
+    "lists in a title": ("title", literals("[{},", MIB), "whole"),
+    "many such": ("title", literals("[{},", 4 * MIB, 15), "malformed"),
+    "keywords": ("keyword", literals("a,", 4 * MIB), "keywords"),
+    "a size": ("size", literals("9", 4 * MIB), "malformed"),
+}
+
+
+def hostile(where: str, texts: list[str]) -> Graph:
+    graph = graph_of(
+        "<> a dcat:Dataset ; dct:title 'T' ; dcat:keyword 'x' ; dct:spatial <#place> ; "
+        "dcat:distribution <#file> . <#place> a dct:Location . <#file> a dcat:Distribution ."
+    )
+    base = str(next(graph.subjects(RDF.type, DCAT.Dataset)))
+    place, file = URIRef(f"{base}#place"), URIRef(f"{base}#file")
+    subject, predicate, datatype = {
+        "geometry": (place, LOCN.geometry, WKT),
+        "GeoJSON": (place, LOCN.geometry, None),
+        "title": (file, DCTERMS.title, None),
+        "keyword": (URIRef(base), DCAT.keyword, None),
+        "size": (file, DCAT.byteSize, None),
+    }[where]
+    for text in texts:
+        graph.add((subject, predicate, Literal(text, datatype=datatype, normalize=False)))
+    return graph
+
+
+@pytest.mark.parametrize(("where", "texts", "becomes"), HOSTILE.values(), ids=HOSTILE)
+def test_hostile_literals(where: str, texts: list[str], becomes: str) -> None:
+    """None takes half a minute or half a gigabyte, whatever geomet and the profiles do with it."""
+    graph = hostile(where, texts)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        used = getrusage(RUSAGE_SELF)
+        spent = int(used.ru_utime + used.ru_stime)
+        setrlimit(RLIMIT_CPU, (spent + 30, spent + 30))
+        size = int(Path("/proc/self/statm").read_text().split()[0]) * getpagesize()
+        setrlimit(RLIMIT_AS, (size + 512 * MIB, size + 512 * MIB))
+        try:
+            record = mapped(profiles.mapper(["euro_dcat_ap_3"]), graph, SUBJECT)
+            said = " ".join(record.warnings) or "whole"
+        except DocumentError:
+            said = "malformed"
+        except BaseException as error:
+            said = repr(error)
+        os.write(writer, said.encode())
+        os._exit(0)
+    os.close(writer)
+    with open(reader) as answer:
+        said = answer.read()
+    assert os.waitpid(child, 0)[1] == 0
+    assert becomes in said
