@@ -70,7 +70,7 @@ class Crawl:
         self._page_crew = Crew(options.concurrency)
         self._record_crew = Crew(options.concurrency * 4)
         self._listing = Listing(source_url, options.max_records)
-        services = Services(self._reader)
+        services = Services(self._reader, options.now)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
         self._subjects: dict[str, str] = {}
         self._only_in_pages: dict[str, set[str]] = {}

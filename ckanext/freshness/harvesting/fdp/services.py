@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import datetime
 
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 
 from ...web.urls import display_url
-from ..strategy import Outcome
+from ..strategy import WITHDRAWN_AFTER, Outcome
 from .documents import undescribed
 from .namespaces import DCAT
 from .reader import Document, Reader, Unreadable
@@ -24,8 +25,9 @@ _KEPT_BYTES = 64 * 1024
 class Services:
     """Reads the data services of one crawl, each once."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: Reader, now: datetime) -> None:
         self._reader = reader
+        self._now = now
         self._reading: dict[str, asyncio.Future[Document | Unreadable]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
 
@@ -80,20 +82,39 @@ class Services:
         return await self._reading[url]
 
     async def _fetch(self, url: str) -> Document | Unreadable:
+        known, since = self._recall(url)
         try:
             found = await self._reader.get(url)
+            if known is None or found.digest != known.digest:
+                _add_description(await found.parsed(), url, Graph())
         except Unreadable as failure:
-            kept = self._reader.recall(url, _SERVICE)
-            if failure.outcome is not Outcome.FAILED or kept is None:
+            if known is None:
                 return failure
-            base, content_type, body = json.loads(kept)
-            return self._reader.document(url, base, content_type, body.encode())
-        if len(found.body) <= _KEPT_BYTES:
-            kept = json.dumps(
-                [found.base, found.content_type, found.body.decode("utf-8", "replace")]
-            )
-            self._reader.remember(url, _SERVICE, kept)
+            if failure.outcome in (Outcome.FORBIDDEN, Outcome.GONE):
+                since = since or self._now
+                self._remember(url, known, since)
+                if self._now - since >= WITHDRAWN_AFTER:
+                    return failure
+            return known
+        self._remember(url, found, None)
         return found
+
+    def _recall(self, url: str) -> tuple[Document | None, datetime | None]:
+        """Return the last document that described a service, and since when its URL answers 401, 403,
+        404 or 410.
+        """
+        text = self._reader.recall(url, _SERVICE)
+        if text is None:
+            return None, None
+        base, content_type, body, since = json.loads(text)
+        document = self._reader.document(url, base, content_type, body.encode())
+        return document, datetime.fromisoformat(since) if since else None
+
+    def _remember(self, url: str, found: Document, since: datetime | None) -> None:
+        if len(found.body) <= _KEPT_BYTES:
+            body = found.body.decode("utf-8", "replace")
+            kept = [found.base, found.content_type, body, since and since.isoformat()]
+            self._reader.remember(url, _SERVICE, json.dumps(kept))
 
 
 def _key(record: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
 
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
-from ckanext.freshness.tests.servers.faults import Status
+from ckanext.freshness.tests.servers.faults import Status, html
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer, load_recording
 
 pytestmark = pytest.mark.usefixtures("clean_site")
@@ -29,6 +32,15 @@ def services(harvest: Harvest) -> list[dict[str, Any]]:
     ]
     read: list[dict[str, Any]] = json.loads(found)
     return read
+
+
+def a_day_passes(url: str) -> None:
+    """Let what is remembered of a service be a day older."""
+    row = model.Session.query(HarvestDocument).filter_by(url=url).one()
+    *document, since = row.outline
+    earlier = datetime.fromisoformat(since) - timedelta(hours=24)
+    row.outline = [*document, earlier.isoformat()]
+    model.Session.commit()
 
 
 @pytest.mark.parametrize("pages", [True, False])
@@ -56,11 +68,14 @@ def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.M
         assert harvest.run().stats["updated"] == 0
         assert server.count(path) == 2, "unchanged records see whether their services have changed"
 
-        server.faults[path] = Status(503)
-        assert harvest.run().stats["updated"] == 0
-        assert services(harvest) == [service]
+        for fault in (html(), html("text/turtle"), Status(503)):
+            server.faults[path] = fault
+            assert harvest.run().stats["updated"] == 0
+            assert services(harvest) == [service]
 
         server.faults[path] = Status(404)
+        assert harvest.run().stats["updated"] == 0
+        a_day_passes(url)
         job = harvest.run()
         assert job.stats["updated"] == 1
         assert services(harvest) == [{"uri": url}]
