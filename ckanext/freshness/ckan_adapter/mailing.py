@@ -1,22 +1,25 @@
-"""CKAN's mailer, with a limit of time and an answer to whether a mail has gone; pages outside of requests."""
+"""Mails, by CKAN's options and notifiers, with a limit of time; pages outside of requests."""
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import smtplib
-import socket
+import ssl
 import threading
-import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from email.message import EmailMessage
+from email.utils import formataddr, formatdate
 from enum import Enum
+from typing import Any
+from urllib.parse import urlsplit
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from ckan import model
 from ckan.lib.helpers import _get_auto_flask_context
-from ckan.lib.mailer import MailerException
 from flask import has_request_context
 
 
@@ -44,6 +47,10 @@ class MailFailure(Enum):
     """It may have gone."""
 
 
+_TAKEN = (250, 251)
+"""Codes by which a mail server agrees (RFC 5321, section 4.2.3)."""
+
+
 class MailError(Exception):
     """A mail was not confirmed; the text says why."""
 
@@ -63,34 +70,27 @@ def mailer_problem() -> str | None:
     return None
 
 
-def _notifiers() -> list[object]:
+def _notifiers() -> list[Any]:
     """Plugins that send CKAN's mails in another way; CKAN 2.12 alone has them."""
     interface = getattr(p, "INotifier", None)
     return [] if interface is None else list(p.PluginImplementations(interface))
 
 
 def send_mail(letter: Letter, seconds: float) -> None:
-    """Hand a mail to CKAN's mailer, and wait for it no longer than some seconds.
+    """Send a mail, and wait for its mail server no longer than some seconds.
 
-    CKAN waits for its mail server as long as that likes. So every connection that is opened meanwhile,
-    in this process, gets a limit for each answer; and should the answers drip in, so that no limit is ever
-    reached, the thread that waits for them is left behind.
+    CKAN's own mailer waits for ever, and does not say whether the server had the mail when an answer failed
+    to come; both decide whether a mail is sent once more. Plugins that send CKAN's mails are asked first.
 
     :raises MailError: the mail was not confirmed.
     """
-    faults: list[BaseException | None] = []
+    faults: list[MailError | None] = []
 
     def work() -> None:
         try:
-            tk.mail_recipient(
-                "",
-                letter.address,
-                letter.subject,
-                letter.text,
-                body_html=letter.html,
-                headers=dict(letter.headers),
-            )
-        except Exception as error:
+            if not _notified(letter):
+                _send(letter, seconds)
+        except MailError as error:
             faults.append(error)
         else:
             faults.append(None)
@@ -98,81 +98,94 @@ def send_mail(letter: Letter, seconds: float) -> None:
             # Of this thread: plugins that send mails may have asked the database.
             model.Session.remove()
 
+    # A server whose answers drip in never reaches a limit of time: the thread that waits is left behind.
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        thread.start()
-        # Later than a silent connection gives up, which says more about what has happened.
-        thread.join(seconds + 1)
-    finally:
-        socket.setdefaulttimeout(before)
+    thread.start()
+    # Later than a silent connection gives up, which says more about what has happened.
+    thread.join(seconds + 1)
     if not faults:
         words = tk._("The mail server was not done after {seconds} seconds")
         raise MailError(words.format(seconds=f"{seconds:g}"), MailFailure.UNKNOWN)
-    fault = faults[0]
-    failure = None if fault is None else _failure(fault)
-    if fault is not None and failure is not None:
-        raise MailError(_words(fault), failure) from fault
+    if faults[0] is not None:
+        raise faults[0]
 
 
-_REFUSALS = (
-    smtplib.SMTPRecipientsRefused,
-    smtplib.SMTPSenderRefused,
-    smtplib.SMTPDataError,
-    smtplib.SMTPHeloError,
-)
+def _notified(letter: Letter) -> bool:
+    """Let plugins send a mail in another way; return whether one has."""
+    sent = False
+    for plugin in _notifiers():
+        try:
+            sent = plugin.notify_recipient(
+                sent,
+                "",
+                letter.address,
+                letter.subject,
+                letter.text,
+                letter.html,
+                dict(letter.headers),
+            )
+        except Exception as error:
+            raise MailError(str(error)[:500], MailFailure.UNKNOWN) from error
+    return sent
 
 
-def _failure(error: BaseException) -> MailFailure | None:
-    """How far a mail came, by the errors and by where in ``smtplib`` they were raised.
+def _send(letter: Letter, seconds: float) -> None:
+    """Send a mail by the site's ``smtp`` options, as CKAN's mailer does."""
+    config = tk.config
+    server, sender = config.get("smtp.server") or "", config.get("smtp.mail_from") or ""
+    place = urlsplit(server if "://" in server else f"smtp://{server}")
+    failure: MailFailure | None = MailFailure.UNREACHABLE
+    try:
+        with smtplib.SMTP(place.hostname or "", place.port or 0, timeout=seconds) as smtp:
+            failure = MailFailure.BROKEN_OFF
+            smtp.ehlo_or_helo_if_needed()
+            failure = MailFailure.UNREACHABLE
+            if config.get("smtp.starttls"):
+                smtp.starttls(context=_tls())
+                smtp.ehlo()
+            if config.get("smtp.user"):
+                smtp.login(config["smtp.user"], config.get("smtp.password") or "")
+            failure = MailFailure.BROKEN_OFF
+            message = _message(letter, sender)
+            answers = [smtp.mail(sender), smtp.rcpt(letter.address)]
+            failure = MailFailure.UNKNOWN
+            if all(code in _TAKEN for code, _ in answers):
+                answers.append(smtp.data(message))
+            refusals = [answer for answer in answers if answer[0] not in _TAKEN]
+            failure = MailFailure.REFUSED if refusals else None
+            if refusals:
+                raise smtplib.SMTPResponseException(*refusals[0])
+    except smtplib.SMTPDataError as error:
+        raise MailError(str(error)[:500], MailFailure.REFUSED) from error
+    except (OSError, ValueError) as error:
+        # Once the server has the mail, its good-bye says nothing any more.
+        if failure is not None:
+            raise MailError(str(error)[:500], failure) from error
 
-    CKAN says good-bye to the server in the end, whatever was before; if that fails, its error stands in
-    front of the one that tells.
 
-    :returns: None if nothing but the good-bye failed: the server has the mail.
-    """
-    chain = list(_chain(error))
-    places = [_places(one) for one in chain]
-    if any(isinstance(one, smtplib.SMTPAuthenticationError) for one in chain):
-        return MailFailure.UNREACHABLE
-    if any(isinstance(one, _REFUSALS) for one in chain):
-        return MailFailure.REFUSED
-    if any("data" in one for one in places):
-        return MailFailure.UNKNOWN
-    if any("connect" in one or "login" in one for one in places):
-        return MailFailure.UNREACHABLE
-    if any(one & {"ehlo", "starttls", "sendmail"} for one in places):
-        return MailFailure.BROKEN_OFF
-    if any(isinstance(one, MailerException) for one in chain):
-        # CKAN's own: no host, no STARTTLS, no file of certificates.
-        return MailFailure.UNREACHABLE
-    if any("quit" in one for one in places):
+def _message(letter: Letter, sender: str) -> str:
+    message = EmailMessage()
+    message.set_content(letter.text, cte="base64")
+    message.add_alternative(letter.html, subtype="html", cte="base64")
+    for name, value in letter.headers.items():
+        message[name] = value
+    message["Subject"] = letter.subject
+    message["From"] = formataddr((tk.config.get("ckan.site_title") or "", sender))
+    message["To"] = letter.address
+    message["Date"] = formatdate()
+    if reply_to := tk.config.get("smtp.reply_to"):
+        message["Reply-To"] = reply_to
+    return message.as_string()
+
+
+def _tls() -> ssl.SSLContext | None:
+    """The certificates to trust, on CKAN versions that verify those of mail servers."""
+    if not tk.config.get("smtp.starttls_verify"):
         return None
-    return MailFailure.UNKNOWN
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    current: BaseException | None = error
-    while current is not None:
-        yield current
-        current = current.__cause__ or current.__context__
-
-
-def _places(error: BaseException) -> set[str]:
-    """The functions of ``smtplib`` that an error came through."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return {
-        frame.f_code.co_name
-        for frame, _ in frames
-        if frame.f_code.co_filename == smtplib.SMTP.sendmail.__code__.co_filename
-    }
-
-
-def _words(error: BaseException) -> str:
-    """The error that tells most: the first one that happened, of those that are not the system's."""
-    told = [one for one in _chain(error) if isinstance(one, (smtplib.SMTPException, OSError))]
-    return str(told[-1] if told else error)[:500]
+    bundle = tk.config.get("smtp.starttls_ca_bundle") or None
+    if bundle and os.path.isdir(bundle):
+        return ssl.create_default_context(capath=bundle)
+    return ssl.create_default_context(cafile=bundle)
 
 
 @contextlib.contextmanager
