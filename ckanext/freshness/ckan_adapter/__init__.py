@@ -12,9 +12,7 @@ from ckan.lib.munge import munge_title_to_name
 from ckan.lib.plugins import DefaultDatasetForm, DefaultTranslation
 from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
-from ckan.lib.search import index as search_index
 from ckan.lib.search import is_available as solr_answers
-from ckan.lib.search import query as search_query
 
 from ckanext.harvest import model as harvest_model
 from ckanext.harvest.queue import get_harvester
@@ -134,8 +132,6 @@ __all__ = [
     "rebuild",
     "registered_source_types",
     "reindex_source",
-    "search_index",
-    "search_query",
     "send_mail",
     "solr_answers",
     "solr_commit",

@@ -117,7 +117,8 @@ def let_consumers_wait() -> None:
 
     redis-py 8, which CKAN 2.12 pins, gives every connection a time-out of five seconds unless told
     otherwise. ckanext-harvest 1.6.3 does not tell it, and waits for messages with a BLPOP without end:
-    on CKAN 2.12 its consumers die in the first quiet moment.
+    on CKAN 2.12 its consumers die in the first quiet moment
+    (https://github.com/ckan/ckanext-harvest/issues/581).
     """
     connect = queue.get_connection_redis
     if getattr(connect, "waits", False):

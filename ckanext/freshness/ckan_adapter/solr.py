@@ -117,7 +117,7 @@ def reindex_source(source_id: str, *, defer_commit: bool) -> None:
     """Index a harvest source with its newest status, as any other package (CKAN 2.12 only).
 
     ckanext-harvest 1.6.3 on CKAN 2.12 indexes an unvalidated dict, after which the source's type and
-    configuration are only found among its extras.
+    configuration are only found among its extras (https://github.com/ckan/ckanext-harvest/issues/581).
     """
     from ckan.logic import index_update_package
 
@@ -130,9 +130,11 @@ _MAX_DATE = 100
 def let_odd_dates_be_indexed() -> None:
     """Let datasets be saved whatever stands in an extra called ``*_date``.
 
-    CKAN leaves out of the index what is no date. But dates with an impossible zone
-    (``2026-01-01T00:00:00+25:00``) and endless digits end in another error than the one that CKAN
-    expects of a text that is no date, and with it the whole edit; a million digits take a minute.
+    CKAN leaves texts that are no dates out of the index. But for dates with an impossible zone
+    (``2026-01-01T00:00:00+25:00``) and for endless digits, dateutil raises other errors than the one
+    that CKAN catches (https://github.com/dateutil/dateutil/issues/82; for one of them, CKAN merged
+    https://github.com/ckan/ckan/pull/5535 and lost it again), and the whole edit fails. A million digits
+    take a minute.
     """
     read = search_index.parse
     if hasattr(read, "careful"):

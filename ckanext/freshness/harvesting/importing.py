@@ -23,7 +23,7 @@ from ..ckan_adapter import (
     solr_commit,
     without_solr_commits,
 )
-from ..solr_queue import Queue, queued
+from ..ckan_adapter.solr_queue import Queue, queued
 from . import object_states
 from .legal import json_text
 from .locks import locked

@@ -25,7 +25,7 @@ from ..ckan_adapter import (
     unindex_package,
     without_solr_commits,
 )
-from ..solr_queue import queued
+from ..ckan_adapter.solr_queue import queued
 from .lost import is_loss
 
 log = logging.getLogger(__name__)

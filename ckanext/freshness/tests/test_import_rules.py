@@ -20,7 +20,7 @@ ROOMS: dict[str, set[str]] = {
     "sandbox": set(),
     "web": {"dates"},
     "model": set(),
-    "harvesting": {"dates", "web", "sandbox", "model", "ckan_adapter", "settings", "solr_queue"},
+    "harvesting": {"dates", "web", "sandbox", "model", "ckan_adapter", "settings"},
     "checking": {"dates", "web", "sandbox", "copies", "aging", "model", "ckan_adapter", "settings"},
     # web shows URLs without their secrets.
     "reporting": {"dates", "aging", "model", "ckan_adapter", "field_names", "settings", "web"},
@@ -28,7 +28,6 @@ ROOMS: dict[str, set[str]] = {
     # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},
     "field_names": {"ckan_adapter"},
-    "solr_queue": {"ckan_adapter"},
     "settings": {"web", "harvesting", "aging", "checking", "ckan_adapter"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""

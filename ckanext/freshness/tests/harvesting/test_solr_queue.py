@@ -10,8 +10,7 @@ import sqlalchemy as sa
 from ckan.lib import search
 from ckan.tests.helpers import call_action, changed_config
 
-from ckanext.freshness import solr_queue
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter import model, solr_queue
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer

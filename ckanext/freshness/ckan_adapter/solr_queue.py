@@ -4,9 +4,10 @@ CKAN sends each document in a request of its own, and the activity plugin at onc
 again, in vain while nothing is committed. Inside :func:`queued` documents are kept and sent fifty at a
 time, and whoever asks for one of them gets it from the queue.
 
-The seam is ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which is no public interface:
-it is used on the CKAN versions it was tried on (:data:`TRIED`), and elsewhere everything goes its plain
-way. It changes what the whole process sees, so it is for consumers and commands, not for a web server.
+It replaces ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which are not public, because
+CKAN has no way to index several packages with one request (https://github.com/ckan/ckan/issues/3482). It does
+so on the CKAN versions that it was tried on (:data:`TRIED`) and does nothing on others. The whole process
+sees the replacement, so it is for consumers and commands, not for a web server.
 """
 
 from __future__ import annotations
@@ -20,8 +21,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pysolr
+from ckan.lib.search import index as search_index
+from ckan.lib.search import is_available as solr_answers
+from ckan.lib.search import query as search_query
 
-from .ckan_adapter import search_index, search_query, solr_answers, version_is_among
+from .series import version_is_among
 
 log = logging.getLogger(__name__)
 
