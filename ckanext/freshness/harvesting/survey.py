@@ -20,6 +20,7 @@ from .source_config import SourceConfig
 from .strategy import (
     Brake,
     Containers,
+    Deletions,
     Kind,
     Known,
     Outcome,
@@ -178,90 +179,11 @@ def survey(
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-
-    def orphans() -> Iterable[Known]:
-        return orphaned_records(
-            source_type.adopts, source.id, organizations=source_type.organizations
-        ).values()
-
-    known = Current(current_records(source.id).values(), orphans)
-    result = Survey(current=len(known))
-    seen: dict[str, Seen] = {}
-    refused: dict[str, tuple[str, str]] = {}
-    """Guids and errors of current records that may be gone: an error only if they are not."""
-    adopters: dict[str, str] = {}
-    """The URLs of the records that go on with packages of deleted sources, by these."""
-    noted: dict[str, Sighting] = {}
-    """Sightings, by URL, of which more is to be told or remembered than their classes."""
-    unmapped: dict[str, Mapping[str, str]] = {}
-    """By URL, the properties of records that no field has."""
-    earlier = of_current_objects(source.id)
-
-    def tell(change: Change) -> None:
-        result.counts[change.kind] += 1
-        report.change(change)
-
-    def failed(url: str, guid: str, error: str) -> None:
-        result.record_errors += 1
-        report.failed(url, guid, error)
-
-    def adoptable(sighting: Sighting, containers: Containers) -> Known | None:
-        """The record of a deleted source whose package a new record takes over."""
-        url = sighting.seen.url
-        adopted = known.adoptable.of(url, containers.listed)
-        if adopted is None and sighting.subject is not None:
-            adopted = known.adoptable.of(sighting.subject, containers.listed)
-        if adopted is None or adopted.becomes is None:
-            return adopted
-        # Another URL may go on with it.
-        return adopted if adopters.setdefault(adopted.becomes, url) == url else None
-
-    def sink(sighting: Sighting, containers: Containers) -> None:
-        one = sighting.seen
-        before = known.of(one.url, containers.listed)
-        if before is None and sighting.subject is not None:
-            before = known.of(sighting.subject, containers.listed)
-        if before is not None and before.url in seen and seen[before.url].url != one.url:
-            before = None  # another URL goes on with it
-        url = one.url if before is None else before.url
-        first, seen[url] = seen.get(url), one
-        refusal = one.outcome in (Outcome.GONE, Outcome.FORBIDDEN)
-        result.drafts += bool(one.listed_in and refusal and before is None)
-        if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
-            guid = before.guid if before else guid_of(one.url, min(one.listed_in))
-            if before is not None and refusal:
-                refused[url] = guid, sighting.error
-            else:
-                failed(one.url, guid, sighting.error)
-        if not one.listed_in or one.outcome is not Outcome.PRESENT:
-            return
-        catalog = None if one.is_catalog else catalog_of(one, before, containers)
-        guid = guid_of(one.url, catalog)
-        kind = classify(guid, one.content_hash, before)
-        earlier_note = noted.pop(url, None)
-        if sighting.warnings or sighting.drafts or sighting.distributions:
-            noted[url] = sighting
-        if first is not None:
-            remembered = earlier_note.distributions if earlier_note else {}
-            if first.content_hash == one.content_hash and remembered == sighting.distributions:
-                return
-            earlier_kind = classify(guid, first.content_hash, before)
-            result.counts[earlier_kind] -= 1
-            report.withdraw(earlier_kind, one.url)
-        adopted = adoptable(sighting, containers) if kind is Kind.NEW else None
-        if sighting.contents is not None:
-            unmapped[one.url] = sighting.contents.unmapped
-        elif before is not None:
-            unmapped[one.url] = earlier.get(before.object_id or "", {})
-        why = _why(kind, guid, before, adopted)
-        tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
-        if before is not None and before.forbidden_since is not None:
-            report.answered(before)
-
-    crawled = source_type.crawl(source, known, memory, sink, now)
+    classifier = _Classifier(source_type, source, report)
+    crawled = source_type.crawl(source, classifier.known, memory, classifier.take, now)
     ending = deletions(
-        known,
-        seen,
+        classifier.known,
+        classifier.seen,
         crawled.containers,
         now=now,
         max_delete_fraction=source.config.max_delete_fraction,
@@ -270,31 +192,135 @@ def survey(
         held=held,
         catalogs_apart=source_type.organizations,
     )
-    # What is in a catalog goes before it.
-    for verdict in sorted(ending.delete, key=lambda one: one.known.is_catalog):
-        gone = verdict.known
-        refused.pop(gone.url, None)
-        tell(Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone))
-    for verdict in ending.brake.held if ending.brake else ():
-        if verdict.delete:
-            refused.pop(verdict.known.url, None)
-    for url, (guid, error) in refused.items():
-        failed(url, guid, error)
-    for verdict in ending.keep:
-        if not verdict.known.recognised:
-            log.warning("Harvest source %s: %s", source.title, verdict.reason)
-        report.kept(verdict)
-    result.kept = len(ending.keep)
-    result.brake = ending.brake
-    result.container_errors = crawled.errors
-    result.read_whole = not crawled.containers.unreadable
-    result.answered = crawled.containers.root not in crawled.containers.unreadable
-    result.requests = crawled.requests
-    result.unmapped = count(unmapped.values())
-    for url, sighting in sorted(noted.items()):
-        result.warnings += [f"{url}: {one}" for one in sighting.warnings]
-        result.drafts += sighting.drafts
-    return result
+    return classifier.end(crawled, ending)
+
+
+class _Classifier:
+    """Classifies and reports what a crawl finds, one record at a time.
+
+    :ivar known: the current records
+    :ivar seen: by the URL of the current record that it is, or by its own
+    """
+
+    def __init__(self, source_type: SourceType, source: Source, report: Report) -> None:
+        def orphans() -> Iterable[Known]:
+            return orphaned_records(
+                source_type.adopts, source.id, organizations=source_type.organizations
+            ).values()
+
+        self.known = Current(current_records(source.id).values(), orphans)
+        self.seen: dict[str, Seen] = {}
+        self._source = source
+        self._report = report
+        self._result = Survey(current=len(self.known))
+        self._refused: dict[str, tuple[str, str]] = {}
+        """Guids and errors of current records that may be gone: an error only if they are not."""
+        self._adopters: dict[str, str] = {}
+        """The URLs of the records that go on with packages of deleted sources, by these."""
+        self._noted: dict[str, Sighting] = {}
+        """Sightings, by URL, with warnings, drafts or distributions to be told or remembered."""
+        self._unmapped: dict[str, Mapping[str, str]] = {}
+        """By URL, the properties of records that no field has."""
+        self._unmapped_before = of_current_objects(source.id)
+
+    def take(self, sighting: Sighting, containers: Containers) -> None:
+        """Classify a record that the crawl found, and report it."""
+        one = sighting.seen
+        before = self._before(sighting, containers)
+        url = one.url if before is None else before.url
+        first, self.seen[url] = self.seen.get(url), one
+        refusal = one.outcome in (Outcome.GONE, Outcome.FORBIDDEN)
+        self._result.drafts += bool(one.listed_in and refusal and before is None)
+        if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
+            guid = before.guid if before else guid_of(one.url, min(one.listed_in))
+            if before is not None and refusal:
+                self._refused[url] = guid, sighting.error
+            else:
+                self._failed(one.url, guid, sighting.error)
+        if not one.listed_in or one.outcome is not Outcome.PRESENT:
+            return
+        catalog = None if one.is_catalog else catalog_of(one, before, containers)
+        guid = guid_of(one.url, catalog)
+        kind = classify(guid, one.content_hash, before)
+        earlier_note = self._noted.pop(url, None)
+        if sighting.warnings or sighting.drafts or sighting.distributions:
+            self._noted[url] = sighting
+        if first is not None:
+            remembered = earlier_note.distributions if earlier_note else {}
+            if first.content_hash == one.content_hash and remembered == sighting.distributions:
+                return
+            earlier_kind = classify(guid, first.content_hash, before)
+            self._result.counts[earlier_kind] -= 1
+            self._report.withdraw(earlier_kind, one.url)
+        adopted = self._adoptable(sighting, containers) if kind is Kind.NEW else None
+        if sighting.contents is not None:
+            self._unmapped[one.url] = sighting.contents.unmapped
+        elif before is not None:
+            self._unmapped[one.url] = self._unmapped_before.get(before.object_id or "", {})
+        why = _why(kind, guid, before, adopted)
+        self._tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
+        if before is not None and before.forbidden_since is not None:
+            self._report.answered(before)
+
+    def end(self, crawled: Crawled, ending: Deletions) -> Survey:
+        """Report what is deleted, kept and failed, and return the sums."""
+        result = self._result
+        # What is in a catalog goes before it.
+        for verdict in sorted(ending.delete, key=lambda one: one.known.is_catalog):
+            gone = verdict.known
+            self._refused.pop(gone.url, None)
+            self._tell(
+                Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone)
+            )
+        for verdict in ending.brake.held if ending.brake else ():
+            if verdict.delete:
+                self._refused.pop(verdict.known.url, None)
+        for url, (guid, error) in self._refused.items():
+            self._failed(url, guid, error)
+        for verdict in ending.keep:
+            if not verdict.known.recognised:
+                log.warning("Harvest source %s: %s", self._source.title, verdict.reason)
+            self._report.kept(verdict)
+        result.kept = len(ending.keep)
+        result.brake = ending.brake
+        result.container_errors = crawled.errors
+        result.read_whole = not crawled.containers.unreadable
+        result.answered = crawled.containers.root not in crawled.containers.unreadable
+        result.requests = crawled.requests
+        result.unmapped = count(self._unmapped.values())
+        for url, sighting in sorted(self._noted.items()):
+            result.warnings += [f"{url}: {one}" for one in sighting.warnings]
+            result.drafts += sighting.drafts
+        return result
+
+    def _before(self, sighting: Sighting, containers: Containers) -> Known | None:
+        """Return the current record that a sighting is, unless another URL goes on with it."""
+        url = sighting.seen.url
+        before = self.known.of(url, containers.listed)
+        if before is None and sighting.subject is not None:
+            before = self.known.of(sighting.subject, containers.listed)
+        if before is not None and before.url in self.seen and self.seen[before.url].url != url:
+            return None
+        return before
+
+    def _adoptable(self, sighting: Sighting, containers: Containers) -> Known | None:
+        """Return the record of a deleted source whose package a new record takes over."""
+        url, adoptable = sighting.seen.url, self.known.adoptable
+        adopted = adoptable.of(url, containers.listed)
+        if adopted is None and sighting.subject is not None:
+            adopted = adoptable.of(sighting.subject, containers.listed)
+        if adopted is None or adopted.becomes is None:
+            return adopted
+        # Another URL may go on with it.
+        return adopted if self._adopters.setdefault(adopted.becomes, url) == url else None
+
+    def _tell(self, change: Change) -> None:
+        self._result.counts[change.kind] += 1
+        self._report.change(change)
+
+    def _failed(self, url: str, guid: str, error: str) -> None:
+        self._result.record_errors += 1
+        self._report.failed(url, guid, error)
 
 
 def _why(kind: Kind, guid: str, before: Known | None, adopted: Known | None) -> str:
