@@ -27,56 +27,26 @@ MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "r
 BULK_FOLDER, LEGACY_FOLDER = "iati-data", "iati-data-main"
 """What everything in the two bulk ZIPs is in: the service's own, and Code for IATI's."""
 
-_MINIMAL_GOOD = frozenset(
-    {
-        *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
-        *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
-    }
+_MINIMAL_FIELDS = (
+    *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
+    *("hash_excluding_generated_timestamp", "source_url", "verified_on_server"),
 )
+_FULL_FIELDS = (
+    *_MINIMAL_FIELDS,
+    *("content_length", "initial_contents", "server_header_etag", "server_header_last_modified"),
+    *("content_modified", "content_modified_excluding_generated_timestamp"),
+)
+"""The fields of a last known good copy, in the two files that list datasets."""
 
 
-# Not frozen, as there is one of each for each dataset: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
-class AttemptEntry:
-    """One request.
-
-    :ivar http_status: None if there was no answer
-    :ivar error_details: error_type, summary_message, detailed_message, http_method, http_reason,
-        http_headers, source_url; empty if there was no error
-    :ivar method: ``HEAD`` or ``GET``; named among the last attempts alone
-    """
-
-    datetime: datetime
-    http_status: int | None
-    error_occurred: bool
-    error_details: Mapping[str, Any]
-    method: str = "GET"
-
-
-@dataclass(slots=True, unsafe_hash=True)
-class GoodEntry:
-    """What is known of the copy of a dataset; the fields' names are those of the index files."""
-
-    cached_dataset_xml_url: str | None
-    cached_dataset_zip_url: str | None
-    content_length: int
-    downloaded: datetime
-    hash: str
-    hash_excluding_generated_timestamp: str
-    initial_contents: str
-    server_header_etag: str | None
-    server_header_last_modified: str | None
-    source_url: str
-    verified_on_server: datetime
-    content_modified: datetime | None = None
-    content_modified_excluding_generated_timestamp: datetime | None = None
-
-
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class DatasetEntry:
-    """A dataset, public ones alone.
+    """A public dataset.
 
-    :ivar good: None if there never was a copy, or it is no longer there
+    :ivar good: the fields of its last known good copy by their names in the index file; None if there
+        never was a copy, or it is no longer there
+    :ivar head_attempt: a request as it is stored, see :meth:`..checking.iati.attempts.Attempt.as_json`
+    :ivar get_attempt: likewise
     :ivar attempts: the last ones, the newest first
     :ivar path: of its file in the bulk ZIPs, below the folder of the data; made of the short names if
         empty
@@ -90,14 +60,14 @@ class DatasetEntry:
     licence_id: str | None = None
     licence_title: str | None = None
     last_update_check: datetime | None = None
-    good: GoodEntry | None = None
-    head_attempt: AttemptEntry | None = None
-    get_attempt: AttemptEntry | None = None
-    attempts: tuple[AttemptEntry, ...] = ()
+    good: Mapping[str, Any] | None = None
+    head_attempt: Mapping[str, Any] | None = None
+    get_attempt: Mapping[str, Any] | None = None
+    attempts: Sequence[Mapping[str, Any]] = ()
     path: str = ""
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Outline:
     """What the layout of Code for IATI says of a dataset: fields of :class:`DatasetEntry`.
 
@@ -250,36 +220,28 @@ def _registered(dataset: DatasetEntry) -> dict[str, Any]:
 
 
 def _minimal(dataset: DatasetEntry) -> dict[str, Any]:
-    good = _good(dataset.good, _MINIMAL_FIELDS)
+    good = _fields(dataset.good, _MINIMAL_FIELDS)
     return {**_registered(dataset), "last_known_good_dataset": good}
 
 
 def _full(dataset: DatasetEntry) -> dict[str, Any]:
     return {
         **_registered(dataset),
-        "last_known_good_dataset": _good(dataset.good, _GOOD_FIELDS),
+        "last_known_good_dataset": _fields(dataset.good, _FULL_FIELDS),
         "most_recent_head_attempt": _attempt(dataset.head_attempt),
         "most_recent_get_attempt": _attempt(dataset.get_attempt),
-        "attempts": [{**_attempt(one), "http_method": one.method} for one in dataset.attempts],
+        "attempts": [{**_attempt(one), "http_method": one["method"]} for one in dataset.attempts],
     }
 
 
-_GOOD_FIELDS = tuple(field.name for field in fields(GoodEntry))
-_MINIMAL_FIELDS = tuple(name for name in _GOOD_FIELDS if name in _MINIMAL_GOOD)
+def _fields(values: Mapping[str, Any] | None, names: Iterable[str]) -> dict[str, Any]:
+    """Return some fields of a record; without one, each is null, as the original writes it."""
+    return {name: values and values[name] for name in names}
 
 
-def _good(good: GoodEntry | None, wanted: Iterable[str]) -> dict[str, Any]:
-    """These fields, without values if there is no copy, as the original writes them."""
-    return {name: None if good is None else getattr(good, name) for name in wanted}
-
-
-def _attempt(attempt: AttemptEntry | None) -> dict[str, Any]:
-    return {
-        "datetime": attempt and attempt.datetime,
-        "http_status": attempt and attempt.http_status,
-        "error_occurred": attempt and attempt.error_occurred,
-        "error_details": dict(attempt.error_details) if attempt else {},
-    }
+def _attempt(attempt: Mapping[str, Any] | None) -> dict[str, Any]:
+    found = _fields(attempt, ("datetime", "http_status", "error_occurred", "error_details"))
+    return {**found, "error_details": found["error_details"] or {}}
 
 
 def _organisation(one: OrganisationEntry) -> dict[str, Any]:

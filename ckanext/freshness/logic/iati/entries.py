@@ -9,15 +9,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
-from dateutil.parser import isoparse
 
 from ...ckan_adapter import ORGANIZATION_EXTRAS, model
 from ...copies import names
 from ...copies.archive import Member
 from ...copies.index import (
-    AttemptEntry,
     DatasetEntry,
-    GoodEntry,
     OrganisationEntry,
     Outline,
     outline,
@@ -118,7 +115,7 @@ class Entries:
         return digest.hexdigest()
 
     def _note(self, one: DatasetEntry, path: str) -> None:
-        good = one.good and (one.good.hash, one.good.source_url)
+        good = one.good and (one.good["hash"], one.good["source_url"])
         known = (one.id, one.short_name, one.reporting_org_id, one.reporting_org_short_name)
         said = (one.licence_id, one.source_url, one.path, self.sha256.get(path), good)
         self._digest.update(repr((known, said)).encode("utf-8", "surrogatepass"))
@@ -172,23 +169,23 @@ def _free(row: Any, taken: set[str]) -> str:
 def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str]) -> DatasetEntry:
     good = None
     if has_copy:
-        good = GoodEntry(
-            cached_dataset_xml_url=shown.url(row.package_id, row.resource_id, site),
-            cached_dataset_zip_url=shown.zip_url(row.package_id, row.resource_id, site),
-            content_length=row.content_length,
-            downloaded=aware(row.downloaded),
-            hash=row.hash,
-            hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
-            initial_contents=row.initial_contents,
-            server_header_etag=row.etag,
-            server_header_last_modified=row.last_modified,
-            source_url=display_url(row.source_url),
-            verified_on_server=aware(row.verified_on_server),
-            content_modified=aware(row.content_modified),
-            content_modified_excluding_generated_timestamp=aware(
+        good = {
+            "cached_dataset_xml_url": shown.url(row.package_id, row.resource_id, site),
+            "cached_dataset_zip_url": shown.zip_url(row.package_id, row.resource_id, site),
+            "content_length": row.content_length,
+            "downloaded": aware(row.downloaded),
+            "hash": row.hash,
+            "hash_excluding_generated_timestamp": row.hash_excluding_generated_timestamp,
+            "initial_contents": row.initial_contents,
+            "server_header_etag": row.etag,
+            "server_header_last_modified": row.last_modified,
+            "source_url": display_url(row.source_url),
+            "verified_on_server": aware(row.verified_on_server),
+            "content_modified": aware(row.content_modified),
+            "content_modified_excluding_generated_timestamp": aware(
                 row.content_modified_excluding_generated_timestamp
             ),
-        )
+        }
     return DatasetEntry(
         id=row.dataset_id,
         short_name=row.dataset_name,
@@ -198,22 +195,10 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str
         licence_id=same.setdefault(row.license_id, row.license_id) if row.license_id else None,
         last_update_check=aware(row.last_update_check),
         good=good,
-        head_attempt=_attempt(row.head_attempt),
-        get_attempt=_attempt(row.get_attempt),
-        attempts=tuple(one for one in map(_attempt, row.attempts) if one is not None),
+        head_attempt=row.head_attempt,
+        get_attempt=row.get_attempt,
+        attempts=row.attempts,
         path=path,
-    )
-
-
-def _attempt(plain: Mapping[str, Any] | None) -> AttemptEntry | None:
-    if plain is None:
-        return None
-    return AttemptEntry(
-        datetime=isoparse(plain["datetime"]),
-        http_status=plain["http_status"],
-        error_occurred=plain["error_occurred"],
-        error_details=plain["error_details"] or {},
-        method=plain["method"],
     )
 
 

@@ -9,34 +9,34 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from ckanext.freshness.checking.iati.attempts import Attempt, ErrorDetails, ErrorType
 from ckanext.freshness.copies import index
-from ckanext.freshness.copies.index import (
-    AttemptEntry,
-    DatasetEntry,
-    GoodEntry,
-    OrganisationEntry,
-)
+from ckanext.freshness.copies.index import DatasetEntry, OrganisationEntry
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=timezone(timedelta(hours=1)))
 AT = datetime(2026, 11, 20, 1, 2, 3, 456789, tzinfo=timezone.utc)
-GOOD = GoodEntry(
-    cached_dataset_xml_url="https://ckan/copy",
-    cached_dataset_zip_url="https://ckan/copy.zip",
-    content_length=12,
-    downloaded=AT,
-    hash="aa",
-    hash_excluding_generated_timestamp="bb",
-    initial_contents="<iati-activities>é\udc80",
-    server_header_etag='"x"',
-    server_header_last_modified="yesterday",
-    source_url="https://example.org/a.xml",
-    verified_on_server=AT,
-    content_modified=AT,
+GOOD = {
+    "cached_dataset_xml_url": "https://ckan/copy",
+    "cached_dataset_zip_url": "https://ckan/copy.zip",
+    "content_length": 12,
+    "downloaded": AT,
+    "hash": "aa",
+    "hash_excluding_generated_timestamp": "bb",
+    "initial_contents": "<iati-activities>é\udc80",
+    "server_header_etag": '"x"',
+    "server_header_last_modified": "yesterday",
+    "source_url": "https://example.org/a.xml",
+    "verified_on_server": AT,
+    "content_modified": AT,
+    "content_modified_excluding_generated_timestamp": None,
+}
+ERROR = ErrorDetails(
+    ErrorType.HTTP_NON_200, "Not 200", "404", "GET", "Not Found", {}, "https://example.org/a.xml"
 )
-FAILED = AttemptEntry(AT, 404, True, {"error_type": "http_non_200"}, "GET")
+FAILED = Attempt(AT, "GET", 404, ERROR).as_json()
 WITH = DatasetEntry(
     *("1", "a-tz", "o1", "a", "https://example.org/a.xml", "cc-by", "CC", AT, GOOD),
-    head_attempt=AttemptEntry(AT, 200, False, {}, "HEAD"),
+    head_attempt=Attempt(AT, "HEAD", 200).as_json(),
     get_attempt=FAILED,
     attempts=(FAILED,),
 )
@@ -87,7 +87,7 @@ def test_the_full_index_has_the_fields_of_the_service() -> None:
         "datetime": "2026-11-20T01:02:03.456789Z",
         "http_status": 404,
         "error_occurred": True,
-        "error_details": {"error_type": "http_non_200"},
+        "error_details": ERROR.as_json(),
     }
     assert one["most_recent_get_attempt"] == get
     assert one["attempts"] == [{**get, "http_method": "GET"}]
