@@ -84,7 +84,7 @@ class Next(Enum):
     CONFIRM = "confirm"
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Memory:
     """What is remembered of the bytes behind a resource's URL; of another URL nothing is."""
 
@@ -106,7 +106,7 @@ class Memory:
     """The kind of those bytes, in words."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Headers:
     """What the headers of an answer say; dates are aware, None where absent or not understood."""
 
@@ -124,7 +124,7 @@ class Headers:
     """How long a cache has kept the answer."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """What follows from what is known so far."""
 

@@ -11,7 +11,7 @@ from .decide import Agreement, Memory, Outcome
 __all__ = ["Agreement", "Attempt", "Finding", "Visit"]
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Visit:
     """One resource whose URL is to be visited.
 
@@ -39,7 +39,7 @@ class Visit:
     keep_copy: bool = False
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """What one visit to a URL was like, as it is kept.
 
@@ -68,7 +68,7 @@ class Attempt:
     modified: datetime | None = None
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(slots=True)
 class Finding:
     """What a visit brought home.
 

@@ -31,8 +31,7 @@ _EXTRA64 = 1
 LOCAL_BYTES = _LOCAL.size
 
 
-# Not frozen, as there are several for each member of a ZIP: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Entry:
     """A member of a ZIP.
 

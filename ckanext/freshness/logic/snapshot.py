@@ -23,8 +23,7 @@ from ..dates import aware
 from .frequencies import DEFAULT_KEY, Speaker, of_source
 
 
-# Not frozen, as there are so many: freezing costs a microsecond and more.
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Resource:
     """An active resource, and what it was like when it was last looked at."""
 

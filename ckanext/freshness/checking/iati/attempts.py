@@ -65,8 +65,7 @@ class ErrorDetails:
         return cls(**{**value, "error_type": ErrorType(value["error_type"])})
 
 
-# Nobody changes what is made for each visit, though it is not frozen: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One request.
 

@@ -97,8 +97,7 @@ FAILED = frozenset({Ending.HEAD_FAILED, Ending.GET_FAILED, Ending.NOT_IATI})
 """Endings that are the URL's own fault."""
 
 
-# Nobody changes what is made for each visit, though it is not frozen: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Subject:
     """What a visit is about.
 
@@ -112,7 +111,7 @@ class Subject:
     chance: float = 0.0
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Response:
     """What became of one request.
 
@@ -136,7 +135,7 @@ class Response:
     insecure: bool = False
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Step:
     """What follows from what is known so far.
 
@@ -360,17 +359,7 @@ def _noted(state: State, response: Response, now: datetime) -> State:
 
 
 def _verified(state: State, good: Good, now: datetime) -> Step:
-    good = Good(
-        good.hash,
-        good.hash_excluding_generated_timestamp,
-        good.downloaded,
-        now,
-        good.content_length,
-        good.initial_contents,
-        good.etag,
-        good.last_modified,
-        good.source_url,
-    )
+    good = replace(good, verified_on_server=now)
     return Step(Ask.NOTHING, state.healthy(good), Ending.VERIFIED)
 
 

@@ -25,8 +25,7 @@ _LONGEST_VALIDATOR = 1024
 """An ETag has some forty characters."""
 
 
-# Not frozen, as there is one of each for each dataset: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class IatiVisit:
     """One dataset whose URL is to be visited.
 
@@ -110,7 +109,7 @@ async def update(
     await converse(due(), tools.client, begin, options, sink)
 
 
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class _Begun:
     """A visit of which rules 1 and 2 have said what is asked first."""
 

@@ -34,8 +34,7 @@ class Registered:
     dataset_name: str
 
 
-# Not frozen, as there is one of each for each dataset: that takes a microsecond and more each.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Known:
     """A registered dataset as a cycle finds it.
 
@@ -108,7 +107,7 @@ def known(source_id: str) -> list[Known]:
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
     )
-    found = [_known(*row) for row in rows]
+    found = [_known(row) for row in rows]
     model.Session.commit()
     return found
 
@@ -125,64 +124,44 @@ def write(states: Mapping[str, State], before: Mapping[str, Known]) -> list[str]
     return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
 
 
-# Rows are taken apart in one go: to be asked for each column by its name takes them far longer.
-
-
-def _known(
-    resource_id: str,
-    package_id: str,
-    url: str | None,
-    organisation_name: str,
-    dataset_name: str,
-    key: str | None,
-    zip_key: str | None,
-    size: int | None,
-    sha256: str | None,
-    *state: Any,
-) -> Known:
-    return Known(
-        resource_id,
-        package_id,
-        url or "",
-        organisation_name,
-        dataset_name,
-        _state(*state),
-        key,
-        zip_key,
-        size,
-        sha256,
-    )
-
-
-def _state(
-    last_update_check: datetime | None,
-    content_modified: datetime | None,
-    content_modified_excluding_generated_timestamp: datetime | None,
-    failures: int,
-    postponed_until: datetime | None,
-    failing_since: datetime | None,
-    failed_attempts: list[Any] | None,
-    hash_: str | None,
-    *good: Any,
-) -> State:
-    return State(
-        last_update_check=aware(last_update_check),
-        attempts=tuple(map(Attempt.from_json, failed_attempts or ())),
-        good=None if hash_ is None else _known_good(hash_, *good),
-        content_modified=aware(content_modified),
+def _known(row: Any) -> Known:
+    good = None
+    if row.hash is not None:
+        good = Good(
+            hash=row.hash,
+            hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
+            downloaded=aware(row.downloaded),
+            verified_on_server=aware(row.verified_on_server),
+            content_length=row.content_length,
+            initial_contents="",
+            etag=row.etag,
+            last_modified=row.last_modified,
+            source_url=row.source_url,
+        )
+    state = State(
+        last_update_check=aware(row.last_update_check),
+        attempts=tuple(map(Attempt.from_json, row.failed_attempts or ())),
+        good=good,
+        content_modified=aware(row.content_modified),
         content_modified_excluding_generated_timestamp=aware(
-            content_modified_excluding_generated_timestamp
+            row.content_modified_excluding_generated_timestamp
         ),
-        failures=failures,
-        postponed_until=aware(postponed_until),
-        failing_since=aware(failing_since),
+        failures=row.failures,
+        postponed_until=aware(row.postponed_until),
+        failing_since=aware(row.failing_since),
     )
-
-
-def _known_good(
-    hash_: str, without_timestamp: str, downloaded: datetime, verified: datetime, *rest: Any
-) -> Good:
-    return Good(hash_, without_timestamp, aware(downloaded), aware(verified), *rest)
+    return Known(
+        resource_id=row.resource_id,
+        package_id=row.package_id,
+        url=row.url or "",
+        organisation_name=row.organisation_name,
+        dataset_name=row.dataset_name,
+        state=state,
+        key=row.key,
+        zip_key=row.zip_key,
+        size=row.size,
+        sha256=row.sha256,
+    )
 
 
 def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
@@ -290,9 +269,10 @@ _KNOWN = """
 SELECT i.resource_id, i.package_id, r.url, i.organisation_name, i.dataset_name,
     c.key, c.zip_key, c.size, c.sha256,
     i.last_update_check, i.content_modified, i.content_modified_excluding_generated_timestamp,
-    i.failures, i.postponed_until, i.failing_since, CASE WHEN i.failures > 0 THEN i.attempts END,
+    i.failures, i.postponed_until, i.failing_since, CASE WHEN i.failures > 0 THEN i.attempts END
+        AS failed_attempts,
     i.hash, i.hash_excluding_generated_timestamp, i.downloaded, i.verified_on_server,
-    i.content_length, '', i.etag, i.last_modified, i.source_url
+    i.content_length, i.etag, i.last_modified, i.source_url
 FROM freshness_iati i
 JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 JOIN package p ON p.id = r.package_id AND p.state = 'active'
