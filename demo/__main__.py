@@ -11,16 +11,16 @@ import secrets
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import requests
+
 from demo import checks, history, iati
 from demo import datasets as hand_made
-from demo.children import Child, Children, address_of, log_name
+from demo.children import NO_PROXY, Child, Children, address_of, log_name
 from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
 from stack import ports
 from stack.commands import Interrupted, end_on_signals, last_lines
@@ -327,19 +327,18 @@ What to look at
 
 def wait_for_web(base: str, web: Child) -> None:
     """Wait until the first page has been answered."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     while True:
         web.check()
         try:
-            opener.open(f"{base}/dataset", timeout=30).close()
-        except urllib.error.HTTPError as error:
-            raise StackError(
-                f"{base}/dataset answered {error.code}. The end of {web.log}:\n{last_lines(web.log)}"
-            ) from error
-        except OSError:
+            answer = requests.get(f"{base}/dataset", timeout=30, proxies=NO_PROXY)
+        except requests.RequestException:
             time.sleep(POLL)
-        else:
+            continue
+        if answer.ok:
             return
+        raise StackError(
+            f"{base}/dataset answered {answer.status_code}. The end of {web.log}:\n{last_lines(web.log)}"
+        )
 
 
 def ckan(*arguments: str) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import requests
+
 from ckanext.freshness.checking.decide import Outcome
-from demo.children import Children, address_of
+from demo.children import NO_PROXY, Children, address_of
 from stack import ports
 
 ADDRESS = "127.0.0.2"
@@ -38,10 +39,7 @@ class FileHost:
 
     def publish(self) -> None:
         """Have the next edition published."""
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        opener.open(
-            urllib.request.Request(f"{self.url}/publish", method="POST"), timeout=30
-        ).close()
+        requests.post(f"{self.url}/publish", timeout=30, proxies=NO_PROXY).raise_for_status()
 
 
 @dataclass(frozen=True, slots=True)

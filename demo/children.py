@@ -14,6 +14,9 @@ from stack.commands import last_lines, undisturbed
 from stack.errors import StackError
 from stack.processes import Identity, Ledger, spawn, stop
 
+NO_PROXY = {"http": ""}
+"""For requests to the demo's own servers: a proxy of the environment cannot reach them."""
+
 
 def log_name(name: str) -> str:
     """The file name of a process's log."""
