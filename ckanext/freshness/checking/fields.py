@@ -43,7 +43,7 @@ def found(finding: Finding) -> dict[str, Any]:
     """What a visit says of the fields; what it does not know is left out."""
     dates = [one for one in (finding.modified, finding.changed_at) if one is not None]
     values = {
-        "last_modified": _text(max(dates)) if dates else None,
+        "last_modified": utc(max(dates)).isoformat(timespec="seconds") if dates else None,
         "size": finding.size,
         "mimetype": None if finding.mimetype in _SAYS_NOTHING else finding.mimetype,
         "hash": None if finding.memory.outdated else finding.memory.hash,
@@ -97,7 +97,3 @@ _PROVED: dict[str, Callable[[Any, Any], bool]] = {
     "hash": lambda has, said: False,
 }
 """Whether what a field has is wrong, given that a visit says something else."""
-
-
-def _text(moment: datetime) -> str:
-    return utc(moment).isoformat(timespec="seconds")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from .checks import check
+from .commands import Telling
 from .harvests import preview, release
 from .health import doctor
 from .iati import iati
@@ -13,7 +14,6 @@ from .night import nightly, prune
 from .report import report
 from .runs import runs
 from .statuses import refresh, set_frequency, uninstall
-from .telling import Telling
 
 __all__ = ["freshness", "iati"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
@@ -160,7 +159,7 @@ def _not_of_a_registry(found: _Found) -> list[str]:
 
 def _tell_plan(selection: Selection, as_json: bool) -> None:
     picked = selection.picked()
-    why = {verdict.value: count for verdict, count in sorted(selection.verdicts.items(), key=_name)}
+    why = dict(sorted((verdict.value, count) for verdict, count in selection.verdicts.items()))
     rotation = sum(one.hash_anyway for one in picked)
     if as_json:
         click.echo(json.dumps({"visits": len(picked), "rotation": rotation, "verdicts": why}))
@@ -172,10 +171,6 @@ def _tell_plan(selection: Selection, as_json: bool) -> None:
         "{count} resources would be visited; read whole in their turn: {rotation}",
     )
     click.echo(counted(forms, len(picked), rotation=rotation))
-
-
-def _name(one: tuple[Any, int]) -> str:
-    return one[0].value
 
 
 def _tell_queued(queued: checks_queue.Queued, as_json: bool) -> None:

@@ -16,8 +16,8 @@ from ..harvesting.source_config import ConfigError
 from ..harvesting.strategy import Kind
 from ..logic.action import harvest_source
 from ..logic.words import counted
+from .commands import site_user
 from .progress import Counter
-from .users import site_user
 
 
 @click.command()

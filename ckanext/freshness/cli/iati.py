@@ -18,8 +18,8 @@ from ..logic.action import harvest_source
 from ..logic.iati import cycle, registered
 from ..logic.iati.report import Report
 from ..logic.lost import DatabaseLostError
+from .commands import Telling
 from .progress import visits_progress
-from .telling import Telling
 
 
 @click.group(cls=Telling)

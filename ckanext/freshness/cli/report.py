@@ -64,13 +64,10 @@ def _told(
         ]
     if with_hosts:
         name = asked.organization
-        ids = None if name is None else [row["id"] for row in _datasets(name, now)]
+        datasets = lists.datasets(Asked(_EVERYBODY, now, organization=name)) if name else None
+        ids = None if datasets is None else [row["id"] for row in datasets]
         found["hosts"] = lists.host_rows(lists.count_hosts(ids))
     return found
-
-
-def _datasets(organization: str, now: datetime) -> Any:
-    return lists.datasets(Asked(_EVERYBODY, now, organization=organization))
 
 
 def _lines(told: dict[str, Any]) -> list[str]:

@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..reporting import metrics
-from .users import site_user
+from .commands import site_user
 
 
 @click.command()

@@ -16,8 +16,8 @@ from ..logic.indexing import SolrAwayError, solr_away_in_words
 from ..logic.refresh import refresh as bring_up_to_date
 from ..logic.words import counted, looked_at
 from ..logic.workers import WorkerError
+from .commands import site_user
 from .progress import Counter, progress_of
-from .users import site_user
 
 _HEALED = NN_(
     "Indexed {count} dataset of a run that was interrupted",

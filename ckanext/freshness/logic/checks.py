@@ -18,12 +18,14 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+import ckan.plugins as p
 import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
 from ..checking import datasets, engine, runs, store
 from ..checking.background import in_batches
+from ..checking.content import DETECTORS
 from ..checking.counting import Counting, Metadata, metadata_of
 from ..checking.findings import Finding, Visit
 from ..checking.picking import Picked, Selection, rotation_budget
@@ -32,12 +34,12 @@ from ..checking.selection import SHARDS, Rules, Verdict, shard_of
 from ..ckan_adapter import model
 from ..copies.store import StoreError
 from ..dates import utc
+from ..interfaces import IFreshnessDetectors
 from ..web.client import Client
 from ..web.hosts import Hosts
 from . import concluding, indexing
 from .copies import keeping
 from .copies import options as copy_options
-from .detecting import detectors
 from .documents import Documents
 from .indexing import BATCH, Failure, SolrAwayError
 from .lost import DatabaseLostError, telling_of_loss
@@ -346,11 +348,14 @@ def _visiting(
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
     copies = copy_options.store() if any(one.keep_copy for one in visits) else None
+    # Those of other plugins first.
+    others = p.PluginImplementations(IFreshnessDetectors)
+    detectors = [one for plugin in others for one in plugin.content_detectors()]
     options = engine.Options(
         runners=checks.concurrency,
         confirm_after=checks.confirm_after,
         mine=lambda host: shard_of(host) in held,
-        detectors=detectors(),
+        detectors=(*detectors, *DETECTORS),
         stage=copies.stage if copies is not None else None,
     )
 

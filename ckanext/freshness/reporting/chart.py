@@ -59,7 +59,7 @@ def stacked(
         return None
     first, last = drawn[0][0], drawn[-1][0]
     span = (last - first).days or 1
-    xs = [_x((day - first).days / span) for day, _ in drawn]
+    xs = [_LEFT + (day - first).days / span * (WIDTH - _LEFT - _RIGHT) for day, _ in drawn]
     below = [0.0] * len(drawn)
     areas = []
     for status in statuses:
@@ -79,10 +79,6 @@ def stacked(
         ),
         tuple(Mark(_LEFT - 4, _y(share) + 4, f"{100 * share:.0f} %") for share in (0, 0.5, 1)),
     )
-
-
-def _x(part: float) -> float:
-    return _LEFT + part * (WIDTH - _LEFT - _RIGHT)
 
 
 def _y(share: float) -> float:

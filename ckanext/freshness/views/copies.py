@@ -18,7 +18,7 @@ from ..dates import aware
 from ..logic.copies import options, shelf
 from ..logic.iati import published
 from ..settings import OptionError
-from .caching import for_nobody_else
+from .protection import for_nobody_else
 
 log = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from flask.typing import ResponseReturnValue
 from ..aging.messages import N_
 from ..dates import utc_now
 from ..logic import visits
-from .csrf import protect
 from .files import file_of
+from .protection import protect
 
 dataset = Blueprint("freshness_dataset", __name__)
 dataset.before_request(protect)

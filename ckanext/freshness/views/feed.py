@@ -17,7 +17,7 @@ from ..logic import words
 from ..reporting import report
 from ..reporting.asked import Asked
 from ..reporting.tables import Row
-from .caching import for_nobody_else
+from .protection import for_nobody_else
 
 ENTRIES = 50
 PERIOD = timedelta(days=30)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from flask import Response, stream_with_context
 
 from ..reporting.tables import Row, as_csv, as_json
-from .caching import for_nobody_else
+from .protection import for_nobody_else
 
 Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
 

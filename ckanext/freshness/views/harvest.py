@@ -8,7 +8,7 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from .csrf import protect
+from .protection import protect
 
 harvest = Blueprint("freshness_harvest", __name__)
 harvest.before_request(protect)

@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from ..ckan_adapter import exempt_from_csrf
 from ..dates import utc_now
 from ..logic.mails import opt_outs
-from .csrf import protect
+from .protection import protect
 
 mails = Blueprint("freshness_mails", __name__)
 mails.before_request(protect)

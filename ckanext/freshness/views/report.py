@@ -86,7 +86,7 @@ def dashboard() -> ResponseReturnValue:
     made: dict[str, list[Row]] = {
         report.STATUSES.name: lists.status_rows(found.every),
         report.ORGANIZATIONS.name: lists.organization_rows(
-            found, replace(what, sort=_least_fresh(found))
+            found, replace(what, sort="fresh_percent" if found.organizations else None)
         ),
     }
     return tk.render(
@@ -264,10 +264,6 @@ def _part(table: Table[Asked], what: Asked, made: list[Row] | None) -> Part:
     if made is None:
         return Part(table, reports.page(table, what, 1, size), url, url)
     return Part(table, tables.page(made, 1, size), url, url)
-
-
-def _least_fresh(found: counts.Report) -> str | None:
-    return "fresh_percent" if found.organizations else None
 
 
 def _chart(organization: str | None, now: datetime) -> chart.Chart | None:

@@ -1,9 +1,10 @@
-"""What all commands say in the same way."""
+"""What the groups of commands share."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import ckan.plugins.toolkit as tk
 import click
 
 from ..copies.store import StoreError
@@ -26,3 +27,8 @@ class Telling(click.Group):
                 return super().invoke(ctx)
         except _IN_SENTENCES as error:
             raise click.ClickException(str(error)) from error
+
+
+def site_user() -> str:
+    """Return the name of the site's own user."""
+    return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]

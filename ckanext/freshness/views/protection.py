@@ -1,4 +1,4 @@
-"""Protection of our forms against being sent by other sites."""
+"""Protection of our pages: forms against other sites, answers against shared caches."""
 
 from __future__ import annotations
 
@@ -14,3 +14,12 @@ def protect() -> None:
     """
     if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
         current_app.extensions["csrf"].protect()
+
+
+def for_nobody_else() -> None:
+    """Keep shared caches from storing the answer to this request, which depends on who asks.
+
+    CKAN calls all other answers ``public``, whatever their headers said; it knows of sessions, and not of
+    tokens.
+    """
+    tk.request.environ["__no_cache__"] = True
