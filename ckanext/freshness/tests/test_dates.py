@@ -75,6 +75,13 @@ def utc(
         ("-0044-03-15", None),
         ("12024-01-01", None),
         ("202402", None),
+        # What dateutil reads as a date: a day of this month, weeks, days of the year, 2012.
+        ("10", None),
+        ("Monday", None),
+        ("2024-W09", None),
+        ("2024-060", None),
+        ("2024060", None),
+        ("29 Feb 0012 10:20:30 GMT", None),
         ("1709202030", None),
         ("2024-0530", None),
         ("2024-02-29T25:00:00", None),

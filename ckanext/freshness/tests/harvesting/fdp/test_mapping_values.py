@@ -132,6 +132,8 @@ def test_what_is_no_geometry_stays_as_it_is(text: str) -> None:
         ("2024-05-06T25:00:00", None, None),
         ("0001-01-01T00:00:00+10:00", None, None),
         ("2024-05-06T07:08:09+99:00", None, None),
+        ("2024-05-06T07:08:09+01:60", None, None),
+        ("2024-05-06T24:00:00", None, None),
         ("٢٠٢٤", None, None),
         ("", None, None),
     ],
