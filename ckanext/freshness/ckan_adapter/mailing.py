@@ -90,10 +90,11 @@ def send_mail(letter: Letter, seconds: float) -> None:
         try:
             if not _notified(letter):
                 _send(letter, seconds)
+            faults.append(None)
         except MailError as error:
             faults.append(error)
-        else:
-            faults.append(None)
+        except Exception as error:
+            faults.append(MailError(str(error)[:500], MailFailure.UNKNOWN))
         finally:
             # Of this thread: plugins that send mails may have asked the database.
             model.Session.remove()
@@ -114,18 +115,10 @@ def _notified(letter: Letter) -> bool:
     """Let plugins send a mail in another way; return whether one has."""
     sent = False
     for plugin in _notifiers():
-        try:
-            sent = plugin.notify_recipient(
-                sent,
-                "",
-                letter.address,
-                letter.subject,
-                letter.text,
-                letter.html,
-                dict(letter.headers),
-            )
-        except Exception as error:
-            raise MailError(str(error)[:500], MailFailure.UNKNOWN) from error
+        text, html, headers = letter.text, letter.html, dict(letter.headers)
+        sent = plugin.notify_recipient(
+            sent, "", letter.address, letter.subject, text, html, headers
+        )
     return sent
 
 
@@ -133,10 +126,12 @@ def _send(letter: Letter, seconds: float) -> None:
     """Send a mail by the site's ``smtp`` options, as CKAN's mailer does."""
     config = tk.config
     server, sender = config.get("smtp.server") or "", config.get("smtp.mail_from") or ""
-    place = urlsplit(server if "://" in server else f"smtp://{server}")
     failure: MailFailure | None = MailFailure.UNREACHABLE
     try:
-        with smtplib.SMTP(place.hostname or "", place.port or 0, timeout=seconds) as smtp:
+        place = urlsplit(server if "://" in server else f"smtp://{server}")
+        if not place.hostname:
+            raise ValueError(tk._("smtp.server is not set: CKAN sends no mails without it"))
+        with smtplib.SMTP(place.hostname, place.port or 0, timeout=seconds) as smtp:
             failure = MailFailure.BROKEN_OFF
             smtp.ehlo_or_helo_if_needed()
             failure = MailFailure.UNREACHABLE
@@ -146,15 +141,17 @@ def _send(letter: Letter, seconds: float) -> None:
             if config.get("smtp.user"):
                 smtp.login(config["smtp.user"], config.get("smtp.password") or "")
             failure = MailFailure.BROKEN_OFF
-            message = _message(letter, sender)
-            answers = [smtp.mail(sender), smtp.rcpt(letter.address)]
-            failure = MailFailure.UNKNOWN
-            if all(code in _TAKEN for code, _ in answers):
-                answers.append(smtp.data(message))
-            refusals = [answer for answer in answers if answer[0] not in _TAKEN]
-            failure = MailFailure.REFUSED if refusals else None
-            if refusals:
-                raise smtplib.SMTPResponseException(*refusals[0])
+            for ask, value, if_broken_off in (
+                (smtp.mail, sender, MailFailure.BROKEN_OFF),
+                (smtp.rcpt, letter.address, MailFailure.BROKEN_OFF),
+                (smtp.data, _message(letter, sender), MailFailure.UNKNOWN),
+            ):
+                failure = if_broken_off
+                code, reply = ask(value)
+                if code not in _TAKEN:
+                    failure = MailFailure.REFUSED
+                    raise smtplib.SMTPResponseException(code, reply)
+            failure = None
     except smtplib.SMTPDataError as error:
         raise MailError(str(error)[:500], MailFailure.REFUSED) from error
     except (OSError, ValueError) as error:

@@ -13,8 +13,10 @@ from email.message import EmailMessage
 from typing import TYPE_CHECKING, Any, cast
 
 from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult
 
 if TYPE_CHECKING:
+    import ssl
     from types import TracebackType
 
     from aiosmtpd.smtp import SMTP, Envelope, Session
@@ -46,9 +48,22 @@ class MailHost:
     :ivar silent_at: a command to which it never answers for some recipients: ``EHLO`` and ``MAIL`` (for all),
         ``RCPT``, ``DATA`` (having read the mail, which it keeps in `swallowed`)
     :ivar silent_for: these recipients; None for all
+    :ivar logins: names and passwords that it was given
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, *, tls: ssl.SSLContext | None = None, login: tuple[bytes, bytes] | None = None
+    ) -> None:
+        """Make a server.
+
+        :param tls: for STARTTLS, without which it then takes nothing
+        :param login: the name and password that it wants
+        """
+        self._options: dict[str, Any] = {"tls_context": tls, "require_starttls": tls is not None}
+        if login is not None:
+            self._options |= {"auth_required": True, "authenticator": self._authenticate}
+        self._login = login
+        self.logins: list[tuple[bytes, bytes]] = []
         self.mails: list[Received] = []
         self.swallowed: list[Received] = []
         self.refused: dict[str, int] = {}
@@ -60,7 +75,7 @@ class MailHost:
         self._controller: _Controller | None = None
 
     def __enter__(self) -> Self:
-        self._controller = _Controller(self._socket, self)
+        self._controller = _Controller(self._socket, self, self._options)
         self._controller.start()
         # The controller looks whether it can be reached.
         self.connections = 0
@@ -122,6 +137,12 @@ class MailHost:
         self.mails.append(received)
         return "250 OK"
 
+    def _authenticate(
+        self, server: SMTP, session: Session, envelope: Envelope, mechanism: str, given: Any
+    ) -> AuthResult:
+        self.logins.append((given.login, given.password))
+        return AuthResult(success=self.logins[-1] == self._login, handled=False)
+
     def _is_silent(self, command: str, to: tuple[str, ...]) -> bool:
         concerned = self.silent_for is None or bool(self.silent_for.intersection(to))
         return self.silent_at == command and concerned
@@ -134,9 +155,9 @@ class MailHost:
 class _Controller(Controller):
     """On a socket that is bound already, so that its port is known and nobody else's."""
 
-    def __init__(self, sock: socket.socket, handler: MailHost) -> None:
+    def __init__(self, sock: socket.socket, handler: MailHost, options: dict[str, Any]) -> None:
         host, port = sock.getsockname()
-        super().__init__(handler, hostname=host, port=port)
+        super().__init__(handler, hostname=host, port=port, **options)
         self._bound = sock
 
     def _create_server(self) -> Any:

@@ -1,0 +1,79 @@
+"""Mails over TLS and with a password, as CKAN's smtp options say."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from ckanext.freshness.ckan_adapter import Letter, MailError, MailFailure, send_mail
+from ckanext.freshness.tests.servers.smtp import MailHost
+
+LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")
+LOGIN = (b"site", b"secret")
+
+
+@pytest.fixture
+def secure(ckan_config: Any, monkeypatch: Any, tmp_path: Path) -> Any:
+    """A mail server that wants TLS and a password, and a site that is told so."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with MailHost(tls=context, login=LOGIN) as host:
+        for key, value in {
+            "smtp.server": f"127.0.0.1:{host.port}",
+            "smtp.mail_from": "site@example.org",
+            "smtp.starttls": True,
+            "smtp.starttls_verify": True,
+            "smtp.starttls_ca_bundle": str(tmp_path / "ca.pem"),
+            "smtp.user": "site",
+            "smtp.password": "secret",
+        }.items():
+            monkeypatch.setitem(ckan_config, key, value)
+        yield host
+
+
+def test_signs_in_over_tls(secure: MailHost) -> None:
+    send_mail(LETTER, 5)
+    assert secure.logins == [LOGIN]
+    assert [mail.to for mail in secure.mails] == [("ann@example.org",)]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words", "logins"),
+    [
+        ("smtp.starttls_ca_bundle", None, "CERTIFICATE_VERIFY_FAILED", []),
+        ("smtp.starttls_ca_bundle", "/no/such/file", "No such file", []),
+        ("smtp.password", "wrong", "535", [(b"site", b"wrong")]),
+    ],
+)
+def test_is_not_reached(
+    secure: MailHost,
+    ckan_config: Any,
+    monkeypatch: Any,
+    key: str,
+    value: str | None,
+    words: str,
+    logins: list[tuple[bytes, bytes]],
+) -> None:
+    monkeypatch.setitem(ckan_config, key, value)
+    with pytest.raises(MailError, match=words) as refused:
+        send_mail(LETTER, 5)
+    assert refused.value.failure is MailFailure.UNREACHABLE
+    assert set(secure.logins) == set(logins)
+    assert secure.mails == []
+
+
+def test_sends_no_password_without_the_tls_that_is_wanted(
+    secure: MailHost, ckan_config: Any, monkeypatch: Any
+) -> None:
+    with MailHost() as plain:
+        monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{plain.port}")
+        with pytest.raises(MailError, match="STARTTLS") as refused:
+            send_mail(LETTER, 5)
+    assert refused.value.failure is MailFailure.UNREACHABLE
+    assert (plain.logins, plain.mails) == ([], [])
