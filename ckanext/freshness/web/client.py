@@ -21,11 +21,10 @@ from pathlib import Path
 from time import monotonic
 from types import TracebackType
 
-import aiohttp
 from protego import Protego
 from yarl import URL
 
-from .connections import NEEDS_CLEANUP, Connections, Exchange
+from .connections import Connections, Exchange
 from .decoding import ENCODINGS
 from .errors import FetchError, Reason
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
@@ -34,7 +33,7 @@ from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Circuit, Host, Hosts
 from .loop import run
-from .names import GuardedResolver, NameFault, Names
+from .names import NameFault, Names
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 from .visit import Visit, backoff, drain, pause_after, take_body
@@ -98,7 +97,6 @@ class Client:
         self._proxy = _proxy_url(settings.proxy)
         self._insecure = frozenset(map(host_name, settings.insecure_hosts))
         self._tasks: set[asyncio.Task[Protego]] = set()
-        self._headers = f"User-Agent: {settings.user_agent}\r\nAccept-Encoding: {ENCODINGS}\r\n"
         self._connections: Connections | None = None
 
     async def __aenter__(self) -> Client:
@@ -106,17 +104,12 @@ class Client:
         verify: ssl.SSLContext | bool = True
         if settings.ca_bundle is not None:
             verify = await asyncio.to_thread(_trusting, settings.ca_bundle)
-        connector = aiohttp.TCPConnector(
-            ssl=verify,
-            resolver=GuardedResolver(self._names, settings.guard),
-            use_dns_cache=False,
-            # Behind a proxy only the proxy is connected to, and that stands inside.
-            socket_factory=None if self._proxy else settings.guard.socket,
-            # Hosts bound the connections: waiting for one must not count as the URL's time.
-            limit=0,
-            enable_cleanup_closed=NEEDS_CLEANUP,
-        )
-        self._connections = Connections(connector, self._proxy)
+        headers = {
+            "Accept": "*/*",
+            "Accept-Encoding": ENCODINGS,
+            "User-Agent": settings.user_agent,
+        }
+        self._connections = Connections(self._names, settings.guard, headers, verify, self._proxy)
         return self
 
     async def __aexit__(
@@ -321,20 +314,14 @@ class Client:
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
         visit.insecure = visit.insecure or insecure
         limits = visit.limits
-        left = limits.total - visit.seconds
         try:
-            if left <= 0:
-                raise asyncio.TimeoutError
             response = await self._connections.ask(
                 visit.request.method,
                 target,
-                visit.headers(target, self._headers),
-                keep=not visit.last,
+                visit.headers(target),
+                limits,
                 verify=not insecure,
-                connect=limits.connect,
-                read=limits.read,
-                total=left,
-                max_header_bytes=limits.max_header_bytes,
+                total=limits.total - visit.seconds,
             )
         except NETWORK_FAULTS as error:
             raise fault_of(error, visit.circumstances(answered=False)) from error

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import aiohttp
+from multidict import CIMultiDict
 
 from .connections import Exchange
 from .decoding import Decoder, decoder_of
@@ -85,12 +86,14 @@ class Visit:
         if request.method not in _METHODS:
             words = f"was not asked for: no method {request.method!r}"
             raise self.error(Fault(Reason.INVALID_REQUEST, words))
-        common = f"Accept: {'*/*' if request.accept is None else request.accept}\r\n"
+        common = {}
+        if request.accept is not None:
+            common["Accept"] = request.accept
         # Validators are the server's own words, in bytes that perhaps nobody may send.
         if request.etag and can_be_sent(request.etag):
-            common += f"If-None-Match: {request.etag}\r\n"
+            common["If-None-Match"] = request.etag
         if request.last_modified and can_be_sent(request.last_modified):
-            common += f"If-Modified-Since: {request.last_modified}\r\n"
+            common["If-Modified-Since"] = request.last_modified
         given = {**request.headers, "Accept": request.accept} if request.accept else request.headers
         if given and (name := illegal_header(given)) is not None:
             words = f"was not asked for: the header {name} has characters that no header may have"
@@ -113,19 +116,16 @@ class Visit:
         self.pause = 0.0
         self.seconds = 0.0
 
-    def headers(self, target: Target, ours: str) -> str:
-        """The lines that are sent to ``target``; secrets only to where they belong.
-
-        :param ours: those of the client
-        """
-        lines = f"Host: {target.authority}\r\n{ours}{self._common}"
+    def headers(self, target: Target) -> CIMultiDict[str]:
+        """Return what is sent to ``target`` beside the client's own headers; secrets only to their origin."""
+        headers = CIMultiDict(self._common)
         if self.last:
-            lines += "Connection: close\r\n"
+            headers["Connection"] = "close"
         if target.authorization is not None:
-            lines += f"Authorization: {target.authorization}\r\n"
+            headers["Authorization"] = target.authorization
         if self.request.headers and target.origin == self.start.origin:
-            lines = _with(lines, self.request.headers)
-        return lines
+            headers.update(self.request.headers)
+        return headers
 
     def redirected(self, target: Target, status: int, location: str) -> Target:
         """Where an answer of ``target`` leads to.
@@ -179,17 +179,6 @@ class Visit:
 
 
 _ABOUT_REDIRECTS = frozenset({Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS})
-
-
-def _with(lines: str, headers: Mapping[str, str]) -> str:
-    """``headers`` beside those lines, or instead of them."""
-    given = {name.lower() for name in headers}
-    kept = [line for line in lines.split("\r\n") if line.partition(":")[0].lower() not in given]
-    return (
-        "\r\n".join(f"{name}: {value}" for name, value in headers.items())
-        + "\r\n"
-        + "\r\n".join(kept)
-    )
 
 
 def backoff(visit: Visit) -> float:
@@ -256,6 +245,8 @@ async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, 
         while True:
             try:
                 piece = await content.readany()
+                if not piece and (broken := response.fault) is not None:
+                    raise broken
             except NETWORK_FAULTS as error:
                 raise fault_of(error, visit.circumstances(answered=True)) from error
             if not piece:

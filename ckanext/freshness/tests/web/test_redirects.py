@@ -164,7 +164,7 @@ def test_each_hop_is_held_to_its_hosts_limits(server: FileServer) -> None:
     other = server.url_at("127.0.0.2")
     server.faults["/old"] = faults.Redirect(to=f"{other}/new")
     hosts = Hosts(UNHURRIED)
-    hosts.of("127.0.0.2").defer(0.1)
+    hosts.of("127.0.0.2").defer(0.3)
     answer = visit(f"{server.url}/old", hosts=hosts)
     assert answer.waited > 0.08
     assert {host.name: host.statistics.requests for host in hosts} == {
