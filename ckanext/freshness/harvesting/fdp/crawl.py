@@ -179,6 +179,8 @@ class Crawl:
 
         Each record that is missed is asked for itself, and may just be gone.
         """
+        if not self._missed_pages:
+            return
         listed = self._listed_records()
         if any(one.url not in listed for one in self._known):
             for first, words in sorted(self._missed_pages.items()):
