@@ -141,8 +141,11 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
     complete(harvest, harvest.finish(job_id), fdp)
 
 
-def test_gather_that_has_written_a_part(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
+def test_gather_that_has_written_a_part(
+    fdp: FdpServer, harvest: Harvest, consumer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it wrote is written again, once; what earlier jobs wrote stays."""
+    monkeypatch.setattr(Writer, "BATCH", 10)
     harvest.run()
     before = harvest.current()
     harvest.configure(requests_per_second=10_000)
@@ -295,28 +298,13 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
     complete(harvest, harvest.finish(job_id), fdp)
 
 
-def test_two_consumers_on_one_page(fdp: FdpServer, harvest: Harvest) -> None:
-    """The queue sends a page again while it is still being imported."""
-    job_id = harvest.start()
-    harvest.gather()
-    connection: Any = harvest_queue_connection()
-    key = harvest_routing_keys()["fetch"]
-    (message,) = connection.lrange(key, 0, -1)
-    connection.rpush(key, message)
-    model.Session.remove()
-    record = f"record {harvest.source['id']} {fdp.iri_of(fdp.datasets[0])}"
-    with locked(record):
-        consumers = [in_a_thread(harvest.fetch) for _ in range(2)]
-        until(lambda: not connection.llen(key) and waits_for_a_lock(2))
-    for thread in consumers:
-        thread.join(PATIENCE)
-    complete(harvest, harvest.finish(job_id), fdp)
-
-
 def test_a_page_that_two_consumers_have_is_imported_once(
     fdp: FdpServer, stumbling: StumblingPlugin
 ) -> None:
-    """What failed is not tried again by who had to wait: that is for the next job."""
+    """The queue sends a page again while it is still being imported.
+
+    The consumer that had to wait does not try again what failed: that is for the next job.
+    """
     catalog = fdp.add_catalog()
     for number in range(3):
         fdp.add_dataset(catalog, title=f"Dataset {number}")

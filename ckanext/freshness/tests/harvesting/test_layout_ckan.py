@@ -110,7 +110,7 @@ def value_of(package: dict[str, Any], key: str) -> Any:
     return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
 
 
-def test_a_rich_record_is_saved_and_found(site: Site, rich: Record) -> None:
+def test_a_rich_record_is_saved_and_found_and_updated(site: Site, rich: Record) -> None:
     package = create(rich, site, "cohort-a")
     assert package["title"] == "Cohort A"
     assert package["license_id"] == "cc-by"
@@ -127,30 +127,26 @@ def test_a_rich_record_is_saved_and_found(site: Site, rich: Record) -> None:
     assert value_of(api, "access_services")[0]["title"] == "svc"
     assert found("cohort-a")["id"] == package["id"]
 
-
-def test_the_same_record_again_is_nothing_to_update(site: Site, rich: Record) -> None:
-    package = create(rich, site, "cohort-a")
+    # The same record again is nothing to update.
     merged = merge(package, package_dict(rich, site))
     assert same_package(package, merged)
     assert merged == package
 
-
-def test_an_update_keeps_what_is_not_the_sources(site: Site, rich: Record) -> None:
-    before = create(rich, site, "cohort-a")
-    write("package_patch", {"id": before["id"], "author": "An editor"})
+    # An update keeps what is not the source's.
+    write("package_patch", {"id": package["id"], "author": "An editor"})
     rich.fields["title"] = "Cohort B"
     del rich.fields["version"], rich.fields["frequency"]
     rich.resources.pop(0)
     rich.resources[0].pop("description")
-    merged = merge(shown(before["id"]), package_dict(rich, site))
+    merged = merge(shown(package["id"]), package_dict(rich, site))
     write("package_update", merged)
-    after = shown(before["id"])
+    after = shown(package["id"])
     assert (after["title"], after["author"]) == ("Cohort B", "An editor")
     assert not after.get("version")
     assert not value_of(after, "frequency")
-    assert [r["id"] for r in after["resources"]] == [before["resources"][1]["id"]]
+    assert [r["id"] for r in after["resources"]] == [csv["id"]]
     assert not after["resources"][0]["description"]
-    assert after["metadata_modified"] > before["metadata_modified"]
+    assert after["metadata_modified"] > package["metadata_modified"]
     assert same_package(after, merge(after, package_dict(rich, site)))
 
 
@@ -163,8 +159,7 @@ def test_whatever_a_source_says_is_saved_and_found(site: Site) -> None:
     assert found("long")["id"] == package["id"]
     assert same_package(package, merge(package, package_dict(LONG, site)))
 
-
-def test_plain_datasets_of_a_real_server_are_saved(site: Site) -> None:
+    # So are plain datasets of a real server.
     for number, url in enumerate(RECORDING["datasets"][1:3]):
         package = create(mapped(url), site, f"dataset-{number}")
         assert value_of(package, "uri") == url
