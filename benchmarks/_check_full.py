@@ -177,7 +177,7 @@ def main() -> None:
 
     tk.config["ckanext.freshness.allowed_networks"] = ["127.0.0.0/8"]
     tk.config["ckanext.freshness.check.internal_hosts"] = ["data.humdata.org"]
-    tk.config["ckanext.freshness.check.requests_per_second"] = "1000"
+    tk.config["ckanext.freshness.requests_per_second"] = "1000"
     tk.config["ckanext.freshness.check.confirm_after"] = "0.5"
     steps = {"write": _write, "again": again, "time": _time, "memory": _memory}
     print(json.dumps(steps[step](site, count, port)), flush=True)

@@ -29,7 +29,7 @@ PATIENCE = 300
 _OPTIONS = {
     "ckanext.freshness.allowed_networks": "127.0.0.0/8",
     "ckanext.freshness.check.internal_hosts": "data.humdata.org",
-    "ckanext.freshness.check.requests_per_second": "1000",
+    "ckanext.freshness.requests_per_second": "1000",
     "ckanext.freshness.check.confirm_after": "0.5",
 }
 

@@ -27,10 +27,10 @@ PER_DATASET = 5
 """HDX has some seven."""
 OPTIONS = {
     "ckanext.freshness.allowed_networks": "127.0.0.0/8",
-    "ckanext.freshness.check.requests_per_second": "50",
+    "ckanext.freshness.requests_per_second": "50",
     "ckanext.freshness.check.confirm_after": "0.5",
-    "ckanext.freshness.check.read_timeout": "60",
-    "ckanext.freshness.check.total_timeout": "3600",
+    "ckanext.freshness.read_timeout": "60",
+    "ckanext.freshness.total_timeout": "3600",
 }
 
 

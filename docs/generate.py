@@ -94,29 +94,38 @@ class Part:
 
 
 def options() -> Iterator[str]:
-    """Every option of config_declaration.yaml, by its groups."""
+    """Every option of config_declaration.yaml, by its groups, and those that were removed."""
     declared = yaml.safe_load(DECLARATION.read_text(encoding="utf-8"))
-    for group in declared["groups"]:
-        yield from heading(group["annotation"], "-")
-        for option in group["options"]:
+    groups = {group["annotation"]: group["options"] for group in declared["groups"]}
+    removed = groups.pop("")
+    for title, declarations in groups.items():
+        yield from heading(title, "-")
+        for option in declarations:
             yield f".. _{option['key']}:"
             yield ""
-            yield from heading(f"``{option['key']}``", "~")
-            yield " ".join(option["description"].split())
+            yield f"``{option['key']}`` ({default_words(option.get('default'))})"
+            example = f" Example: ``{option['example']}``." if "example" in option else ""
+            yield f"   {description(option)}{example}"
             yield ""
-            yield f"* Default: {default_words(option.get('default'))}"
-            if "example" in option:
-                yield f"* Example: ``{option['example']}``"
-            yield ""
+    yield from heading("Removed options", "-")
+    yield (
+        "They have no effect. The log at start and ``ckan freshness doctor`` name those that are still set."
+    )
+    yield ""
+    cells = [(f"``{option['key']}``", description(option)) for option in removed]
+    yield from table(("Option", "What to do"), cells, "45 55")
+
+
+def description(option: dict[str, Any]) -> str:
+    """An option's description on one line."""
+    return " ".join(option["description"].split())
 
 
 def default_words(default: Any) -> str:
     """A default as it would be written in an ini file."""
-    if default is None or default == [] or default == "":
-        return "none"
-    if isinstance(default, bool):
-        return f"``{str(default).lower()}``"
-    return f"``{default}``"
+    if default is None or default == []:
+        return "no default"
+    return f"default ``{str(default).lower() if isinstance(default, bool) else default}``"
 
 
 def mapping() -> Iterator[str]:

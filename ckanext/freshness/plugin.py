@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import ckan.plugins as p
@@ -16,6 +17,7 @@ from .ckan_adapter import (
     keep_complete_objects,
     let_consumers_wait,
     let_odd_dates_be_indexed,
+    removed_options_in_use,
 )
 from .dates import utc_now
 from .harvesting import stages
@@ -39,7 +41,8 @@ from .logic import (
     words,
 )
 from .logic.iati import registration
-from .reporting import options
+
+log = logging.getLogger(__name__)
 
 registration.register()
 
@@ -49,6 +52,7 @@ registration.register()
 @tk.blanket.cli
 @tk.blanket.config_declarations
 @tk.blanket.helpers
+@tk.blanket.validators
 class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     """What all source types share; owns the tables and the options."""
 
@@ -71,11 +75,10 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             config[dcat.OPTION] = dcat.with_profile(config.get(dcat.OPTION))
 
     def configure(self, config: Any) -> None:
-        # An option that cannot be used stops the start, and not everybody's edits.
-        settings.aging()
+        for key, advice in removed_options_in_use(settings.PREFIX).items():
+            log.warning("The option %s was removed and has no effect: %s", key, advice)
+        # ckan.site_url is not ours to declare: without a host it stops the start, not everybody's edits.
         settings.checks()
-        settings.mails()
-        options.host_groups()
         let_odd_dates_be_indexed()
         tables.look_again()
         if p.plugin_loaded("harvest"):

@@ -33,6 +33,8 @@ LOCKS = 0x66726573
 _ROWS = 5000
 """Rows that are read at a time."""
 _VISITS = 1000
+REQUESTABLE_KEYS = ("is_requestdata_type",)
+"""HDX's extra that is true if a dataset is given out on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,7 @@ def stream(
     parameters = {
         "now": utc(now),
         "archived": list(checks.archived_keys),
-        "requestable": list(checks.requestable_keys),
+        "requestable": list(REQUESTABLE_KEYS),
         "ids": list(package_ids or ()),
         "host": host,
     }

@@ -26,7 +26,7 @@ from .database import (
     hold_packages,
     lock_packages,
 )
-from .declared import declared_options, misdeclared_options
+from .declared import declared_options, removed_options_in_use
 from .extras import (
     ORGANIZATION_EXTRA,
     ORGANIZATION_EXTRAS,
@@ -118,7 +118,6 @@ __all__ = [
     "let_odd_dates_be_indexed",
     "lock_packages",
     "mailer_problem",
-    "misdeclared_options",
     "model",
     "munge_title_to_name",
     "normalized_source_url",
@@ -132,6 +131,7 @@ __all__ = [
     "rebuild",
     "registered_source_types",
     "reindex_source",
+    "removed_options_in_use",
     "send_mail",
     "solr_answers",
     "solr_commit",

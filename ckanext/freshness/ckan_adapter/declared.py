@@ -1,24 +1,26 @@
-"""The options that plugins declare, and what CKAN says of their values."""
+"""The options that plugins declare, and those that they declare as removed."""
 
 from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
 from ckan.common import config_declaration
+from ckan.config.declaration.option import Flag
 
 
 def declared_options(prefix: str) -> list[str]:
-    """The keys of the declared options that begin with something."""
+    """Return the keys of the declared options that begin with a prefix, without removed options."""
     return [key for key in map(str, config_declaration.iter_options()) if key.startswith(prefix)]
 
 
-def misdeclared_options(prefix: str) -> dict[str, str]:
-    """What CKAN says of options whose values are not of their declared type, by key.
+def removed_options_in_use(prefix: str) -> dict[str, str]:
+    """Return what to do about options that are set and were removed, by key.
 
-    CKAN starts with them all the same, unless its ``config.mode`` is strict.
+    The declaration marks removed options as ``ignored``.
     """
-    _, errors = config_declaration.validate(tk.config)
+    declared = config_declaration.iter_options(exclude=Flag.none())
+    options = {str(key): config_declaration[key] for key in declared}
     return {
-        str(key): " ".join(map(str, words))
-        for key, words in errors.items()
-        if str(key).startswith(prefix)
+        key: " ".join((options[key].description or "").split())
+        for key in sorted(tk.config)
+        if key.startswith(prefix) and key in options and options[key].has_flag(Flag.ignored)
     }

@@ -143,7 +143,7 @@ _connect = search_index.make_connection
 
 
 @contextlib.contextmanager
-def queued(*, enabled: bool = True) -> Iterator[Queue]:
+def queued() -> Iterator[Queue]:
     """Keep the documents of the packages written inside, and send them when the block ends.
 
     Afterwards ``refused`` of the queue tells which packages Solr has not taken. If the block fails,
@@ -151,7 +151,7 @@ def queued(*, enabled: bool = True) -> Iterator[Queue]:
     database.
     """
     queue = Queue()
-    if not enabled or not version_is_among(TRIED):
+    if not version_is_among(TRIED):
         yield queue
         return
     before = search_index.make_connection, search_query.make_connection

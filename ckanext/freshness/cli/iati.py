@@ -53,7 +53,7 @@ def run_cycle(row: Any, **options: Any) -> Report:
     """A cycle with its progress on the terminal.
 
     :raises click.ClickException: it could not be done
-    :raises settings.OptionError: an option that cannot be used; the text names it
+    :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store is out of reach
     """
     try:

@@ -13,7 +13,7 @@ from .services import away
 
 CHECKS = [
     Check("plugins", site.plugins),
-    Check("options", options.unusable),
+    Check("removed options", options.removed),
     Check("names of options", options.unknown),
     Check("visits", site.options),
     Check("migrations", site.migrations, Need.DATABASE),

@@ -15,20 +15,14 @@ _OFF = "or switch mails off: ckanext.freshness.notify.enabled = false"
 
 def mails(now: datetime) -> Iterator[Finding]:
     """Mails that are on, and that nobody gets."""
-    try:
-        options = settings.mails()
-        operators = people.operators(options)
-    except settings.OptionError as error:
-        yield problem(f"An option cannot be used: {error}", "Correct it in the site's ini file.")
-        return
-    if not options.enabled:
+    if not settings.flag("notify.enabled"):
         return
     if missing := mailer_problem():
         yield problem(
             f"Mails are on, and cannot be sent: {missing}",
             f"Set it in the site's ini file, {_OFF}",
         )
-    if not operators:
+    if not people.operators():
         yield problem(
             "Mails are on, and no sysadmin has an address: nobody would be told that a check failed, or "
             "that a dataset is delinquent",

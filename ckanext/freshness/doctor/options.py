@@ -1,67 +1,30 @@
-"""Options that cannot be used, and options that nobody reads."""
+"""Options that have no effect: they were removed, or are misspelt."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 
 import ckan.plugins.toolkit as tk
 
-from .. import settings
-from ..ckan_adapter import declared_options, misdeclared_options
-from ..harvesting.source_config import SourceConfig
-from ..logic.copies import options as copies
-from ..reporting import options as reports
-from ..web.exchange import Limits
-from . import Finding, problem, warning
-
-PREFIX = "ckanext.freshness."
+from ..ckan_adapter import declared_options, removed_options_in_use
+from ..settings import PREFIX
+from . import Finding, warning
 
 
-def _copies() -> None:
-    # Where no copies can be kept at all, that is said only if some are to be.
-    if tk.config.get("ckanext.freshness.copies.location") or tk.config.get("ckan.storage_path"):
-        copies.copies()
-
-
-READERS: tuple[Callable[[], object], ...] = (
-    lambda: settings.web(Limits()),
-    lambda: settings.harvest_limits(SourceConfig()),
-    lambda: settings.harvest_policy(SourceConfig()),
-    settings.aging,
-    settings.checks,
-    _copies,
-    copies.iati,
-    reports.host_groups,
-    settings.mails,
-)
-"""Everybody who reads options, and raises OptionError where one cannot be used."""
-
-
-def unusable(now: datetime) -> Iterator[Finding]:
-    """Options whose values cannot be used."""
-    told = []
-    for read in READERS:
-        try:
-            read()
-        except settings.OptionError as error:
-            told.append(str(error))
-    # Readers say better what a value must be; but they stop at their first, and do not read all.
-    told += [
-        f"{key}: {words}, not {tk.config.get(key)!r}"
-        for key, words in misdeclared_options(PREFIX).items()
-        if not any(key in one for one in told)
-    ]
-    for words in told:
-        yield problem(f"An option cannot be used: {words}", "Correct it in the site's ini file.")
+def removed(now: datetime) -> Iterator[Finding]:
+    """Options that are set although they were removed."""
+    for key, advice in removed_options_in_use(PREFIX).items():
+        yield warning(f"The option {key} was removed and has no effect", advice)
 
 
 def unknown(now: datetime) -> Iterator[Finding]:
     """Options that begin as this extension's do, and that nobody reads: misspelt ones."""
     known = declared_options(PREFIX)
     names = [key.removeprefix(PREFIX) for key in known]
-    for key in sorted(key for key in tk.config if key.startswith(PREFIX) and key not in known):
+    heeded = {*known, *removed_options_in_use(PREFIX)}
+    for key in sorted(key for key in tk.config if key.startswith(PREFIX) and key not in heeded):
         nearest = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
         meant = f"Is {PREFIX}{nearest[0]} meant? " if nearest else ""
         yield warning(

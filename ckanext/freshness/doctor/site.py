@@ -67,12 +67,8 @@ def source_types(now: datetime) -> Iterator[Finding]:
 
 
 def options(now: datetime) -> Iterator[Finding]:
-    """Options that cannot be used, or that take a protection away."""
-    try:
-        web = settings.web(Limits())
-    except ValueError as error:
-        yield problem(f"An option cannot be used: {error}", "Correct it in the site's ini file.")
-        return
+    """Options that take a protection away."""
+    web = settings.web(Limits())
     if web.proxy:
         yield note(
             "Other servers are visited through ckan.download_proxy: whether an address lies inside "

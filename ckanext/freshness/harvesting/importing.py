@@ -92,7 +92,7 @@ def _import_page(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
     """Import objects in order; returns those that failed, and those left for want of time."""
     model.Session.refresh(source, ["active"])
     with without_solr_commits():
-        with queued(enabled=tk.config.get("ckanext.freshness.harvest.batch_index")) as queue:
+        with queued() as queue:
             failed, rest = _import_each(source, ids, queue)
         failed |= _refused_by_solr(queue, ids)
         _commit_solr()

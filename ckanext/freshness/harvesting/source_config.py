@@ -77,7 +77,7 @@ class SourceConfig:
     """Seconds for one answer as a whole; None: the site's."""
     concurrency: int | None = None
     requests_per_second: float | None = None
-    max_records: int | None = None
+    max_records: int = 100_000
     allowed_hosts: tuple[str, ...] = ()
     headers: Mapping[str, Mapping[str, str]] | None = None
     registry: str | None = None

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, Literal
 
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
@@ -29,6 +28,9 @@ from .survey import Change, Source, SourceType, Survey, survey
 from .unmapped import KEY
 
 log = logging.getLogger(__name__)
+
+PAGE_SIZE = 50
+"""Records that one message of the fetch queue carries."""
 
 
 def source_of(source: Any) -> Source:
@@ -150,7 +152,7 @@ def _gather(
     objects.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    leads = writer.release(page_size() if queued else None)
+    leads = writer.release(PAGE_SIZE if queued else None)
     log.info("Harvest source %s: %s", source.title, summary(found))
     return leads
 
@@ -252,11 +254,6 @@ class _Objects:
     def answered(self, known: Known) -> None:
         if known.object_id:
             self.extras.append((known.object_id, "forbidden_since", None))
-
-
-def page_size() -> int:
-    """How many records one message of the fetch queue carries."""
-    return max(1, tk.config.get("ckanext.freshness.harvest.page_size"))
 
 
 def words_of_brake(brake: Brake, name: str) -> str:

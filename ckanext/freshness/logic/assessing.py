@@ -92,10 +92,7 @@ class Outcome:
     """Whether it had another status before."""
 
     def missing_fields(self) -> dict[str, dict[str, Any]]:
-        """What the checker had written into resources' fields, by their ids, and is to be written again.
-
-        :raises settings.OptionError: the option that says which fields may be written.
-        """
+        """What the checker had written into resources' fields, by their ids, and is to be written again."""
         links = [one for one in self.resources if one.wrote and one.url_type != "upload"]
         if not links:
             return {}
@@ -150,7 +147,6 @@ def outcomes(
     :param edit: what this user did, if only one package is given.
     :param found: evidence that does not stand in the datasets themselves, by package: what a visit
         to their resources found.
-    :raises settings.OptionError: an option that cannot be used; the text names it.
     """
     options = settings.aging()
     vocabularies = frequencies.vocabularies()

@@ -119,7 +119,7 @@ def check(
     :param clock: the time, aware.
     :param workers: processes, each for its own hosts. More than one only where forking is harmless, as
         in commands.
-    :raises settings.OptionError: an option that cannot be used; the text names it.
+    :raises settings.OptionError: the site has no place for copies.
     :raises StoreError: the location of copies cannot be used.
     :raises workers.WorkerError: a worker ended before it was done.
     :raises runs.LocksLostError: the database closed the connection with the locks.
@@ -145,10 +145,7 @@ def check(
 
 
 def has_resources(scope: Scope, now: datetime) -> bool:
-    """Whether there is anything that a run of now could look at. Nothing is visited.
-
-    :raises settings.OptionError: an option that cannot be used; the text names it.
-    """
+    """Whether there is anything that a run of now could look at. Nothing is visited."""
     model.Session.rollback()
     store.sync(now, settings.aging().dataset_types)
     rows = store.stream(now, settings.checks(), package_ids=scope.package_ids, host=scope.host)
@@ -157,11 +154,8 @@ def has_resources(scope: Scope, now: datetime) -> bool:
 
 
 def begin(scope: Scope, now: datetime) -> Run:
-    """Begin a run: its row, a row for each resource, and a first judgement of datasets without one.
-
-    :raises settings.OptionError: an option that cannot be used; the text names it.
-    """
-    aging, _ = settings.aging(), settings.checks()
+    """Begin a run: its row, a row for each resource, and a first judgement of datasets without one."""
+    aging = settings.aging()
     model.Session.rollback()
     run = Run(runs.begin_run(now, asdict(scope)), now, scope)
     store.sync(now, aging.dataset_types)
@@ -172,10 +166,7 @@ def begin(scope: Scope, now: datetime) -> Run:
 
 
 def plan(scope: Scope, now: datetime) -> Selection:
-    """What a run of now would visit, and why it would not visit the rest. Nothing is visited.
-
-    :raises settings.OptionError: an option that cannot be used; the text names it.
-    """
+    """What a run of now would visit, and why it would not visit the rest. Nothing is visited."""
     model.Session.rollback()
     store.sync(now, settings.aging().dataset_types)
     checks = settings.checks()

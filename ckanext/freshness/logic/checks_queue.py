@@ -52,7 +52,6 @@ def queue() -> str:
 def enqueue(scope: Scope, now: datetime) -> Queued:
     """Begin a run, and leave its work to whoever works on the queue.
 
-    :raises settings.OptionError: an option that cannot be used; the text names it.
     :raises RedisAwayError: nobody was left all of it.
     """
     run = checks.begin(scope, now)

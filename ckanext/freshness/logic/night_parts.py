@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 
-from .. import settings
 from ..aging.messages import NN_
 from ..checking import runs
 from ..ckan_adapter import SEARCH_FAULTS
@@ -21,6 +20,9 @@ from .mails import words as mail_words
 from .nightly import Part, Told
 from .refresh import refresh
 from .words import counted, fresh_share, looked_at
+
+KEEP_RUNS = timedelta(days=730)
+"""For how long the figures of runs are kept."""
 
 
 def visits(now: datetime) -> Told:
@@ -52,10 +54,10 @@ def _unindexed(failures: list[Failure]) -> str:
 
 
 def prune(now: datetime) -> Told:
-    """Forget runs and transitions that are older than the options say."""
-    checked = settings.checks()
-    gone = runs.prune(now, keep_runs=checked.keep_runs, keep_transitions=checked.keep_transitions)
-    days = history.prune(now, options.keep_history())
+    """Delete the figures of runs, and the history of statuses, that are older than they are kept."""
+    kept = options.keep_history()
+    gone = runs.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
+    days = history.prune(now, kept)
     keeping.prune(now)
     told = tk._("Forgot {runs}, {transitions} and {days}").format(
         runs=counted(NN_("{count} run", "{count} runs"), gone.runs),

@@ -65,7 +65,6 @@ def refresh(
         in commands.
     :raises SolrAwayError: Solr does not answer.
     :raises WorkerError: a worker ended before it was done.
-    :raises settings.OptionError: an option that cannot be used; the text names it.
     """
     model.Session.rollback()
     result = Refreshed(reaped=_reap(everything=everything))

@@ -28,7 +28,8 @@ ROOMS: dict[str, set[str]] = {
     # into the limits of web, the tables of aging and the rules of checking.
     "ckan_adapter": {"model"},
     "field_names": {"ckan_adapter"},
-    "settings": {"web", "harvesting", "aging", "checking", "ckan_adapter"},
+    "option_values": {"web", "checking"},
+    "settings": {"web", "harvesting", "aging", "checking", "ckan_adapter", "option_values"},
 }
 """What each room may import of this package; the shell, named below, may import everything."""
 

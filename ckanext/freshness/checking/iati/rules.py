@@ -103,12 +103,10 @@ class Subject:
 
     :ivar url: the source URL as the registry has it now
     :ivar lost: whether there should be a copy, and is none
-    :ivar chance: from 0 to 1, for what :attr:`Policy.jitter` leaves to chance
     """
 
     url: str
     lost: bool = False
-    chance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +174,7 @@ def _begin(state: State, now: datetime, policy: Policy, subject: Subject) -> Ste
     good = state.good
     if good is None or subject.lost or good.source_url != subject.url:
         return Step(Ask.GET, state)
-    within = policy.download_after - policy.jitter * subject.chance
-    return Step(Ask.HEAD if _within(good, now, within) else Ask.GET, state)
+    return Step(Ask.HEAD if _within(good, now, policy.download_after) else Ask.GET, state)
 
 
 def _after_head(

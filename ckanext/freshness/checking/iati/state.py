@@ -22,8 +22,6 @@ class Policy:
     :ivar backoff_first: how long a URL is left alone after its first failure; doubled by each further one
     :ivar backoff_most: how long at most
     :ivar strict: the rules alone, without back-off
-    :ivar jitter: the most by which ``download_after`` is made shorter, by chance, so that what was
-        downloaded in one cycle is not all downloaded in one cycle again
     :raises ValueError: times that contradict each other
     """
 
@@ -34,13 +32,10 @@ class Policy:
     backoff_first: timedelta = timedelta(minutes=15)
     backoff_most: timedelta = timedelta(hours=6)
     strict: bool = False
-    jitter: timedelta = timedelta(0)
 
     def __post_init__(self) -> None:
         if not timedelta(0) <= self.trusted_for <= self.download_after:
             raise ValueError("trusted_for must lie between 0 and download_after")
-        if not timedelta(0) <= self.jitter <= self.download_after:
-            raise ValueError("jitter must lie between 0 and download_after")
         if not timedelta(0) <= self.backoff_first <= self.backoff_most:
             raise ValueError("backoff_first must lie between 0 and backoff_most")
         if self.backoff_most > timedelta(hours=6):

@@ -5,7 +5,6 @@ The rules are those of :mod:`.rules`; here they meet real answers. :func:`update
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -96,7 +95,7 @@ async def update(
 
     def due() -> Iterator[_Begun]:
         for visit in visits:
-            subject = Subject(visit.url, visit.lost, _chance(visit, tools.policy))
+            subject = Subject(visit.url, visit.lost)
             step = decide(visit.state, None, tools.now(), tools.policy, subject)
             if step.ask is Ask.NOTHING:
                 sink(IatiFinding(visit, step))
@@ -270,14 +269,6 @@ class IatiTalk:
         if self._intake is not None:
             self._intake.staged.close()
             self._intake = None
-
-
-def _chance(visit: IatiVisit, policy: Policy) -> float:
-    """Another number for each download, and the same all the time until the next."""
-    good = visit.state.good
-    if not policy.jitter or good is None:
-        return 0.0
-    return zlib.crc32(f"{visit.resource_id} {good.downloaded.timestamp()}".encode()) / 2**32
 
 
 def _validator(value: str | None) -> str | None:

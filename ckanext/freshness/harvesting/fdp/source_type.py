@@ -65,19 +65,15 @@ async def _crawl(
     source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
 ) -> Crawled:
     config = source.config
-    try:
-        policy = settings.harvest_policy(config)
-        web = settings.web(settings.harvest_limits(config))
-    except settings.OptionError as error:
-        raise ConfigError(f"an option of this site is wrong: {error}") from error
+    policy = settings.harvest_policy(config)
+    web = settings.web(settings.harvest_limits(config))
     hosts = Hosts(policy)
     options = CrawlOptions(
         mapper=_mapper(config),
         now=now,
         catalog_mapper=_catalog_mapper(config) if config.harvest_catalogs else None,
         salt=_salt(config),
-        max_records=config.max_records or tk.config.get("ckanext.freshness.harvest.max_records"),
-        max_depth=tk.config.get("ckanext.freshness.harvest.max_depth"),
+        max_records=config.max_records,
         allowed_hosts=frozenset(config.allowed_hosts),
         headers=read_headers(
             config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)

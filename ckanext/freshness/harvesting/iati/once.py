@@ -164,7 +164,7 @@ def _harvest(source_type: Any, source: Any, job: Any, tell: Tell, now: datetime 
         importing.import_without_queue(
             source,
             ids,
-            stages.page_size(),
+            stages.PAGE_SIZE,
             lambda done: tell(Progress(Stage.IMPORT, done, total)),
         )
 

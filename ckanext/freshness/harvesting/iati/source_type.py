@@ -73,19 +73,17 @@ def _check_editor(config: SourceConfig) -> None:
 
 async def _crawl(source: Source, known: Current, sink: Sink) -> Crawled:
     config = source.config
-    try:
-        policy = settings.harvest_policy(config)
-        web = settings.web(settings.harvest_limits(config))
-    except settings.OptionError as error:
-        raise ConfigError(f"an option of this site is wrong: {error}") from error
+    policy = settings.harvest_policy(config)
+    web = settings.web(settings.harvest_limits(config))
     hosts = Hosts(policy)
     headers = read_headers(
         config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
     )
-    limit = config.max_records or tk.config.get("ckanext.freshness.harvest.max_records")
     async with Client(web, hosts) as client:
         asker = Asker(client, source.url, allowed_hosts=config.allowed_hosts, headers=headers)
-        registry = KINDS[kind_of(source.url, config.registry)](asker, source.url, Terms(limit))
+        registry = KINDS[kind_of(source.url, config.registry)](
+            asker, source.url, Terms(config.max_records)
+        )
         crawled = await Crawl(registry, source.url, known, sink, salt=_salt(config)).run()
     crawled.requests = sum(host.statistics.requests for host in hosts)
     return crawled

@@ -38,7 +38,7 @@ def marked(visits: Sequence[Visit]) -> list[Visit]:
     Where there is none yet, none of what was last found, or none any more in the store, the bytes are
     wanted whatever the server says of them.
 
-    :raises OptionError: an option that cannot be used; the text names it
+    :raises OptionError: the site has no place for copies
     """
     wanted = _wanted([one.resource_id for one in visits])
     wanted |= dict.fromkeys(_lost([id_ for id_, has_copy in wanted.items() if has_copy]), False)
@@ -118,7 +118,7 @@ def prune(now: datetime) -> int:
 
     Also what runs have left incomplete in the store that were killed.
 
-    :raises OptionError: an option that cannot be used; the text names it
+    :raises OptionError: the site has no place for copies
     :raises StoreError: the store refuses
     """
     chosen = options.copies()

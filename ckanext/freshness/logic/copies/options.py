@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 
+from ... import settings
 from ...checking.iati.state import Policy
 from ...copies.location import open_store
 from ...copies.store import Store
-from ...settings import OptionError
-
-_LONGEST_DAYS = 100 * 366
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,70 +49,45 @@ class Copies:
 
 
 def choice() -> Choice:
-    """Of which resources copies are kept."""
-    option = tk.config.get
+    """Return of which resources copies are kept."""
     return Choice(
-        everything=bool(option("ckanext.freshness.copies.all")),
-        formats=frozenset(one.lower() for one in option("ckanext.freshness.copies.formats")),
-        organizations=frozenset(option("ckanext.freshness.copies.organizations")),
+        everything=settings.flag("copies.all"),
+        formats=frozenset(one.lower() for one in settings.words("copies.formats")),
+        organizations=frozenset(settings.words("copies.organizations")),
     )
 
 
 def copies() -> Copies:
-    """Where copies are kept, and for how long.
+    """Return where copies are kept, and for how long.
 
-    :raises OptionError: an option that cannot be used; the text names it.
+    :raises OptionError: the site has no place for copies.
     """
-    days = _number("ckanext.freshness.copies.expire_days", _LONGEST_DAYS)
-    quota = int(_number("ckanext.freshness.copies.quota_bytes", math.inf))
+    days = float(settings.option("copies.expire_days"))
     return Copies(
         location=_location(),
-        quota=quota or None,
+        quota=int(settings.option("copies.quota_bytes")) or None,
         expire_after=timedelta(days=days) if days else None,
     )
 
 
 def iati(*, strict: bool = False) -> Policy:
-    """The times of IATI's cycle.
+    """Return the times of IATI's cycle.
 
     :param strict: the rules alone, without the back-off of files that fail.
-    :raises OptionError: an option that cannot be used; the text names it.
     """
-    most = _hours("ckanext.freshness.iati.max_backoff_hours")
-    try:
-        return Policy(
-            download_after=_hours("ckanext.freshness.iati.head_within_hours"),
-            trusted_for=_hours("ckanext.freshness.iati.trust_within_hours"),
-            expire_after=_hours("ckanext.freshness.iati.expire_after_hours"),
-            backoff_first=min(Policy().backoff_first, most),
-            backoff_most=most,
-            strict=strict,
-            jitter=_hours("ckanext.freshness.iati.jitter_hours"),
-        )
-    except ValueError as error:
-        raise OptionError(f"ckanext.freshness.iati: {_in_options(str(error))}") from error
-
-
-_OPTIONS = {
-    "download_after": "head_within_hours",
-    "trusted_for": "trust_within_hours",
-    "backoff_most": "max_backoff_hours",
-    "backoff_first": "15 minutes",
-    "jitter": "jitter_hours",
-}
-"""What the policy's times are called as options."""
-
-
-def _in_options(words: str) -> str:
-    for name, option in _OPTIONS.items():
-        words = words.replace(name, option)
-    return words
+    download_after = timedelta(hours=float(settings.option("iati.head_within_hours")))
+    return Policy(
+        download_after=download_after,
+        trusted_for=min(Policy().trusted_for, download_after),
+        expire_after=timedelta(hours=float(settings.option("iati.expire_after_hours"))),
+        strict=strict,
+    )
 
 
 def store(options: Copies | None = None) -> Store:
-    """The store of the site's copies.
+    """Return the store of the site's copies.
 
-    :raises OptionError: an option that cannot be used; the text names it.
+    :raises OptionError: the site has no place for copies.
     :raises StoreError: the location cannot be used.
     """
     options = options or copies()
@@ -124,29 +95,13 @@ def store(options: Copies | None = None) -> Store:
 
 
 def _location() -> str:
-    given = tk.config.get("ckanext.freshness.copies.location")
+    given = settings.option("copies.location")
     if given:
         return str(given)
     storage = tk.config.get("ckan.storage_path")
     if not storage:
-        raise OptionError(
+        raise settings.OptionError(
             "ckanext.freshness.copies.location must name a directory or a store for copies, since the "
             "site has no ckan.storage_path"
         )
     return str(Path(storage) / "freshness")
-
-
-def _hours(key: str) -> timedelta:
-    return timedelta(hours=_number(key, _LONGEST_DAYS * 24))
-
-
-def _number(key: str, most: float) -> float:
-    value: Any = tk.config.get(key)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isnan(number) or not 0 <= number <= most or math.isinf(number):
-        bound = "" if math.isinf(most) else f" and {most:.0f} at most"
-        raise OptionError(f"{key} must be a number of 0 or more{bound}, not {value!r}")
-    return number

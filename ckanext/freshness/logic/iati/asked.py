@@ -17,7 +17,7 @@ def visit(package_id: str, clock: Callable[[], datetime]) -> None:
     What failed a moment ago is asked again.
 
     :param clock: the time, aware
-    :raises settings.OptionError: an option that cannot be used; the text names it
+    :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store is out of reach
     :raises lost.DatabaseLostError: the database went away
     """

@@ -80,7 +80,7 @@ def update(
     :param harvest: ask the registry; otherwise the cycle is about what was registered last
     :param package_ids: only the files of these datasets
     :raises AlreadyRunningError: another cycle of this source is under way
-    :raises settings.OptionError: an option that cannot be used; the text names it
+    :raises settings.OptionError: the site has no place for copies
     :raises StoreError: the store is out of reach
     :raises lost.DatabaseLostError: the database went away
     """

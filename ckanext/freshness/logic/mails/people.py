@@ -45,19 +45,11 @@ class Known:
     decides: Dataset
 
 
-def operators(options: settings.Mails) -> tuple[str, ...]:
-    """Who is told of delinquent datasets and of runs: as the site's config has it, else all sysadmins.
-
-    :raises settings.OptionError: what stands in the config is no address.
-    """
-    given = [(one, addresses.parse(one)) for one in options.operators]
-    for text, found in given:
-        if not found:
-            raise settings.OptionError(
-                f"ckanext.freshness.notify.operators must be addresses, not {text!r}"
-            )
+def operators() -> tuple[str, ...]:
+    """Return who is told of delinquent datasets and of runs: the site's operators, else all sysadmins."""
+    given = settings.words("notify.operators")
     if given:
-        return tuple(dict.fromkeys(one for _, found in given for one in found))
+        return tuple(dict.fromkeys(found for one in given for found in addresses.parse(one)))
     user = model.User.__table__
     rows = model.Session.execute(
         sa.select(user.c.email)

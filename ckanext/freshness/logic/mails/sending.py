@@ -11,7 +11,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from ... import settings
@@ -32,6 +32,10 @@ from .outbox import Start
 from .writing import Facts
 
 LOCK = "notify"
+COOLDOWN = timedelta(hours=20)
+"""Between two mails of one kind to one address."""
+TIMEOUT = 30.0
+"""Seconds that the mail server has for each mail."""
 _MOST_IN_A_ROW = {MailFailure.UNREACHABLE: 3, MailFailure.BROKEN_OFF: 20, MailFailure.UNKNOWN: 20}
 """After so many failures of a kind, one after the other, the rest is left to the next notify."""
 
@@ -115,16 +119,14 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
     :param dry_run: only say what would be sent, to whom; also where mails are switched off.
     :raises AlreadySendingError: somebody else does so now.
     :raises MailerError: CKAN can send no mails.
-    :raises settings.OptionError: an option that cannot be used; the text names it.
     """
-    options = settings.mails()
-    operators = people.operators(options)
+    operators = people.operators()
     if dry_run:
-        return _planned(clock(), options, operators)
+        return _planned(clock(), operators)
     with locked_if_free(LOCK) as is_ours:
         if not is_ours:
             raise AlreadySendingError("Another notify is under way: nothing was sent")
-        if not options.enabled:
+        if not settings.flag("notify.enabled"):
             outbox.forget_start()
             model.Session.commit()
             return Report(State.OFF)
@@ -135,15 +137,16 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
             outbox.begin(clock())
             model.Session.commit()
             return Report(State.BEGUN)
-        return _sent(begun, clock, options, operators)
+        return _sent(begun, clock, operators)
 
 
-def _planned(now: datetime, options: settings.Mails, operators: tuple[str, ...]) -> Report:
+def _planned(now: datetime, operators: tuple[str, ...]) -> Report:
     problem = mailer_problem()
     begun = outbox.start()
     if begun is None:
-        return Report(State.BEGUN if options.enabled else State.OFF, problem=problem)
-    plan, facts = _plan(begun, now, options, operators)
+        is_on = settings.flag("notify.enabled")
+        return Report(State.BEGUN if is_on else State.OFF, problem=problem)
+    plan, facts = _plan(begun, now, operators)
     report = _report(State.PLANNED, plan)
     report.problem = problem
     with page_context():
@@ -154,12 +157,10 @@ def _planned(now: datetime, options: settings.Mails, operators: tuple[str, ...])
     return report
 
 
-def _sent(
-    begun: Start, clock: Clock, options: settings.Mails, operators: tuple[str, ...]
-) -> Report:
+def _sent(begun: Start, clock: Clock, operators: tuple[str, ...]) -> Report:
     now = clock()
     orphans = outbox.orphans(now)
-    plan, facts = _plan(begun, now, options, operators)
+    plan, facts = _plan(begun, now, operators)
     outbox.enter(plan, now)
     digests = notify.in_turn(plan.digests, outbox.tries())
     ids = outbox.person_ids(one.address for one in digests)
@@ -171,7 +172,7 @@ def _sent(
         ours = _claimed(digest, clock())
         if ours is None:
             continue
-        told, failure = _send(ours, facts, ids[digest.address], clock, options.timeout)
+        told, failure = _send(ours, facts, ids[digest.address], clock)
         report.mails.append(told)
         in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
         if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
@@ -182,9 +183,7 @@ def _sent(
     return report
 
 
-def _plan(
-    begun: Start, now: datetime, options: settings.Mails, operators: tuple[str, ...]
-) -> tuple[notify.Plan, Facts]:
+def _plan(begun: Start, now: datetime, operators: tuple[str, ...]) -> tuple[notify.Plan, Facts]:
     crossings: list[Crossing] = outbox.crossings(begun)
     known = people.datasets((one.item.package_id or "" for one in crossings), now)
     opted_out = outbox.opted_out()
@@ -193,7 +192,7 @@ def _plan(
         {one.id: one.decides for one in known.values()},
         operators,
         opted_out=opted_out,
-        lately=outbox.lately(now - options.cooldown),
+        lately=outbox.lately(now - COOLDOWN),
     )
     since = begun.at
     findings = {one.key: one for one in watch.findings(runs.newest(), now) if utc(one.at) > since}
@@ -222,7 +221,7 @@ def _claimed(digest: Digest, now: datetime) -> _Ours | None:
 
 
 def _send(
-    ours: _Ours, facts: Facts, person_id: int, clock: Clock, seconds: float
+    ours: _Ours, facts: Facts, person_id: int, clock: Clock
 ) -> tuple[Told, MailFailure | None]:
     mail_id, digest = ours.mail_id, ours.digest
     with page_context():
@@ -231,7 +230,7 @@ def _send(
     told = Told(digest.kind, digest.address, about, Outcome.SENT)
     try:
         with page_context():
-            send_mail(letter, seconds)
+            send_mail(letter, TIMEOUT)
     except MailError as error:
         outcome = _failed(mail_id, error, clock())
         return replace(told, outcome=outcome, error=str(error)), error.failure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import harvest_model, model, solr_queue
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -294,3 +295,12 @@ def schema(
 def clean_queues() -> None:
     """Empty harvest queues."""
     queue.purge_queues()
+
+
+@contextmanager
+def indexing(together: bool) -> Iterator[None]:
+    """Send the Solr documents of a page together, or each by itself as on an untried CKAN."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not together:
+            patch.setattr(solr_queue, "TRIED", ())
+        yield

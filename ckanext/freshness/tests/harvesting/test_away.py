@@ -19,7 +19,7 @@ from ckan.tests.helpers import call_action, changed_config
 from redis.exceptions import ConnectionError as RedisAway
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, indexing
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
@@ -29,8 +29,7 @@ from ckanext.harvest.utils import fetch_consumer, gather_consumer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
-BATCH_INDEX = "ckanext.freshness.harvest.batch_index"
-EACH_WAY = pytest.mark.parametrize("batch_index", [True, False], ids=["together", "one by one"])
+EACH_WAY = pytest.mark.parametrize("together", [True, False], ids=["together", "one by one"])
 TITLES = [f"Dataset {number}" for number in range(4)]
 
 
@@ -130,11 +129,11 @@ def test_solr_is_away_during_an_import(
     first: bool,
     leave: Callable[[TcpProxy], None],
     says_so: bool,
-    batch_index: bool,
+    together: bool,
 ) -> None:
     known: dict[str, str] = {}
     titles = TITLES
-    with changed_config(BATCH_INDEX, batch_index):
+    with indexing(together):
         if not first:
             harvest.run()
             known = stored_ids()
@@ -165,11 +164,11 @@ def test_solr_is_away_during_a_deletion(
     records: list[Record],
     harvest: Harvest,
     solr: TcpProxy,
-    batch_index: bool,
+    together: bool,
     remove_deleted: bool,
 ) -> None:
     with (
-        changed_config(BATCH_INDEX, batch_index),
+        indexing(together),
         changed_config("ckan.search.remove_deleted_packages", remove_deleted),
     ):
         harvest.run()
@@ -318,7 +317,7 @@ def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
 
 
 @pytest.mark.parametrize(
-    ("words", "batch_index"),
+    ("words", "together"),
     [
         pytest.param([b"Dataset 3"], True, id="at a write"),
         pytest.param([b"Dataset 3", b"COMMIT"], True, id="at the commit, indexed together"),
@@ -326,12 +325,12 @@ def test_postgresql_breaks_off_in_the_middle_of_a_crawl(
     ],
 )
 def test_postgresql_is_away_in_an_import(
-    harvest: Harvest, postgresql: TcpProxy, words: list[bytes], batch_index: bool
+    harvest: Harvest, postgresql: TcpProxy, words: list[bytes], together: bool
 ) -> None:
     job_id = harvest.start()
     harvest.gather()
     postgresql.leave_at(*words)
-    with changed_config(BATCH_INDEX, batch_index), pytest.raises(sa.exc.DBAPIError):
+    with indexing(together), pytest.raises(sa.exc.DBAPIError):
         fetch_consumer()
     postgresql.open()
     written = stored_ids()

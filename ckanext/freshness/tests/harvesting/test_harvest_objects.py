@@ -6,7 +6,7 @@ import ckan.plugins as p
 import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
-from ckan.tests.helpers import call_action, changed_config
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.harvesting.known import current_records
@@ -206,17 +206,3 @@ def test_a_page_that_is_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
     harvest.run()
     p.get_plugin("fdp_harvester").import_stage(harvest_model.HarvestObject.get(lead.id))
     assert harvest.datasets()[fdp.iri_of(follower)]["title"] == "Newer"
-
-
-def test_an_option_that_cannot_be_used_is_the_jobs_error(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    with changed_config("ckanext.freshness.harvest.read_timeout", "soon"):
-        job = harvest.run()
-    assert job.errors == [
-        "The source's configuration cannot be used: an option of this site is wrong: "
-        "ckanext.freshness.harvest.read_timeout must be a number above 0, not 'soon'"
-    ]
-    assert len(harvest.current()) == 1
-    assert harvest.run().stats["not modified"] == 1

@@ -35,7 +35,7 @@ TABLES = (
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that is busy is not waited for."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
 
 
 def look(harvest: Harvest, now: datetime | None = None) -> Preview:

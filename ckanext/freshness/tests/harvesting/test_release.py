@@ -158,7 +158,7 @@ def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, released: bool, away: str
 ) -> None:
     """Nor does such a job use a release up."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     empty(fdp)
     harvest.run()
     fdp.add_dataset(fdp.add_catalog())
@@ -183,7 +183,7 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record of a list remembers whether it was released."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     harvest.configure(max_delete_fraction=0)
     first, second = fdp.catalogs[0], fdp.add_catalog()
     other = [fdp.add_dataset(second, title=f"Other {number}") for number in range(8)]
@@ -209,7 +209,7 @@ def test_what_a_catalog_lists_again_is_no_longer_held(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Even if neither the records nor their distributions can be read."""
-    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     fdp.layout.pages = False
     gone = fdp.datasets
     empty(fdp)

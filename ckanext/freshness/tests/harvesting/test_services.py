@@ -45,7 +45,7 @@ def a_day_passes(url: str) -> None:
 
 @pytest.mark.parametrize("pages", [True, False])
 def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.attempts", 1)
+    monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     recording = load_recording(FDP_RICH)
     for answer in recording["responses"].values():
         # Nothing is forgotten of a source that could not be read whole, as with a catalog elsewhere.

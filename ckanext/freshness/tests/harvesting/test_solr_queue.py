@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.lib import search
-from ckan.tests.helpers import call_action, changed_config
+from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import model, solr_queue
-from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, indexing, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
@@ -38,11 +38,11 @@ def fill(fdp: FdpServer, datasets: int = 7) -> None:
         fdp.add_dataset(catalog, title=f"Dataset {number}", keyword=["a", f"b{number}"])
 
 
-@pytest.mark.parametrize("batch_index", [True, False])
-def test_both_ways_index_all(fdp: FdpServer, batch_index: bool) -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_both_ways_index_all(fdp: FdpServer, together: bool) -> None:
     fill(fdp)
     harvest = add_source(fdp.source_url)
-    with changed_config("ckanext.freshness.harvest.batch_index", batch_index):
+    with indexing(together):
         job = harvest.run()
     assert job.stats["added"] == 7
     assert len(harvest.datasets()) == 7
@@ -68,14 +68,14 @@ def test_a_rebuild_changes_no_document(fdp: FdpServer) -> None:
                 assert document.get(field) == after[title].get(field), field
 
 
-@pytest.mark.parametrize("batch_index", [True, False])
+@pytest.mark.parametrize("together", [True, False])
 def test_a_document_that_solr_refuses(
-    fdp: FdpServer, stumbling: StumblingPlugin, batch_index: bool
+    fdp: FdpServer, stumbling: StumblingPlugin, together: bool
 ) -> None:
     fill(fdp)
     stumbling.unindexable.add("Dataset 3")
     harvest = add_source(fdp.source_url)
-    with changed_config("ckanext.freshness.harvest.batch_index", batch_index):
+    with indexing(together):
         job = harvest.run()
         assert titles(harvest) == {f"Dataset {number}" for number in (0, 1, 2, 4, 5, 6)}
         assert job.stats["added"] == 6

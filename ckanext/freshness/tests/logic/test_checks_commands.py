@@ -224,9 +224,9 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
     check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_failures", "2")
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_pause", "0.01")
-    # The last round gives silent hosts ten minutes otherwise.
-    monkeypatch.setattr(settings, "HostPolicy", partial(HostPolicy, last_round=0.0))
+    # Silent hosts get a pause of two minutes, and ten minutes in the last round, otherwise.
+    policy = partial(HostPolicy, pause=0.01, last_round=0.0)
+    monkeypatch.setattr(settings, "HostPolicy", policy)
     with FileHost(now=START) as host:
         url = host.url
     made = factories.Dataset(

@@ -168,38 +168,14 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
         assert "documents of 1 dataset in Solr are older" in found[0].what
 
 
-def test_an_option_that_cannot_be_used() -> None:
-    assert told(options.unusable) == []
-    with changed_config("ckanext.freshness.check.resource_fields", ["colour"]):
-        (one,) = told(options.unusable)
-    assert "ckanext.freshness.check.resource_fields" in one.what
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "words"),
-    [
-        (
-            "allowed_networks",
-            ["127.0.0.1/99"],
-            "must be addresses and networks, such as 10.20.0.0/16",
-        ),
-        ("harvest.concurrency", "many", "must be a number above 0, not 'many'"),
-        ("harvest.max_redirects", "-1", "must be a number of 0 or more, not '-1'"),
-        ("thresholds", "nonsense", "nonsense"),
-        ("copies.quota_bytes", "much", "must be a number of 0 or more, not 'much'"),
-        ("iati.trust_within_hours", "soon", "must be a number of 0 or more"),
-        ("report.host_groups", ["nonsense"], "NAME=HOST"),
-        ("report.keep_days", "long", "not 'long'"),
-        ("harvest.page_size", "big", "not 'big'"),
-        ("notify.timeout", "0", "must be a number above 0, not '0'"),
-    ],
-)
-def test_each_option_that_cannot_be_used_is_told_once(key: str, value: Any, words: str) -> None:
-    with changed_config(f"ckanext.freshness.{key}", value):
-        found = [one for one in examine(NOW) if one.what.startswith("An option cannot be used")]
-    (one,) = found
-    assert one.severity is Severity.PROBLEM
-    assert f"ckanext.freshness.{key}" in one.what and words in one.what
+def test_an_option_that_was_removed() -> None:
+    assert told(options.removed) == []
+    with changed_config("ckanext.freshness.check.max_bytes", "1"):
+        (one,) = told(options.removed)
+        assert told(options.unknown) == []
+    assert one.severity is Severity.WARNING
+    assert one.what == "The option ckanext.freshness.check.max_bytes was removed and has no effect"
+    assert "Use ckanext.freshness.max_bytes, for example" in one.advice
 
 
 def test_an_option_that_is_misspelt() -> None:

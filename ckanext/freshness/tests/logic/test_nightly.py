@@ -165,7 +165,9 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     assert "Not all was done: extra" in done.output
 
 
-def test_prune_forgets_what_is_older_than_the_options_say(kept_db: None, cli: Any) -> None:
+def test_prune_forgets_what_is_older_than_the_options_say(
+    kept_db: None, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     common: dict[str, Any] = {"kind": "check", "options": {}, "version": "1"}
     ages = {"old": 10.1, "young": 9.9}
@@ -183,10 +185,8 @@ def test_prune_forgets_what_is_older_than_the_options_say(kept_db: None, cli: An
         for name, days in ages.items()
     )
     model.Session.commit()
-    with (
-        changed_config("ckanext.freshness.check.keep_runs_days", 10),
-        changed_config("ckanext.freshness.check.keep_transitions_days", 20),
-    ):
+    monkeypatch.setattr(night_parts, "KEEP_RUNS", timedelta(days=10))
+    with changed_config("ckanext.freshness.report.keep_days", 20):
         done = cli.invoke(ckan, ["freshness", "prune"])
     assert done.exit_code == 0, done.output
     assert "Forgot 1 run, " in done.output

@@ -131,21 +131,6 @@ def test_rule_2_what_is_asked_first(state: State, subject: Subject, asked: Ask) 
     assert play(state, subject=subject).ask is asked
 
 
-@pytest.mark.parametrize(
-    ("chance", "ago", "asked"),
-    [
-        (0.0, 24 * HOUR, Ask.HEAD),
-        (0.5, 20 * HOUR, Ask.HEAD),
-        (0.5, 20 * HOUR + MOMENT, Ask.GET),
-        (1.0, 16 * HOUR, Ask.HEAD),
-        (1.0, 16 * HOUR + MOMENT, Ask.GET),
-    ],
-)
-def test_rule_2_with_jitter(chance: float, ago: timedelta, asked: Ask) -> None:
-    policy = Policy(jitter=8 * HOUR)
-    assert play(downloaded(ago), policy=policy, subject=Subject(URL, chance=chance)).ask is asked
-
-
 def test_rule_2_in_any_time_zone() -> None:
     zone = timezone(timedelta(hours=-11))
     state = downloaded(24 * HOUR)
@@ -538,7 +523,6 @@ def test_a_fault_of_ours_expires_nothing() -> None:
     [
         {"trusted_for": 25 * HOUR},
         {"trusted_for": -HOUR},
-        {"jitter": 25 * HOUR},
         {"backoff_first": 7 * HOUR},
         {"backoff_most": 7 * HOUR},
     ],

@@ -495,19 +495,6 @@ def test_what_is_redirected_to_another_workers_host_is_handed_over(
     assert finding.step.state.good.source_url == visit.url
 
 
-def test_jitter_spreads_downloads(server: IatiFiles, store: Store) -> None:
-    def visits(states: dict[str, State]) -> list[IatiVisit]:
-        return [IatiVisit(name, name, f"{server.url}/x", state) for name, state in states.items()]
-
-    policy = Policy(jitter=8 * HOUR)
-    first = run(visits({f"{n}": State() for n in range(20)}), store.stage)
-    states = {one.visit.resource_id: one.step.state for one in first}
-    for _ in range(2):
-        second = run(visits(states), store.stage, NOW + 20 * HOUR, policy=policy)
-        endings = [one.step.ending for one in sorted(second, key=lambda one: one.visit.resource_id)]
-        assert set(endings) == {Ending.VERIFIED, Ending.DOWNLOADED}
-
-
 def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_path: Path) -> None:
     host = "files.example"
     with tls_servers(host, tmp_path, "127.0.0.1") as urls:

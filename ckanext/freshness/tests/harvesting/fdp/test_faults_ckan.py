@@ -30,12 +30,12 @@ pytestmark = pytest.mark.usefixtures("impatient", "clean_site")
 def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short limits, so that nobody waits for servers that hang."""
     for option, value in (
-        ("attempts", 1),
-        ("read_timeout", 0.8),
-        ("max_bytes", 2**18),
-        ("requests_per_second", 10_000.0),
+        ("attempts", "1"),
+        ("read_timeout", "0.8"),
+        ("max_bytes", "262144"),
+        ("requests_per_second", "10000"),
     ):
-        monkeypatch.setitem(ckan_config, f"ckanext.freshness.harvest.{option}", value)
+        monkeypatch.setitem(ckan_config, f"ckanext.freshness.{option}", value)
 
 
 @dataclass

@@ -11,6 +11,7 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import disconnect, harvest_model, model
+from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.iati.once import (
     HarvestRefused,
     Progress,
@@ -132,13 +133,12 @@ def complete(harvest: Harvest, registry: RegistryServer) -> None:
 )
 def test_what_a_killed_process_left_is_done_by_the_next(
     registry: RegistryServer,
-    ckan_config: Any,
     monkeypatch: pytest.MonkeyPatch,
     stage: Stage,
     done: int,
     healed_by: str,
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.harvest.page_size", 4)
+    monkeypatch.setattr(stages, "PAGE_SIZE", 4)
     harvest = add_registry(registry.url)
     killed(harvest, dies_at(stage, done))
     assert len(running()) == 1 and taken_up() == 0

@@ -14,6 +14,7 @@ from ckanext.freshness.ckan_adapter import (
     harvest_routing_keys,
     model,
 )
+from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.iati.once import Result, harvest_now
 from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
 from ckanext.freshness.tests.harvesting.iati.conftest import (
@@ -335,9 +336,9 @@ def test_the_queues_do_the_same(registry: RegistryServer) -> None:
 
 
 def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
-    registry: RegistryServer, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.harvest.page_size", 1)
+    monkeypatch.setattr(stages, "PAGE_SIZE", 1)
     harvest = add_registry(registry.url)
     job = harvest.start()
     harvest.gather()

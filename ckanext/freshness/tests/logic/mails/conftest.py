@@ -36,11 +36,11 @@ def age(days: float) -> None:
 def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: Any) -> None:
     for key, value in {
         "ckanext.freshness.notify.enabled": True,
-        "ckanext.freshness.notify.timeout": "5",
         "smtp.server": "127.0.0.1:9",
         "smtp.mail_from": "site@example.org",
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
+    monkeypatch.setattr(sending, "TIMEOUT", 5.0)
     model.Session.remove()
 
 
