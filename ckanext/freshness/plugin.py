@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
+import yaml
 
 from ckanext.harvest.interfaces import IHarvester
 
@@ -14,6 +16,7 @@ from . import settings, views
 from .ckan_adapter import (
     DefaultDatasetForm,
     DefaultTranslation,
+    forget_validators,
     keep_complete_objects,
     let_consumers_wait,
     let_odd_dates_be_indexed,
@@ -44,19 +47,21 @@ from .logic.iati import registration
 
 log = logging.getLogger(__name__)
 
+DECLARATION = Path(__file__).parent / "config_declaration.yaml"
+
 registration.register()
 
 
 @tk.blanket.auth_functions
 @tk.blanket.blueprints(views.blueprints)
 @tk.blanket.cli
-@tk.blanket.config_declarations
 @tk.blanket.helpers
 @tk.blanket.validators
 class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     """What all source types share; owns the tables and the options."""
 
     p.implements(p.IActions)
+    p.implements(p.IConfigDeclaration)
     p.implements(p.IConfigurable)
     p.implements(p.IConfigurer)
     p.implements(p.IFacets, inherit=True)
@@ -64,6 +69,10 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     p.implements(p.IPackageController, inherit=True)
     p.implements(p.IResourceController, inherit=True)
     p.implements(p.ITranslation)
+
+    def declare_config_options(self, declaration: Any, key: Any) -> None:
+        forget_validators()
+        declaration.load_dict(yaml.safe_load(DECLARATION.read_text(encoding="utf-8")))
 
     def update_config(self, config: Any) -> None:
         tk.add_template_directory(config, "templates")

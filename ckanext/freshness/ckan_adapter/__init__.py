@@ -26,7 +26,7 @@ from .database import (
     hold_packages,
     lock_packages,
 )
-from .declared import declared_options, removed_options_in_use
+from .declared import declared_options, forget_validators, removed_options_in_use
 from .extras import (
     ORGANIZATION_EXTRA,
     ORGANIZATION_EXTRAS,
@@ -102,6 +102,7 @@ __all__ = [
     "declared_options",
     "disconnect",
     "exempt_from_csrf",
+    "forget_validators",
     "get_harvester",
     "give_back_done_messages",
     "harvest_model",

@@ -5,6 +5,16 @@ from __future__ import annotations
 import ckan.plugins.toolkit as tk
 from ckan.common import config_declaration
 from ckan.config.declaration.option import Flag
+from ckan.logic import clear_validators_cache
+
+
+def forget_validators() -> None:
+    """Make CKAN collect the validators of all plugins again.
+
+    CKAN remembers them when it is asked for the first one. A plugin that asks while it is imported, before
+    ours is loaded, would leave our validators unknown, and CKAN would not start.
+    """
+    clear_validators_cache()
 
 
 def declared_options(prefix: str) -> list[str]:
