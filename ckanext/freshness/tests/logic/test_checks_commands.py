@@ -116,23 +116,6 @@ def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
     assert json.loads(told[told.index("{") :])["visits"] == 3
 
 
-@pytest.mark.parametrize(
-    ("option", "value"), [("requests_per_second", "many"), ("confirm_after", "-5")]
-)
-def test_an_option_that_cannot_be_used(
-    dataset: dict[str, Any],
-    check: Invoke,
-    ckan_config: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    option: str,
-    value: str,
-) -> None:
-    monkeypatch.setitem(ckan_config, f"ckanext.freshness.check.{option}", value)
-    done = check()
-    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
-    assert f"ckanext.freshness.check.{option} must be" in done.output
-
-
 @pytest.mark.parametrize("arguments", ["check files", "check files --workers 2", "nightly"])
 def test_copies_are_to_be_where_nothing_can_be_kept(
     dataset: dict[str, Any],
