@@ -74,8 +74,8 @@ def command(tmp_path: Path) -> Iterator[Command]:
     ini = write_ini(
         tmp_path,
         check__confirm_after="0",
-        check__requests_per_second="10000",
-        check__retry_delays="0",
+        requests_per_second="10000",
+        retry_delays="0",
     )
 
     def begin(*arguments: str, **environment: str) -> CkanProcess:
