@@ -184,7 +184,7 @@ _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )
-_BINARY = re.compile(r"[\0-\x08\x0e-\x1a\x1c-\x1f]")
+_NOT_IN_TEXT = bytes({*range(32)} - {*b"\t\n\v\f\r\x1b"})
 _PAGE = re.compile(r"<(?:!doctype\s*html|html|head|body)[\s>]", re.IGNORECASE)
 _FRAGMENT = re.compile(
     r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
@@ -198,8 +198,6 @@ _START_TAG = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]{0,1000})?>")
 _JSON_START = re.compile(r'(?:\[\s*)?\{\s*"(?:[^"\\]|\\.){0,1000}"\s*:')
 _JSON_VALUE = re.compile(r"(?:true|false|null|-?[0-9][0-9.eE+-]{0,30})\s*\Z")
 _SEPARATOR = re.compile(r"[,;\t|]")
-_SEPARATORS = tuple(re.compile(one) for one in (",(?! )", ";", "\t", r"\|"))
-"""Those of tables: a comma before a space is punctuation."""
 _LINE_END = re.compile(r"[\r\n]+")
 
 
@@ -328,7 +326,7 @@ def _kind_of_text(text: str) -> Kind:
     if text.startswith("%PDF-"):
         return Kind.PDF
     # Last, because this reads all of the text.
-    if not text or _BINARY.search(text):
+    if not text or _is_binary(text):
         return Kind.UNKNOWN
     if text[0] in "{[" or _JSON_VALUE.match(text):
         return Kind.JSON_LIKE
@@ -352,10 +350,16 @@ def _kind_of_markup(text: str) -> Kind:
     if _FRAGMENT.match(text):
         return Kind.HTML
     if text[:1] == "<":
-        if _BINARY.search(text):
+        if _is_binary(text):
             return Kind.UNKNOWN
         return Kind.XML if _is_element(text) else Kind.MARKUP
     return _kind_of_text(text)
+
+
+def _is_binary(text: str) -> bool:
+    # A search with a regular expression takes five times as long.
+    coded = text.encode("utf-8", "surrogatepass")
+    return len(coded.translate(None, _NOT_IN_TEXT)) < len(coded)
 
 
 def _is_element(text: str) -> bool:
@@ -369,8 +373,14 @@ def _is_table(text: str) -> bool:
     lines = _LINE_END.split(text, maxsplit=2)
     if len(lines) < 2:
         return False
-    counts = ([len(one.findall(line)) for line in lines[:2]] for one in _SEPARATORS)
+    counts = zip(_separators(lines[0]), _separators(lines[1]), strict=True)
     return any(first and first == second for first, second in counts)
+
+
+def _separators(line: str) -> tuple[int, ...]:
+    """Return how often each separator is in a line: a comma before a space is punctuation."""
+    commas = line.count(",") - line.count(", ")
+    return commas, line.count(";"), line.count("\t"), line.count("|")
 
 
 def _text(first: bytes) -> str:
