@@ -128,7 +128,7 @@ def _record(view: View, subject: Node, table: tuple[Any, ...]) -> Record:
     words = {
         node: lexical(node) if isinstance(node, Literal) else label(view, node) for node in keywords
     }
-    view.mark(subject, DCAT.keyword, [node for node in keywords if not words[node]])
+    view.mark(subject, (DCAT.keyword,), [node for node in keywords if not words[node]])
     tags = set(words.values())
     translated = _tags_by_language(keywords)
     if any(translated):
@@ -151,7 +151,7 @@ def _last_segment(iri: str) -> str:
 def _distributions(view: View, subject: Node) -> list[Node]:
     """The distributions that the graph describes; the others are a matter of a warning."""
     described = []
-    view.mark(subject, DCAT.distribution)
+    view.mark(subject, (DCAT.distribution,))
     for node in view.of(subject).get(DCAT.distribution, ()):
         if view.of(node):
             described.append(node)
@@ -170,7 +170,7 @@ def _resource(view: View, node: Node) -> dict[str, Any]:
     nodes = view.of(node).get(SPDX.checksum, [])
     checksums = tables.checksums(view, nodes, "checksum")
     if checksums:
-        view.mark(node, SPDX.checksum)
+        view.mark(node, (SPDX.checksum,))
         resource.update(checksums[0])
         for other in checksums[1:]:
             view.warn("hash", f'"{other.get("hash", "")[:80]}" is left out: there is room for one')
@@ -202,7 +202,7 @@ def _format_names(view: View, node: Node, predicate: URIRef) -> list[str]:
         one: lexical(one) if isinstance(one, (Literal, URIRef)) else label(view, one)
         for one in nodes
     }
-    view.mark(node, predicate, [one for one in nodes if not words[one]])
+    view.mark(node, (predicate,), [one for one in nodes if not words[one]])
     named = [one for one in nodes if words[one]]
     return [
         words[one] for one in sorted(named, key=lambda one: (isinstance(one, BNode), words[one]))

@@ -96,7 +96,7 @@ def map_with_profiles(
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
     if not view.of(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
-    licence = text_or_texts(view, view.objects(subject, DCT.license), "license")
+    licence = text_or_texts(view, view.objects(subject, (DCT.license,)), "license")
     if licence:
         record.fields["license"] = licence
     return record

@@ -7,8 +7,8 @@ of tables is fixed, so blank nodes that point at each other are followed no furt
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import unquote
@@ -41,6 +41,9 @@ _LABELS = (
 )
 """What names a node that has no IRI, the best first."""
 
+_MADE_BY_SERVER = ("#identifier", "#accessRights")
+_NOTHING: Mapping[Node, list[Node]] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -52,20 +55,27 @@ class Row:
     read: Reader
     translated: bool = False
     """Also keep all languages, under ``<key>_translated``."""
+    paths: tuple[Path, ...] = field(init=False)
+    """The predicates, each as a path."""
+
+    def __post_init__(self) -> None:
+        paths = tuple(one if isinstance(one, tuple) else (one,) for one in self.predicates)
+        object.__setattr__(self, "paths", paths)
 
 
 class View:
-    """One graph seen from one record: each node's triples are looked up once.
+    """One graph seen from one record.
 
     :ivar left: objects that the reader at work could not use
     :ivar warnings: values that could not be used, in words for the source's editor
     """
 
-    __slots__ = ("_graph", "_nodes", "_read", "_record", "_where", "language", "left", "warnings")
+    __slots__ = ("_nodes", "_read", "_record", "_where", "language", "left", "warnings")
 
     def __init__(self, graph: Graph, language: str | None) -> None:
-        self._graph = graph
         self._nodes: dict[Node, dict[Node, list[Node]]] = {}
+        for node, predicate, value in graph:
+            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
         self._read: set[tuple[Node, Node, Node | None]] = set()
         self._record = ""
         self._where = ""
@@ -73,16 +83,9 @@ class View:
         self.left: set[Node] = set()
         self.warnings: list[str] = []
 
-    def of(self, node: Node) -> dict[Node, list[Node]]:
-        """The node's objects by predicate; empty for literals and for what is not described."""
-        known = self._nodes.get(node)
-        if known is None:
-            known = {}
-            if not isinstance(node, Literal):
-                for predicate, value in self._graph.predicate_objects(node):
-                    known.setdefault(predicate, []).append(value)
-            self._nodes[node] = known
-        return known
+    def of(self, node: Node) -> Mapping[Node, list[Node]]:
+        """The node's objects by predicate; empty for what is not described."""
+        return self._nodes.get(node, _NOTHING)
 
     def warn(self, key: str, words: str) -> None:
         """Remember that a value could not be used."""
@@ -98,30 +101,30 @@ class View:
         place = iri.find("/profile/")
         return place > 0 and self._record.startswith(iri[: place + 1])
 
-    def objects(self, node: Node, step: URIRef | Path) -> list[Node]:
-        """Return the nodes that a predicate, or a path of them, leads to, without server noise."""
-        predicate, rest = (step[0], step[1:]) if isinstance(step, tuple) else (step, ())
+    def objects(self, node: Node, path: Path) -> list[Node]:
+        """Return the nodes that a path of predicates leads to, without server noise."""
         nodes = [
-            found
-            for found in self.of(node).get(predicate, ())
-            if not is_made_by_server(node, found)
+            found for found in self.of(node).get(path[0], ()) if not is_made_by_server(node, found)
         ]
+        rest = path[1:]
         return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
 
     # Which triples have been read
 
-    def mark(self, node: Node, step: URIRef | Path, left: Collection[Node] = ()) -> bool:
-        """Note that the triples of a step have been read, but for those with objects that are left.
+    def mark(self, node: Node, path: Path, left: Collection[Node] = ()) -> bool:
+        """Note that the triples of a path have been read, but for those that lead to nodes that are left.
 
         :returns: whether there are any.
         """
-        predicate, rest = (step[0], step[1:]) if isinstance(step, tuple) else (step, ())
-        values = self.of(node).get(predicate, [])
-        if not left and not rest:
+        predicate, rest = path[0], path[1:]
+        values = self.of(node).get(predicate, ())
+        if rest:
+            left = [one for one in values if not self.mark(one, rest, left)]
+        if not left:
             self._read.add((node, predicate, None))
             return bool(values)
-        read = [one for one in values if (self.mark(one, rest, left) if rest else one not in left)]
-        self._read.update((node, predicate, one) for one in read)
+        read = {(node, predicate, one) for one in values if one not in left}
+        self._read |= read
         return bool(read)
 
     def unread(self, node: Node, predicate: Node) -> list[Node]:
@@ -133,9 +136,10 @@ class View:
 
 def is_made_by_server(node: Node, value: Node) -> bool:
     """Whether a node is one that the reference implementation adds to every record by itself."""
-    return isinstance(value, URIRef) and str(value) in (
-        f"{node}#identifier",
-        f"{node}#accessRights",
+    return (
+        isinstance(value, URIRef)
+        and value.endswith(_MADE_BY_SERVER)
+        and value.rpartition("#")[0] == str(node)
     )
 
 
@@ -143,33 +147,35 @@ def describe(view: View, node: Node, table: Iterable[Row]) -> dict[str, Any]:
     """The values of a table's rows that a node has."""
     out: dict[str, Any] = {}
     known = view.of(node)
+    if not known:
+        return out
     outer = view.left
     for row in table:
-        for index, step in enumerate(row.predicates):
-            if (step[0] if isinstance(step, tuple) else step) in known:
-                if row.read in LISTS or isinstance(row.read, Nested):
-                    _read_all(view, node, row, out)
-                else:
-                    _read_first(view, node, row, row.predicates[index:], out)
-                break
+        paths = [path for path in row.paths if path[0] in known]
+        if not paths:
+            continue
+        if row.read in LISTS or isinstance(row.read, Nested):
+            _read_all(view, node, row, paths, out)
+        else:
+            _read_first(view, node, row, paths, out)
     view.left = outer
     return out
 
 
-def _read_all(view: View, node: Node, row: Row, out: dict[str, Any]) -> None:
-    """Read a list of values, from all predicates of a row."""
-    objects = [found for step in row.predicates for found in view.objects(node, step)]
-    if _read(view, node, row, row.predicates, objects, out) is not None and row.translated:
+def _read_all(view: View, node: Node, row: Row, paths: Sequence[Path], out: dict[str, Any]) -> None:
+    """Read a list of values, from all of a row's paths that a node has."""
+    objects = [found for path in paths for found in view.objects(node, path)]
+    if _read(view, node, row, paths, objects, out) is not None and row.translated:
         _add_translations(row, objects, out)
 
 
 def _read_first(
-    view: View, node: Node, row: Row, steps: Sequence[URIRef | Path], out: dict[str, Any]
+    view: View, node: Node, row: Row, paths: Sequence[Path], out: dict[str, Any]
 ) -> None:
-    """Read one value, from the first predicate that has one, and warn of others beside it."""
-    for index, step in enumerate(steps):
-        objects = view.objects(node, step)
-        value = _read(view, node, row, [step], objects, out)
+    """Read one value, from the first path that has one, and warn of others beside it."""
+    for index, path in enumerate(paths):
+        objects = view.objects(node, path)
+        value = _read(view, node, row, [path], objects, out)
         if value is None:
             continue
         kept = [value]
@@ -180,7 +186,7 @@ def _read_first(
             if others:
                 words = ", ".join(f'"{one[:80]}"' for one in sorted(others)[:3])
                 view.warn(row.key, f'"{str(value)[:80]}" is kept; left out: {words}')
-        for later in steps[index + 1 :]:
+        for later in paths[index + 1 :]:
             rest = [one for one in view.objects(node, later) if one not in objects]
             view.mark(node, later, [one for one in rest if not _says(view, row, one, kept)])
         return
@@ -190,7 +196,7 @@ def _read(
     view: View,
     node: Node,
     row: Row,
-    steps: Sequence[URIRef | Path],
+    paths: Sequence[Path],
     objects: Objects,
     out: dict[str, Any],
 ) -> Any:
@@ -201,8 +207,8 @@ def _read(
     value = row.read(view, objects, row.key)
     if value is not None:
         out[row.key] = value
-    for step in steps:
-        view.mark(node, step, view.left)
+    for path in paths:
+        view.mark(node, path, view.left)
     return value
 
 
@@ -242,7 +248,7 @@ def label(view: View, node: Node) -> str:
         texts = [value for value in known.get(predicate, ()) if isinstance(value, Literal)]
         if texts:
             name = best(view, texts)
-            view.mark(node, predicate, [one for one in known[predicate] if lexical(one) != name])
+            view.mark(node, (predicate,), [one for one in known[predicate] if lexical(one) != name])
             return name
     return ""
 
