@@ -187,13 +187,9 @@ class Crawl:
                 self._listing.unreadable(first, words, told=True)
 
     async def _read_page(self, catalog: str, page: Document) -> bool:
-        """Begin to read the datasets of a page; whether the page was well-formed."""
+        """Begin to read the datasets of a page; return whether the page is well-formed."""
         try:
-            outline = await self._reader.outline(
-                page,
-                "page",
-                lambda graph: documents.outline_of_page(graph, self._options.mapper),
-            )
+            outline = await self._reader.outline(page, "page", documents.outline_of_page)
         except Unreadable as failure:
             self._listing.unreadable(page.url, failure.words, told=True)
             self._malformed_pages.append((catalog, failure))
@@ -209,10 +205,7 @@ class Crawl:
             elif url is None and (member.part_of or self._known.at(called)):
                 # What is neither listed nor says whose it is, is only mentioned.
                 self._only_in_pages.setdefault(called, set()).add(catalog)
-        for called in outline.malformed:
-            if self._known.at(called):
-                self._only_in_pages.setdefault(called, set()).add(catalog)
-        return not outline.malformed
+        return True
 
     def _tell_of_malformed_pages(self) -> None:
         """A page is malformed because one of its records is: that record's error says enough."""
@@ -272,9 +265,7 @@ class Crawl:
         outline = await self._reader.outline(
             document,
             "dataset",
-            lambda graph: documents.outline_of_dataset(
-                graph, url, self._options.mapper, final_url=document.base
-            ),
+            lambda graph: documents.outline_of_dataset(graph, url, final_url=document.base),
         )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from hashlib import sha256
+from typing import Any
 
 from rdflib import BNode, Graph, Literal, URIRef
 from rdflib.namespace import DCTERMS, RDF
@@ -52,7 +54,15 @@ _MOST_BYTES = 1200
 
 _NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
+_DISTRIBUTION = DCAT.distribution
+_RECORD_TYPES = frozenset({*DATASET_TYPES, DCAT.Catalog})
+
+_DEEPEST = 20
+"""Blank nodes within blank nodes whose names do not count."""
+
 Mapper = Callable[[Graph, Node], Record]
+Said = list[tuple[Node, Node]]
+"""Predicates and objects of a node."""
 
 
 @dataclass(slots=True)
@@ -86,8 +96,6 @@ class Outline:
     refused_catalogs: list[str] = field(default_factory=list)
     """Catalogs of that kind."""
     members: dict[str, Member] = field(default_factory=dict)
-    malformed: dict[str, str] = field(default_factory=dict)
-    """Datasets in a page that cannot be mapped, and why."""
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -138,19 +146,13 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
 
 
 @unlogged()
-def outline_of_page(graph: Graph, mapper: Mapper) -> Outline:
+def outline_of_page(graph: Graph) -> Outline:
     """Return what a page of datasets says of each, under the URLs that the page uses."""
-    outline = Outline()
-    for node in sorted(_datasets(graph)):
-        try:
-            outline.members[str(node)] = _member(graph, node, mapper)
-        except DocumentError as error:
-            outline.malformed[str(node)] = str(error)
-    return outline
+    return Outline(members={str(node): _member(graph, node) for node in sorted(_datasets(graph))})
 
 
 @unlogged()
-def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str = "") -> Outline:
+def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Outline:
     """What a dataset's own document says of it.
 
     :param final_url: what answered, where that is another URL.
@@ -162,7 +164,7 @@ def outline_of_dataset(graph: Graph, url: str, mapper: Mapper, *, final_url: str
         several = len(subjects) > 1 and "several datasets, but not the one asked for"
         other = bool(subjects) and f"{display_url(str(min(subjects)))} instead"
         raise DocumentError(f"it describes {several or other or 'no dcat:Dataset'}")
-    return Outline(members={url: _member(graph, node, mapper)})
+    return Outline(members={url: _member(graph, node)})
 
 
 @unlogged()
@@ -267,17 +269,9 @@ def record_graph(
     mine.update(_renamed(node, names) for node in members)
     for node in mine:
         own.add((subject, DCAT.distribution, node))
-    pending, met = [subject, *members], {subject, *members}
-    while pending:
-        node = pending.pop()
-        for predicate, value in graph.predicate_objects(node):
-            if node == subject and predicate == DCAT.distribution:
-                continue
+    for node, said in _said_of(graph, subject, members).items():
+        for predicate, value in said:
             own.add((_renamed(node, names), predicate, _renamed(value, names)))
-            if not isinstance(value, Literal) and value not in met:
-                met.add(value)
-                if not _is_other_record(graph, value):
-                    pending.append(value)
     return own
 
 
@@ -287,8 +281,79 @@ def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
     return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]
 
 
+def _said_of(graph: Graph, subject: Node, members: Iterable[Node]) -> dict[Node, Said]:
+    """Return what a document says of a record, of some distributions, and of all that these lead to.
+
+    Other records are left out, and so is the list of the record's distributions.
+    """
+    own = [subject, *members]
+    found: dict[Node, Said] = {}
+    pending = list(own)
+    while pending:
+        node = pending.pop()
+        if node in found:
+            continue
+        said = list(graph.predicate_objects(node))
+        if node == subject:
+            said = [one for one in said if one[0] != _DISTRIBUTION]
+        elif said and node not in own and _is_other_record(graph, node):
+            continue
+        found[node] = said
+        pending += [value for _, value in said if not isinstance(value, Literal)]
+    return found
+
+
 def _is_other_record(graph: Graph, node: Node) -> bool:
-    return not {*DATASET_TYPES, DCAT.Catalog}.isdisjoint(graph.objects(node, RDF.type))
+    return not _RECORD_TYPES.isdisjoint(graph.objects(node, RDF.type))
+
+
+def _digest(descriptions: Mapping[Node, Said]) -> str:
+    """Return a hash of what is said of some nodes, the same whatever blank nodes are called.
+
+    A blank node counts by what is said of it. If it is nested too deep, or leads back to itself, it counts
+    by its name, which is another one each time: the hash is then never as last time.
+    """
+    names: dict[Node, str] = {}
+    pending = [node for node in descriptions if isinstance(node, BNode)]
+    for _ in range(_DEEPEST):
+        ready = [node for node in pending if _is_named(descriptions[node], names)]
+        if not ready:
+            break
+        for node in ready:
+            names[node] = _hash(_plain(descriptions[node], names))
+        pending = [node for node in pending if node not in names]
+    others = [
+        (str(node), _plain(said, names))
+        for node, said in descriptions.items()
+        if said and node not in names
+    ]
+    return _hash([sorted(names.values()), sorted(others)])
+
+
+def _is_named(said: Said, names: Mapping[Node, str]) -> bool:
+    return all(value in names for _, value in said if isinstance(value, BNode))
+
+
+def _plain(said: Said, names: Mapping[Node, str]) -> list[tuple[str, ...]]:
+    """Return what is said of a node as sorted texts.
+
+    Four stand for a literal, three for a blank node, two for an IRI: none can be taken for another kind.
+    """
+    found: list[tuple[str, ...]] = []
+    for predicate, value in said:
+        if isinstance(value, Literal):
+            found.append(
+                (str(predicate), str(value), value.language or "", str(value.datatype or ""))
+            )
+        elif isinstance(value, BNode):
+            found.append((str(predicate), names.get(value, str(value)), ""))
+        else:
+            found.append((str(predicate), str(value)))
+    return sorted(found)
+
+
+def _hash(texts: list[Any]) -> str:
+    return sha256(repr(texts).encode()).hexdigest()
 
 
 def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
@@ -301,16 +366,13 @@ def _datasets(graph: Graph) -> set[URIRef]:
     return {URIRef(one) for one in _iris(nodes)}
 
 
-def _member(graph: Graph, node: URIRef, mapper: Mapper) -> Member:
+def _member(graph: Graph, node: URIRef) -> Member:
     named = _urls(graph.objects(node, DCAT.distribution))
     listed = _listed(graph, node, (DCAT.distribution,))
-    inner = distributions_inside(graph, node)
-    own = record_graph(graph, node, [one for one, _ in inner]) if inner else graph
+    inner = [one for one, _ in distributions_inside(graph, node)]
     return Member(
         subject=str(node),
-        digest=" ".join(
-            [mapped(mapper, own, node).digest(), *(one for _, part_of in inner for one in part_of)]
-        ),
+        digest=_digest(_said_of(graph, node, inner)),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
         distributions=undescribed(filter(_can_be_asked_for, named), [graph]),
         contained=undescribed(

@@ -5,7 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from rdflib import Graph
+from rdflib.term import Node
 
+from ckanext.freshness.harvesting.fdp.mapping import map_dataset
+from ckanext.freshness.harvesting.record import Record as Contents
 from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, Kind
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
@@ -212,6 +216,31 @@ def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> 
     assert site.job().of(Kind.DELETED) == set()
     fdp.break_turtle(malformed, None)
     assert site.job().of(Kind.DELETED) == urls(fdp, withdrawn)
+
+
+@with_and_without_pages
+def test_a_record_that_cannot_be_mapped_fails_alone(fdp: FdpServer, pages: bool) -> None:
+    """The record itself was read: it is neither deleted nor changed."""
+    fdp.layout.pages = pages
+    catalog = fdp.add_catalog()
+    odd, other = (fdp.add_dataset(catalog, title="1") for _ in range(2))
+    site = Site(fdp)
+    site.job()
+
+    def choosy(graph: Graph, subject: Node) -> Contents:
+        if str(subject) == fdp.iri_of(odd):
+            raise KeyError("what somebody's profile may raise")
+        return map_dataset(graph, subject)
+
+    site.options = {"mapper": choosy}
+    for one in (odd, other):
+        fdp.change(one, title="2")
+    job = site.job()
+    assert job.kinds == {fdp.iri_of(other): Kind.CHANGED}
+    assert site.titles() == {"1", "2"}
+    (words,) = job.errors
+    assert "the record cannot be mapped: an unexpected error" in words
+    assert "KeyError" not in words
 
 
 def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:

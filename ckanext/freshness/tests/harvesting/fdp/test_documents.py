@@ -13,7 +13,6 @@ from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.fdp.documents import Member, Outline
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.parsing import DocumentError
-from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -146,7 +145,7 @@ def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, 
     try:
         graph = parse(body, media_type, B)
         documents.outline_of_container(graph, f"{B}/catalog/1", is_root=False)
-        documents.outline_of_dataset(graph, f"{B}/dataset/1", map_dataset)
+        documents.outline_of_dataset(graph, f"{B}/dataset/1")
     except DocumentError as error:
         assert str(error).isprintable()
 
@@ -263,7 +262,7 @@ def test_a_page() -> None:
         </distribution/> ldp:membershipResource d:1, d:2 ; ldp:hasMemberRelation dcat:distribution ;
             ldp:contains <x>, <y>, <z> .
         """
-    outline = documents.outline_of_page(graph_of(turtle), map_dataset)
+    outline = documents.outline_of_page(graph_of(turtle))
     assert set(outline.members) == {f"{B}/dataset/{n}" for n in (1, 2, 4)}
     first, second = (outline.members[f"{B}/dataset/{n}"] for n in (1, 2))
     assert (first.distributions, first.contained) == ([f"{B}/y"], [f"{B}/z"])
@@ -271,18 +270,67 @@ def test_a_page() -> None:
     assert outline.members[f"{B}/dataset/4"].part_of == [f"{B}/catalog/1"]
 
 
-def test_a_dataset_that_cannot_be_mapped_is_no_reason_to_leave_the_others() -> None:
-    def choosy(graph: Graph, subject: object) -> Record:
-        if str(subject).endswith("1"):
-            raise KeyError("what somebody's profile may raise")
-        return map_dataset(graph, URIRef(str(subject)))
+RECORD = """
+    d:1 a dcat:Dataset ; dct:title "1" ; dct:publisher [ foaf:name "A" ; foaf:homepage <a> ] ;
+        dct:creator [ foaf:name "B" ; foaf:homepage <b> ] ; dct:spatial <p> ; dct:relation d:2 .
+    <p> dct:title "Place" . d:2 a dcat:Dataset ; dct:title "2" .
+    d:1 dcat:distribution [ a dcat:Distribution ; dct:title "Blank" ], <z> .
+    <z> dct:title "Named" . [] a dcat:Distribution ; dct:title "Member" ; dct:isPartOf d:1 .
+    """
 
-    turtle = 'd:1 a dcat:Dataset . d:2 a dcat:Dataset ; dct:title "2" .'
-    outline = documents.outline_of_page(graph_of(turtle), choosy)
-    assert set(outline.members) == {f"{B}/dataset/2"}
-    (words,) = outline.malformed.values()
-    assert words.startswith("the record cannot be mapped: an unexpected error")
-    assert "KeyError" not in words
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("", "", True),
+        ('[ foaf:name "A" ; foaf:homepage <a> ]', '[ foaf:homepage <a> ; foaf:name "A" ]', True),
+        ('d:1 a dcat:Dataset ; dct:title "1" ;', 'd:1 dct:title "1" ; a dcat:Dataset ;', True),
+        # Another record has a digest of its own.
+        ('dct:title "2"', 'dct:title "two"', True),
+        ('dct:title "1"', 'dct:title "one"', False),
+        ('dct:title "1"', 'dct:title "1"@en', False),
+        ('dct:title "1"', "dct:title 1", False),
+        ('dct:title "1"', 'dct:title <1>, "1"', False),
+        ('dct:title "1"', "dct:alternative '1'", False),
+        ('dct:title "1" ;', 'dct:title "1" ; <http://example.org/unknown> true ;', False),
+        ('foaf:name "A"', 'foaf:name "C"', False),
+        ("foaf:homepage <a>", "foaf:homepage <c>", False),
+        ('"Place"', '"Palace"', False),
+        ("dct:relation d:2", "dct:relation d:3", False),
+        ("dct:publisher", "dct:contributor", False),
+        # The same names and home pages, paired differently.
+        ("<a> ] ;", "<b> ] ;", False),
+        ("Blank", "Distribution", False),
+        ("Named", "Distribution", False),
+        ("Member", "Distribution", False),
+    ],
+)
+def test_a_digest_is_of_all_that_a_document_says(before: str, after: str, same: bool) -> None:
+    def digest(turtle: str) -> str:
+        return documents.outline_of_page(graph_of(turtle)).members[f"{B}/dataset/1"].digest
+
+    assert before in RECORD
+    changed = RECORD.replace(before, after)
+    if before == "<a> ] ;":
+        changed = changed.replace("<b> ] ; dct:spatial", "<a> ] ; dct:spatial")
+    assert (digest(RECORD) == digest(changed)) is same
+
+
+@pytest.mark.parametrize(
+    "turtle",
+    [
+        "d:1 a dcat:Dataset ; dct:relation _:a . _:a dct:relation _:b . _:b dct:relation _:a .",
+        "d:1 a dcat:Dataset ; dct:relation " + "[ dct:relation " * 300 + "1" + " ]" * 300 + " .",
+    ],
+    ids=["a circle", "too deep"],
+)
+def test_a_digest_that_cannot_be_as_last_time(turtle: str) -> None:
+    """The record is then read each time."""
+    digests = {
+        documents.outline_of_page(graph_of(turtle)).members[f"{B}/dataset/1"].digest
+        for _ in range(2)
+    }
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize(
@@ -301,9 +349,9 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
     url = f"{B}/dataset/1"
     if subject is None:
         with pytest.raises(DocumentError, match=r"it describes (no|several|.* instead)"):
-            documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
+            documents.outline_of_dataset(graph_of(turtle), url)
     else:
-        outline = documents.outline_of_dataset(graph_of(turtle), url, map_dataset)
+        outline = documents.outline_of_dataset(graph_of(turtle), url)
         assert outline.members[url].subject == subject
 
 
@@ -317,7 +365,6 @@ def test_outlines_are_kept_as_json() -> None:
         ["r"],
         ["k"],
         {"m": Member("n", "h", ["p"], ["q"], ["z"])},
-        {"x": "y"},
     )
     assert Outline.from_json(outline.as_json()) == outline
     assert Outline.shape().split()[:3] == ["subject", "is_catalog", "catalogs"]

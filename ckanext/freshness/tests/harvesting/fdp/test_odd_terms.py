@@ -64,7 +64,7 @@ def test_a_document_is_read_without_a_word(
 
     graph = asyncio.run(parsed())
     assert capfd.readouterr().err == "", "the parser's process writes into this one's log"
-    outline = documents.outline_of_dataset(graph, URL, map_dataset)
+    outline = documents.outline_of_dataset(graph, URL)
     own = documents.record_graph(graph, URIRef(URL), [])
     assert documents.mapped(map_dataset, own, URIRef(URL)).fields["title"] == "t"
     assert list(outline.members) == [URL]
@@ -77,7 +77,7 @@ def test_a_document_is_read_without_a_word(
     "call",
     [
         lambda graph: documents.outline_of_container(graph, "http://x/a b", is_root=False),
-        lambda graph: documents.outline_of_page(graph, map_dataset),
+        documents.outline_of_page,
         lambda graph: documents.undescribed(["http://x/a b"], [graph]),
     ],
 )
