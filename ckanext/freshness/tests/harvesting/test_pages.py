@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta, timezone
+from itertools import product
 from typing import Any
 
 import ckan.plugins as p
@@ -30,15 +31,20 @@ def editor() -> dict[str, Any]:
 
 
 @pytest.fixture
-def harvest(fdp: FdpServer, editor: dict[str, Any]) -> Harvest:
-    """A source with three datasets, harvested."""
+def source(fdp: FdpServer, editor: dict[str, Any]) -> Harvest:
+    """A source with three datasets, not yet harvested."""
     catalog = fdp.add_catalog()
     for number in range(3):
         fdp.add_dataset(catalog, title=f"Dataset <{number}>")
     members = [{"name": editor["name"], "capacity": "editor"}]
-    harvest = add_source(fdp.source_url, owner_org=factories.Organization(users=members)["id"])
-    harvest.run()
-    return harvest
+    return add_source(fdp.source_url, owner_org=factories.Organization(users=members)["id"])
+
+
+@pytest.fixture
+def harvest(source: Harvest) -> Harvest:
+    """The same, harvested."""
+    source.run()
+    return source
 
 
 @pytest.fixture
@@ -81,9 +87,7 @@ def path(harvest: Harvest, page: str) -> str:
 # Held deletions
 
 
-def test_the_sources_page_tells_of_held_deletions(
-    app: Any, editor: dict[str, Any], held: Harvest
-) -> None:
+def test_held_deletions_and_their_release(app: Any, editor: dict[str, Any], held: Harvest) -> None:
     browser = Browser(app, editor)
     page = browser.get(f"/harvest/admin/{held.source['name']}")
     assert tabs(page)[-2:] == ["Preview", "Held deletions"]
@@ -97,18 +101,10 @@ def test_the_sources_page_tells_of_held_deletions(
     urls = [one["href"] for one in listed.select("tbody a[rel=nofollow]")]
     assert urls == [one["url"] for one in hold(held)["held"]]
 
+    stale = browser.post(path(held, "held"), list_id="of yesterday")
+    assert "Nothing was released: the list has changed" in words(stale)
+    assert hold(held)["released_at"] is None
 
-def in_order(harvest: Harvest) -> list[dict[str, Any]]:
-    found = harvest.datasets()
-    return [found[one["url"]] for one in hold(harvest)["held"]]
-
-
-def hold(harvest: Harvest) -> dict[str, Any]:
-    return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
-
-
-def test_a_release_from_the_page(app: Any, editor: dict[str, Any], held: Harvest) -> None:
-    browser = Browser(app, editor)
     (form,) = browser.get(path(held, "held")).select("form.form-actions")
     assert form["method"] == "post"
     (list_id,) = (str(one["value"]) for one in form.select("[name=list_id]"))
@@ -121,15 +117,17 @@ def test_a_release_from_the_page(app: Any, editor: dict[str, Any], held: Harvest
     assert "No deletions of this source are held" in words(browser.get(path(held, "held")))
 
 
-def test_a_stale_page_releases_nothing(app: Any, editor: dict[str, Any], held: Harvest) -> None:
-    page = Browser(app, editor).post(path(held, "held"), list_id="of yesterday")
-    assert "Nothing was released: the list has changed" in words(page)
-    assert hold(held)["released_at"] is None
+def in_order(harvest: Harvest) -> list[dict[str, Any]]:
+    found = harvest.datasets()
+    return [found[one["url"]] for one in hold(harvest)["held"]]
 
 
-@pytest.mark.parametrize("page", ["held", "preview"])
-def test_strangers_see_and_do_nothing(app: Any, held: Harvest, page: str) -> None:
-    for user in (factories.UserWithToken(), None):
+def hold(harvest: Harvest) -> dict[str, Any]:
+    return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+
+
+def test_strangers_see_and_do_nothing(app: Any, held: Harvest) -> None:
+    for user, page in product((factories.UserWithToken(), None), ("held", "preview")):
         browser = Browser(app, user)
         browser.get(path(held, page), status=403)
         browser.post(path(held, page), status=403, list_id=hold(held)["list_id"])
@@ -137,10 +135,10 @@ def test_strangers_see_and_do_nothing(app: Any, held: Harvest, page: str) -> Non
     assert preview_job.progress(held.source["id"], now()).state is State.NONE
 
 
-@pytest.mark.parametrize("page", ["held", "preview"])
-def test_there_is_no_such_source(app: Any, editor: dict[str, Any], page: str) -> None:
-    Browser(app, editor).get(f"/harvest/nobody/{page}", status=404)
-    Browser(app, editor).post(f"/harvest/nobody/{page}", status=404)
+def test_there_is_no_such_source(app: Any, editor: dict[str, Any]) -> None:
+    for page in ("held", "preview"):
+        Browser(app, editor).get(f"/harvest/nobody/{page}", status=404)
+        Browser(app, editor).post(f"/harvest/nobody/{page}", status=404)
 
 
 def test_sources_of_other_harvesters(app: Any) -> None:
@@ -167,16 +165,17 @@ def test_a_url_that_is_no_web_address_is_no_link(
     assert page.select("a[href^=javascript]") == []
 
 
-@pytest.mark.parametrize("page", ["held", "preview"])
 def test_other_sites_cannot_send_the_forms(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, held: Harvest, page: str
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, held: Harvest
 ) -> None:
     """With CKAN's own protection left out for plugins, as in 2.11, and switched off by an earlier
     visit without a session, as in 2.12."""
+    pages = [path(held, page) for page in ("held", "preview")]
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
     browser = make_app().test_client()  # with cookies, and the same one for all
-    browser.get(path(held, page), status=403)
-    browser.post(path(held, page))
+    for page in pages:
+        browser.get(page, status=403)
+        browser.post(page)
     password = "a long password"
     user = factories.Sysadmin(password=password)
     login = BeautifulSoup(browser.get("/user/login").body, "html.parser")
@@ -185,19 +184,17 @@ def test_other_sites_cannot_send_the_forms(
     browser.post("/user/login", data=fields)
 
     list_id = hold(held)["list_id"]
-    browser.post(path(held, page), data={"list_id": list_id}, status=400)
+    for page in pages:
+        browser.post(page, data={"list_id": list_id}, status=400)
     assert hold(held)["released_at"] is None
     assert preview_job.progress(held.source["id"], now()).state is State.NONE
 
-    form = BeautifulSoup(browser.get(path(held, page)).body, "html.parser")
-    sent = {
-        one["name"]: one["value"] for one in form.select("#content form input, .primary form input")
-    }
-    browser.post(path(held, page), data=sent, status=200)
-    if page == "held":
-        assert hold(held)["released_at"]
-    else:
-        assert preview_job.progress(held.source["id"], now()).state is State.WAITING
+    for page in pages:
+        form = BeautifulSoup(browser.get(page).body, "html.parser")
+        inputs = form.select("#content form input, .primary form input")
+        browser.post(page, data={one["name"]: one["value"] for one in inputs}, status=200)
+    assert hold(held)["released_at"]
+    assert preview_job.progress(held.source["id"], now()).state is State.WAITING
 
 
 # Previews
@@ -257,35 +254,29 @@ def test_a_preview_from_the_page(
     assert fdp.iri_of(fdp.datasets[0]) in words(page)
     assert look_again(page) == []
 
-
-@pytest.mark.usefixtures("with_test_worker")
-def test_a_preview_tells_of_the_brake(
-    app: Any, editor: dict[str, Any], fdp: FdpServer, harvest: Harvest
-) -> None:
     for record in fdp.datasets:
         fdp.remove(record)
-    browser = Browser(app, editor)
     browser.post(path(harvest, "preview"))
     work()
-    page = words(browser.get(path(harvest, "preview")))
-    assert "The brake would hold 3 deletions: the source lists nothing at all" in page
+    page = browser.get(path(harvest, "preview"))
+    assert "The brake would hold 3 deletions: the source lists nothing at all" in words(page)
 
 
 @pytest.mark.usefixtures("with_test_worker")
-def test_a_preview_that_cannot_be_made(app: Any, editor: dict[str, Any], harvest: Harvest) -> None:
-    source = harvest_model.HarvestSource.get(harvest.source["id"])
-    source.config = '{"headers": {"X-Key": {"env": "NO_SUCH_VARIABLE"}}}'
+def test_a_preview_that_cannot_be_made(app: Any, editor: dict[str, Any], source: Harvest) -> None:
+    row = harvest_model.HarvestSource.get(source.source["id"])
+    row.config = '{"headers": {"X-Key": {"env": "NO_SUCH_VARIABLE"}}}'
     model.Session.commit()
     browser = Browser(app, editor)
-    browser.post(path(harvest, "preview"))
+    browser.post(path(source, "preview"))
     work()
-    page = words(browser.get(path(harvest, "preview")))
+    page = words(browser.get(path(source, "preview")))
     assert "NO_SUCH_VARIABLE, which is not set" in page
     assert "Make a new preview" in page
 
 
-def test_one_preview_at_a_time(editor: dict[str, Any], harvest: Harvest) -> None:
-    source_id = harvest.source["id"]
+def test_one_preview_at_a_time(editor: dict[str, Any], source: Harvest) -> None:
+    source_id = source.source["id"]
     first = preview_job.start(source_id, "A source", editor["name"], now())
     assert (first.state, first.asked_by) == (State.WAITING, editor["name"])
     second = preview_job.start(source_id, "A source", "somebody else", now())
@@ -294,9 +285,9 @@ def test_one_preview_at_a_time(editor: dict[str, Any], harvest: Harvest) -> None
 
 
 @pytest.mark.parametrize(("minutes", "state"), [(1, State.RUNNING), (10, State.FAILED)])
-def test_a_worker_that_was_killed(harvest: Harvest, minutes: int, state: State) -> None:
+def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: State) -> None:
     """It is noticed, and another preview can be asked for."""
-    source_id = harvest.source["id"]
+    source_id = source.source["id"]
     preview_job.start(source_id, "A source", "editor", now())
     job = job_from_id(f"freshness-preview-{source_id}")
     connection = job.connection
