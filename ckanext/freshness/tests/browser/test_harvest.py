@@ -8,9 +8,17 @@ import pytest
 
 from ckanext.freshness.tests.browser.test_report import findings
 from ckanext.freshness.tests.harvesting.conftest import Harvest, clean_queues, clean_site, fdp
-from ckanext.freshness.tests.harvesting.test_pages import Browser, editor, harvest, held, path, work
+from ckanext.freshness.tests.harvesting.test_pages import (
+    Browser,
+    editor,
+    harvest,
+    held,
+    path,
+    source,
+    work,
+)
 
-__all__ = ["clean_queues", "clean_site", "editor", "fdp", "harvest", "held"]
+__all__ = ["clean_queues", "clean_site", "editor", "fdp", "harvest", "held", "source"]
 
 
 @pytest.mark.usefixtures("clean_site", "clean_redis", "with_test_worker")
