@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
+from ckanext.freshness.harvesting.fdp.parsing import Parser
 from ckanext.freshness.harvesting.identity import Current
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import (
@@ -125,13 +127,21 @@ class Site:
     """One source's datasets on one site, kept as the strategy says.
 
     :ivar packages: by the record's URL
+    :ivar make_parser: makes the parser of a crawl; documents that would crash a process need a `Parser`
     """
 
     def __init__(
-        self, server: FdpServer, *, url: str = "", limits: Limits = LIMITS, **options: Any
+        self,
+        server: FdpServer,
+        *,
+        url: str = "",
+        limits: Limits = LIMITS,
+        make_parser: Callable[[], Parser] = InProcessParser,
+        **options: Any,
     ) -> None:
         self.url = url or server.source_url
         self.limits = limits
+        self.make_parser = make_parser
         self.options = options
         self.packages: dict[str, Package] = {}
         self.memory = Memory(self.packages)
@@ -170,16 +180,17 @@ class Site:
         hosts = Hosts(HostPolicy(connections=8, per_second=100_000))
         options = CrawlOptions(**{"mapper": map_dataset, "now": now, **self.options})
         async with Client(settings, hosts) as client:
-            crawl = Crawl(
-                client,
-                self.url,
-                options,
-                Current(self.known.values()),
-                self.memory,  # type: ignore[arg-type]
-                lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
-                InProcessParser(),
-            )
-            containers = await crawl.run()
+            with contextlib.closing(self.make_parser()) as parser:
+                crawl = Crawl(
+                    client,
+                    self.url,
+                    options,
+                    Current(self.known.values()),
+                    self.memory,  # type: ignore[arg-type]
+                    lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
+                    parser,
+                )
+                containers = await crawl.run()
         requests = sum(host.statistics.requests for host in hosts)
         job = Job(containers, crawl.errors, sightings=list(sightings.values()), requests=requests)
         return job, {url: sighting.seen for url, sighting in sightings.items()}

@@ -97,7 +97,8 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
         for name, (content_type, body, _) in HOSTILE.items():
             body = body.replace(b"{canary}", f"http://127.0.0.1:{canary.port}/x".encode())
             server.faults[records[name].path] = faults.Body(body, content_type)
-        job = Site(server, limits=replace(LIMITS, max_bytes=64 * MIB)).job()
+        limits = replace(LIMITS, max_bytes=64 * MIB)
+        job = Site(server, limits=limits, make_parser=Parser).job()
         assert canary.visitors() == 0
         assert job.of(Kind.NEW) == {server.url_of(healthy)}
         assert job.record_errors.keys() == {server.url_of(one) for one in records.values()}
