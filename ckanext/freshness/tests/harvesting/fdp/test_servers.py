@@ -14,6 +14,7 @@ from ckanext.freshness.tests.servers.faults import Fault
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.tests.servers.fdp_render import page_links
 
 PURL = "https://purl.example/"
 
@@ -41,7 +42,13 @@ def test_pages_that_vanished_with_what_they_alone_had(
         for title in ("Listed", "There", "Draft", "Gone")
     )
     pages = f"{catalog.path}/page/dataset"
-    fdp.files[pages] = Answer.text(fdp.renderer.page([listed, there, draft, gone]), "text/turtle")
+
+    def the_only_page(*records: Record) -> Answer:
+        body = fdp.renderer.page(records).encode()
+        link = page_links(f"{fdp.url}{pages}", 0, 50, len(records))
+        return Answer(200, body, {"Content-Type": "text/turtle", "Link": link})
+
+    fdp.files[pages] = the_only_page(listed, there, draft, gone)
     for record in (there, draft, gone):
         fdp.unlist(record, catalog)
     site = Site(fdp)
@@ -63,7 +70,7 @@ def test_pages_that_vanished_with_what_they_alone_had(
         assert asked == [1, 1, deleted]
 
     fdp.faults.clear()
-    fdp.files[pages] = Answer.text(fdp.renderer.page([listed, there]), "text/turtle")
+    fdp.files[pages] = the_only_page(listed, there)
     job = site.job()
     assert (job.errors, len(job.of(Kind.DELETED))) == ([], 1)
     assert set(site.packages) == {fdp.iri_of(listed), fdp.iri_of(there)}
