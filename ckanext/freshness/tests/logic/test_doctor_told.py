@@ -58,12 +58,6 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("smtp.server", "", "smtp.server is not set", "Set it in the site's ini file"),
         ("smtp.mail_from", None, "smtp.mail_from is not set", "Set it in the site's ini file"),
-        (
-            "ckanext.freshness.notify.operators",
-            ["nobody"],
-            "ckanext.freshness.notify.operators must be addresses",
-            "Correct it",
-        ),
     ],
 )
 def test_mails_that_cannot_be_sent(
@@ -159,15 +153,6 @@ def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> 
     with changed_config(LOCATION, where):
         (one,) = told(copies.store)
     assert "a URL of fsspec whose library is installed" in one.advice
-
-
-def test_an_option_that_cannot_be_used(copies_of_all: None, tmp_path: Path) -> None:
-    with (
-        changed_config(LOCATION, str(tmp_path)),
-        changed_config("ckanext.freshness.copies.expire_days", -1),
-    ):
-        (one,) = told(copies.store)
-    assert "expire_days" in one.what and one.advice == "Correct it in the site's ini file"
 
 
 @pytest.fixture
