@@ -203,6 +203,7 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert len(again.current()) == 4
 
 
+@pytest.mark.usefixtures("impatient_checks")
 @pytest.mark.parametrize("status", [403, 500])
 def test_a_source_that_is_made_again_keeps_what_it_cannot_read(fdp: FdpServer, status: int) -> None:
     """A distribution that the first job cannot read has a resource from the deleted source."""
