@@ -39,7 +39,7 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
     :param fields: as CKAN would send them; changed in place.
     """
     ours: dict[str, Any] = {}
-    for key in _own_extras(fields.get("type")):
+    for key in judged_extras(fields.get("type")):
         plain = fields.pop(key, None)
         ours[key] = fields.pop(f"extras_{key}", plain)
     if ours:
@@ -74,7 +74,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     return titles
 
 
-def _own_extras(package_type: str | None) -> Sequence[str]:
-    """Return the extras of packages of a type that are ours; none where freshness is not judged."""
+def judged_extras(package_type: str | None) -> Sequence[str]:
+    """Return the extras of packages of a type that are ours; none if their freshness is not judged."""
     kind = package_type or "dataset"
     return own_extras(kind) if kind in settings.dataset_types() else ()

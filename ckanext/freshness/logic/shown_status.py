@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
-from .. import settings
 from ..aging.status import Boundaries, status_at
 from ..dates import parse_date
-from ..field_names import NAMES, own_extras
+from ..field_names import NAMES
+from .search import judged_extras
 
 
 def show_current(dataset: dict[str, Any], now: datetime) -> None:
@@ -29,13 +29,9 @@ def show_current(dataset: dict[str, Any], now: datetime) -> None:
     if NAMES.status not in places or due is None or overdue is None or delinquent is None:
         return
     holder, key = places[NAMES.status]
-    status = status_at(Boundaries(due, overdue, delinquent), _exact(now)).value
-    kind = dataset.get("type") or "dataset"
-    if (
-        holder[key] != status
-        and kind in settings.dataset_types()
-        and NAMES.status in own_extras(kind)
-    ):
+    # Boundaries are stored to the second.
+    status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
+    if holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
         holder[key] = status
 
 
@@ -48,8 +44,3 @@ def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any]
     for extra in extras if isinstance(extras, list) else ():
         if extra.get("key") in NAMES.extras:
             yield extra["key"], (extra, "value")
-
-
-def _exact(now: datetime) -> datetime:
-    """Return a moment in UTC to the second, as boundaries are stored."""
-    return now.astimezone(timezone.utc).replace(microsecond=0)
