@@ -10,8 +10,15 @@ from enum import Enum
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ..aging import frequency
-from ..aging.frequency import VOCABULARIES, Frequency, NotUnderstood, Reason, parse
+from ..aging.frequency import (
+    EXPLANATIONS,
+    MAX_DAYS,
+    VOCABULARIES,
+    Frequency,
+    NotUnderstood,
+    Reason,
+    parse,
+)
 from ..aging.vocabularies import Vocabulary
 from ..interfaces import IFreshnessVocabularies
 
@@ -93,7 +100,7 @@ def of_source(config: str | None) -> object:
     return plain.get(DEFAULT_KEY) if isinstance(plain, dict) else None
 
 
-def explained(reading: frequency.NotUnderstood) -> str:
-    """Why a text gives no frequency, and what to do, in the reader's language."""
-    words = tk._(frequency.EXPLANATIONS[reading.reason])
-    return words.format(text=reading.text, max_days=frequency.MAX_DAYS)
+def explained(reading: NotUnderstood) -> str:
+    """Return why a text gives no frequency, and what to do, in the reader's language."""
+    words = tk._(EXPLANATIONS[reading.reason])
+    return words.format(text=reading.text, max_days=MAX_DAYS)

@@ -10,7 +10,7 @@ from ..ckan_adapter import declared_fields
 
 
 def write_field(context: dict[str, Any], package_id: str, key: str, value: str) -> None:
-    """Set one field of a package, or the extra of that name where the site's schema has no such field.
+    """Set one field of a package, or the extra of that name if the site's schema has no such field.
 
     If the value is empty, the extra is removed.
 
@@ -29,6 +29,6 @@ def write_field(context: dict[str, Any], package_id: str, key: str, value: str) 
 
 
 def same_user(context: dict[str, Any]) -> dict[str, Any]:
-    """A context of its own: actions leave in theirs what is not the next one's."""
+    """Return a new context for the same user, since actions store their own values in a context."""
     keys = ("user", "auth_user_obj", "ignore_auth", "session", "model")
     return {key: context[key] for key in keys if key in context}

@@ -117,6 +117,15 @@ def moment(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(microsecond=0, tzinfo=timezone.utc)
 
 
+def boundaries(row: Any) -> Boundaries | None:
+    """Return when the status in a row of ``freshness_dataset`` changes by itself; None if it never does."""
+    if row.due is None:
+        return None
+    moments = (moment(at) for at in (row.due, row.overdue, row.delinquent))
+    due, overdue, delinquent = (at for at in moments if at is not None)
+    return Boundaries(due, overdue, delinquent)
+
+
 def _dataset(row: Any) -> Dataset:
     return Dataset(
         id=row.id,
@@ -210,12 +219,3 @@ ORDER BY r.position"""
 _EVIDENCE = """
 SELECT package_id, resource_id, evidence, happened_at, claimed_at
 FROM freshness_evidence WHERE package_id = ANY(:ids)"""
-
-
-def boundaries(row: Any) -> Boundaries | None:
-    """When a dataset whose row this is changes its status; None where time changes nothing."""
-    if row.due is None:
-        return None
-    moments = (moment(at) for at in (row.due, row.overdue, row.delinquent))
-    due, overdue, delinquent = (at for at in moments if at is not None)
-    return Boundaries(due, overdue, delinquent)
