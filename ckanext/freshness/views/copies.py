@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -70,9 +70,6 @@ def of_only_source(filename: str) -> ResponseReturnValue:
 def of_source(source: str, filename: str) -> ResponseReturnValue:
     """An index file or a bulk ZIP of an IATI source (id or name)."""
     return _published(source, filename)
-
-
-_UTC = timezone.utc
 
 
 def _row(package: str, resource_id: str) -> Any:
