@@ -1,4 +1,4 @@
-"""The site's options about copies and about IATI's cycle, read when used."""
+"""The site's options about copies, read when used."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import ckan.plugins.toolkit as tk
 
 from ... import settings
-from ...checking.iati.state import Policy
 from ...copies.location import open_store
 from ...copies.store import Store
 
@@ -67,20 +66,6 @@ def copies() -> Copies:
         location=_location(),
         quota=int(settings.option("copies.quota_bytes")) or None,
         expire_after=timedelta(days=days) if days else None,
-    )
-
-
-def iati(*, strict: bool = False) -> Policy:
-    """Return the times of IATI's cycle.
-
-    :param strict: the rules alone, without the back-off of files that fail.
-    """
-    download_after = timedelta(hours=float(settings.option("iati.head_within_hours")))
-    return Policy(
-        download_after=download_after,
-        trusted_for=min(Policy().trusted_for, download_after),
-        expire_after=timedelta(hours=float(settings.option("iati.expire_after_hours"))),
-        strict=strict,
     )
 
 

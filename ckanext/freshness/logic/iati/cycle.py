@@ -33,6 +33,7 @@ from ..copies import options as copy_options
 from ..copies import shelf
 from ..indexing import SolrAwayError
 from ..lost import telling_of_loss
+from . import options as cycle_options
 from . import placing, publishing, registered, rows
 from .placing import Place
 from .published import copies_prefix
@@ -84,7 +85,7 @@ def update(
     :raises StoreError: the store is out of reach
     :raises lost.DatabaseLostError: the database went away
     """
-    policy = copy_options.iati(strict=strict)
+    policy = cycle_options.policy(strict=strict)
     store = copy_options.store()
     source_id, title = source.id, source.title or source.url
     with telling_of_loss(), locked_if_free(lock(source_id)) as is_ours:
