@@ -10,8 +10,8 @@ from ckan import model
 
 from ckanext.freshness.ckan_adapter import write_extras
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.logic.assessing import Cause, assess_packages
-from ckanext.freshness.logic.extras import write_by_sql
+from ckanext.freshness.status.assessment import Cause, assess_packages
+from ckanext.freshness.status.extras import write_by_sql
 
 _ID = "md5('{kind} ' || n)::uuid::text"
 _PACKAGES = f"""

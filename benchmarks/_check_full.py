@@ -189,7 +189,8 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
 
     from benchmarks import _check_ours
     from ckanext.freshness.ckan_adapter import model, write_extras
-    from ckanext.freshness.logic import checks, indexing
+    from ckanext.freshness.runs import check_run
+    from ckanext.freshness.search import unindexed
 
     site.empty()
     now = datetime.now(timezone.utc)
@@ -216,10 +217,10 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
     model.Session.commit()
     model.Session.execute(sa.text("ANALYZE"))
     model.Session.commit()
-    indexing.index = lambda marks: []  # type: ignore[assignment]
+    unindexed.index = lambda marks: []  # type: ignore[assignment]
     before = now - timedelta(minutes=1)
-    run = checks.begin(checks.Scope(), before)
-    checks.finish(run, [], lambda: before)
+    run = check_run.begin(check_run.Scope(), before)
+    check_run.finish(run, [], lambda: before)
     return again(site, count, port)
 
 
@@ -263,13 +264,14 @@ def _hash(path: str) -> str:
 
 def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     """Seconds of a run whose visits cost nothing, and whose documents are not sent."""
-    from ckanext.freshness.logic import checks, indexing
+    from ckanext.freshness.runs import check_run
+    from ckanext.freshness.search import unindexed
 
-    indexing.index = lambda marks: []  # type: ignore[assignment]
-    checks._visiting = _found  # type: ignore[assignment]
+    unindexed.index = lambda marks: []  # type: ignore[assignment]
+    check_run._visiting = _found  # type: ignore[assignment]
     now = datetime.now(timezone.utc)
     before, cpu = time.perf_counter(), time.process_time()
-    _, done = checks.check(checks.Scope(), lambda: now)
+    _, done = check_run.check(check_run.Scope(), lambda: now)
     seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
     _judge(done, count)
     return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counting.visits}
@@ -279,8 +281,8 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
     """Findings from nowhere: some have changed, some cannot be had, all others are the same."""
     from dataclasses import replace
 
-    from ckanext.freshness.checking.decide import Outcome
-    from ckanext.freshness.checking.findings import Attempt, Finding
+    from ckanext.freshness.checking.decisions import Outcome
+    from ckanext.freshness.checking.results import Attempt, Finding
 
     now = clock()
 
@@ -317,12 +319,12 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
 
 def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
     """The most memory of a whole run, beyond that of the process that has loaded CKAN."""
-    from ckanext.freshness.logic import checks
+    from ckanext.freshness.runs import check_run
 
     Path("/proc/self/clear_refs").write_text("5")
     loaded = _status("VmRSS")
     before = time.perf_counter()
-    _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    _, done = check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc))
     seconds = time.perf_counter() - before
     _judge(done, count)
     errors = done.counting.errors

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from ckanext.freshness.checking import engine
-from ckanext.freshness.checking.decide import Memory
-from ckanext.freshness.checking.findings import Finding, Visit
-from ckanext.freshness.checking.sandbox import Sandbox
+from ckanext.freshness.checking.container_sandbox import Sandbox
+from ckanext.freshness.checking.decisions import Memory
+from ckanext.freshness.checking.results import Finding, Visit
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client, Limits, Settings, run
-from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 RATE = 50.0

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks._check_floor import Floor
 from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
-from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
 from ckanext.freshness.web.client import Limits, run
 from ckanext.freshness.web.hosts import HostPolicy

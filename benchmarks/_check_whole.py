@@ -54,11 +54,11 @@ def main() -> None:
 class _Whole:
     def __init__(self) -> None:
         from benchmarks import _site
-        from ckanext.freshness.logic import checks
+        from ckanext.freshness.runs import check_run
 
         self.site = _site.Site()
         self.indexing = 0.0
-        index = checks.indexing.index
+        index = check_run.unindexed.index
 
         def timed(marks: Mapping[str, datetime]) -> Any:
             before = time.thread_time()
@@ -67,14 +67,14 @@ class _Whole:
             finally:
                 self.indexing += time.thread_time() - before
 
-        checks.indexing.index = timed
+        check_run.unindexed.index = timed
 
     def make(self, urls: Sequence[str]) -> dict[str, Any]:
         """The site anew, with datasets that are updated daily, so that each run visits all."""
         from ckan import model
 
         from ckanext.freshness.ckan_adapter import write_extras
-        from ckanext.freshness.logic.refresh import refresh
+        from ckanext.freshness.status.refresh import refresh
 
         self.site.empty()
         count = -(-len(urls) // PER_DATASET)
@@ -102,14 +102,16 @@ class _Whole:
         """CPU seconds, those of the index's updates apart."""
         from ckan import model
 
-        from ckanext.freshness.logic import checks
+        from ckanext.freshness.runs import check_run
 
         self.indexing = 0.0
         before = _cpu_seconds()
-        _, done = checks.check(checks.Scope(), lambda: datetime.now(timezone.utc) + later)
+        _, done = check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc) + later)
         seconds = _cpu_seconds() - before
         if done.failures or done.left or done.solr_away:
-            raise SystemExit(f"The run did not do what was to be measured: {checks.missing(done)}")
+            raise SystemExit(
+                f"The run did not do what was to be measured: {check_run.missing(done)}"
+            )
         found = model.Session.execute(sa.text(_OUTCOMES)).scalars()
         answer = {
             "seconds": seconds,

@@ -88,13 +88,13 @@ class Bench:
     def cycle(self) -> dict[str, float]:
         """A cycle, an hour after the last one."""
         from ckanext.freshness.ckan_adapter import harvest_model
-        from ckanext.freshness.logic.iati import cycle
+        from ckanext.freshness.iati.cycle import cycle
 
         self.now += timedelta(hours=1)
         source = harvest_model.HarvestSource.get(self.source_id)
         clock = _Clock(self.now)
         # The floor has no index files and no bulk ZIPs.
-        with _Measured() as measured, _Timed(cycle.publishing, "publish") as publishing:
+        with _Measured() as measured, _Timed(cycle.publication, "publish") as publication:
             report = cycle.update(source, clock, harvest=False)
         figures = report.figures
         if not report.complete or figures.failed or figures.visited != self.count:
@@ -102,26 +102,26 @@ class Bench:
         return {
             "datasets_per_s": self.count / measured.seconds,
             "seconds": measured.seconds,
-            "cpu_s": measured.cpu - publishing.cpu,
-            "publish_cpu_s": publishing.cpu,
+            "cpu_s": measured.cpu - publication.cpu,
+            "publish_cpu_s": publication.cpu,
             "peak_mb": measured.peak_mb,
             "downloaded": figures.downloaded,
         }
 
     def zips(self) -> dict[str, float]:
         """CPU seconds of both bulk ZIPs anew after 10 changes, without and with the index files."""
-        from ckanext.freshness.logic.copies import options
-        from ckanext.freshness.logic.iati import published, publishing
+        from ckanext.freshness.iati.cycle import publication, published_files
+        from ckanext.freshness.runs.copies import options
 
         store = options.store()
-        key = published.published_key(self.source_id, "members.json")
+        key = published_files.published_key(self.source_id, "members.json")
         hashes = json.loads(b"".join(store.open(key)))
         for path in list(hashes)[:10]:
             hashes[path] = "another"
         store.write_bytes(key, json.dumps(hashes).encode())
-        store.write_bytes(published.published_key(self.source_id, "manifest.json"), b"{}")
-        with _Measured() as measured, _Timed(publishing, "build") as built:
-            if not publishing.publish(self.source_id, store, self.now):
+        store.write_bytes(published_files.published_key(self.source_id, "manifest.json"), b"{}")
+        with _Measured() as measured, _Timed(publication, "build") as built:
+            if not publication.publish(self.source_id, store, self.now):
                 raise SystemExit("The bulk ZIPs were not made anew")
         return {"cpu_s": built.cpu, "with_indices_cpu_s": measured.cpu}
 

@@ -92,9 +92,9 @@ class Site:
 
     def survey(self, url: str, config: dict[str, Any]) -> None:
         """Crawl in this process without writing anything."""
+        from ckanext.freshness.harvesting.document_memory import DocumentMemory
         from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-        from ckanext.freshness.harvesting.identity import Current
-        from ckanext.freshness.harvesting.memory import DocumentMemory
+        from ckanext.freshness.harvesting.record_identity import Current
         from ckanext.freshness.harvesting.source_config import parse
         from ckanext.freshness.harvesting.survey import Source
 

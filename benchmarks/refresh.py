@@ -78,7 +78,7 @@ class Bench:
         print(words, file=sys.stderr if self._quiet else sys.stdout, flush=True)
 
     def run(self) -> dict[str, Any]:
-        from ckanext.freshness.logic.refresh import refresh
+        from ckanext.freshness.status.refresh import refresh
 
         if self.catalogue.is_there(NAME, self.datasets):
             self.site.take()
@@ -122,7 +122,7 @@ class Bench:
         }
 
     def _filled(self, *, workers: int) -> float:
-        from ckanext.freshness.logic.refresh import refresh
+        from ckanext.freshness.status.refresh import refresh
 
         self.catalogue.forget()
         self.catalogue.settle()
@@ -136,7 +136,7 @@ class Bench:
         """A refresh after so many boundaries have passed, against a rebuild of the same datasets."""
         from ckan.lib import search
 
-        from ckanext.freshness.logic.refresh import refresh
+        from ckanext.freshness.status.refresh import refresh
 
         ids, moment = self.catalogue.next_to_change(count)
         with stopwatch() as ours:

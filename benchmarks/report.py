@@ -140,8 +140,8 @@ class Bench:
         from ckan import model
         from ckan.lib import search
 
-        from ckanext.freshness.logic import reports
-        from ckanext.freshness.logic.refresh import refresh
+        from ckanext.freshness.reporting import table_access
+        from ckanext.freshness.status.refresh import refresh
 
         self.say(f"writing {self.datasets} datasets")
         self.site.empty()
@@ -170,7 +170,7 @@ class Bench:
         model.Session.commit()
         self.say("counting for the history")
         for days in range(400, -1, -100):
-            reports.record(self.now - timedelta(days=days))
+            table_access.record(self.now - timedelta(days=days))
 
 
 _MORE = (

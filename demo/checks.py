@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import requests
 
-from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.checking.decisions import Outcome
 from demo.children import NO_PROXY, Children, address_of
 from stack import ports
 

@@ -24,12 +24,12 @@ from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
-from ckanext.freshness.harvesting.fdp import namespaces, tables, values
+from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, namespaces
 from ckanext.freshness.logic import (
-    action,
     auth,
     freshness_actions,
     mail_actions,
+    preview_actions,
     report_actions,
     run_actions,
 )
@@ -39,48 +39,48 @@ DOCS = Path(__file__).resolve().parent
 DECLARATION = DOCS.parent / "ckanext" / "freshness" / "config_declaration.yaml"
 
 READERS: dict[Callable[..., Any], str] = {
-    values.text: "text",
-    values.line: "text on one line",
-    values.named: "text, or the name of what is linked",
-    values.literal: "text",
-    values.texts: "list of texts",
-    values.text_or_texts: "text, or a list of several",
-    values.telephone: "telephone number",
-    values.iris: "list of IRIs",
-    values.standards: "list of texts",
-    values.email: "e-mail address",
-    values.integer: "whole number",
-    values.boolean: "true or false",
-    values.earliest: "date, the first of several",
-    values.latest: "date, the last of several",
-    values.geometries: "GeoJSON",
-    tables.agents: "list of agents",
-    tables.contacts: "list of contacts",
-    tables.periods: "list of periods",
-    tables.places: "list of places",
-    tables.policies: "list of policies",
-    tables.services: "list of access services",
+    graph_values.text: "text",
+    graph_values.line: "text on one line",
+    graph_values.named: "text, or the name of what is linked",
+    graph_values.literal: "text",
+    graph_values.texts: "list of texts",
+    graph_values.text_or_texts: "text, or a list of several",
+    graph_values.telephone: "telephone number",
+    graph_values.iris: "list of IRIs",
+    graph_values.standards: "list of texts",
+    graph_values.email: "e-mail address",
+    graph_values.integer: "whole number",
+    graph_values.boolean: "true or false",
+    graph_values.earliest: "date, the first of several",
+    graph_values.latest: "date, the last of several",
+    graph_values.geometries: "GeoJSON",
+    mapping_tables.agents: "list of agents",
+    mapping_tables.contacts: "list of contacts",
+    mapping_tables.periods: "list of periods",
+    mapping_tables.places: "list of places",
+    mapping_tables.policies: "list of policies",
+    mapping_tables.services: "list of access services",
 }
 """How a value is read, in words; whatever is not here is a list of descriptions."""
 
-MAPPINGS: tuple[tuple[str, Iterable[values.Row]], ...] = (
-    ("Datasets", tables.DATASET),
-    ("Catalogs", tables.CATALOG),
-    ("Distributions", tables.RESOURCE),
-    ("Checksums of distributions", tables.CHECKSUM),
-    ("Agents", tables.AGENT),
-    ("Contacts", tables.CONTACT),
-    ("Periods", tables.PERIOD),
-    ("Addresses", tables.ADDRESS),
-    ("Places", tables.PLACE),
-    ("Access services", tables.SERVICE),
-    ("Policies", tables.POLICY),
-    ("Rules of policies", tables.RULE),
-    ("Constraints of rules", tables.CONSTRAINT),
-    ("Qualified relations", tables.RELATION),
-    ("Qualified attributions", tables.ATTRIBUTION),
-    ("Provenance activities", tables.ACTIVITY),
-    ("Quality annotations", tables.ANNOTATION),
+MAPPINGS: tuple[tuple[str, Iterable[graph_values.Row]], ...] = (
+    ("Datasets", mapping_tables.DATASET),
+    ("Catalogs", mapping_tables.CATALOG),
+    ("Distributions", mapping_tables.RESOURCE),
+    ("Checksums of distributions", mapping_tables.CHECKSUM),
+    ("Agents", mapping_tables.AGENT),
+    ("Contacts", mapping_tables.CONTACT),
+    ("Periods", mapping_tables.PERIOD),
+    ("Addresses", mapping_tables.ADDRESS),
+    ("Places", mapping_tables.PLACE),
+    ("Access services", mapping_tables.SERVICE),
+    ("Policies", mapping_tables.POLICY),
+    ("Rules of policies", mapping_tables.RULE),
+    ("Constraints of rules", mapping_tables.CONSTRAINT),
+    ("Qualified relations", mapping_tables.RELATION),
+    ("Qualified attributions", mapping_tables.ATTRIBUTION),
+    ("Provenance activities", mapping_tables.ACTIVITY),
+    ("Quality annotations", mapping_tables.ANNOTATION),
 )
 
 
@@ -138,8 +138,8 @@ def mapping() -> Iterator[str]:
         ]
         yield from table(("Key", "Read from", "Value"), cells, "24 50 26")
     for title, reasons in (
-        ("Left out: what the server says of itself", tables.SERVER_NOISE),
-        ("Followed: how records hang together", tables.STRUCTURE),
+        ("Left out: what the server says of itself", mapping_tables.SERVER_NOISE),
+        ("Followed: how records hang together", mapping_tables.STRUCTURE),
     ):
         yield from heading(title, "-")
         cells = [(path_words(predicate), reason) for predicate, reason in reasons.items()]
@@ -298,7 +298,7 @@ ACTIONS: tuple[tuple[str, Any], ...] = (
     ("Visits and runs", run_actions),
     ("Reports", report_actions),
     ("Mails", mail_actions),
-    ("Harvest sources", action),
+    ("Harvest sources", preview_actions),
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"
@@ -354,13 +354,13 @@ def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
     yield f"  {url}"
 
 
-def path_words(path: Node | values.Path) -> str:
+def path_words(path: Node | graph_values.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
     return f"``{'/'.join(namespaces.short(str(step)) for step in steps)}``"
 
 
-def reader_words(row: values.Row) -> str:
+def reader_words(row: graph_values.Row) -> str:
     """What a row's value is."""
     words = READERS.get(row.read, "list of descriptions")
     return f"{words}; all languages in ``{row.key}_translated``" if row.translated else words

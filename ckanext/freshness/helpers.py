@@ -12,13 +12,14 @@ from dateutil.parser import isoparse
 from . import settings
 from .aging.evidence import Evidence
 from .aging.status import Status
-from .checking.decide import Outcome
+from .checking.decisions import Outcome
 from .ckan_adapter import declared_fields
+from .ckan_adapter.tables import TablesMissingError
 from .field_names import NAMES
-from .harvesting.known import is_web_url
+from .harvesting.harvest_tables import is_web_url
 from .harvesting.source_types import source_type_named
-from .logic import frequency_form, known_facts, words
-from .logic.tables import TablesMissingError
+from .logic import frequency_form
+from .reporting import labels, url_facts
 
 __all__ = [
     "format_resource_items",
@@ -56,7 +57,7 @@ def format_resource_items(
     items: Iterable[tuple[str, Any]],
 ) -> list[tuple[str, Any]]:
     """Leave the facts of checks out of the fields that CKAN lists on a resource's page."""
-    return next_helper([(key, value) for key, value in items if key != known_facts.KEY])
+    return next_helper([(key, value) for key, value in items if key != url_facts.KEY])
 
 
 def freshness_status(package: dict[str, Any]) -> str | None:
@@ -73,57 +74,57 @@ def freshness_status(package: dict[str, Any]) -> str | None:
 
 def freshness_status_label(status: str) -> str:
     """The word that users see for a status, with the exact one next to it."""
-    return words.status_label(Status(status))
+    return labels.status_label(Status(status))
 
 
 def freshness_status_meaning(status: str) -> str:
     """A status in a sentence."""
-    return words.status_meaning(Status(status))
+    return labels.status_meaning(Status(status))
 
 
 def freshness_evidence_label(evidence: str) -> str:
     """Why a date is believed, in words."""
-    return words.evidence_label(Evidence(evidence))
+    return labels.evidence_label(Evidence(evidence))
 
 
 def freshness_frequency_label(days: int) -> str:
     """An update frequency in words."""
-    return words.frequency_label(days)
+    return labels.frequency_label(days)
 
 
 def freshness_given_by_label(whom: str) -> str:
     """Who is assumed to speak for a frequency that the dataset does not give: source, organization, site."""
-    return words.given_by_label(whom)
+    return labels.given_by_label(whom)
 
 
 def freshness_hosts_label(name: str) -> str:
     """The name of a line of the table of hosts."""
-    return words.hosts_label(name)
+    return labels.hosts_label(name)
 
 
 def freshness_transition_label(transition: dict[str, Any]) -> str:
     """Return the cause of a status change in words, with what was changed and by whom."""
-    return words.transition_label(transition)
+    return labels.transition_label(transition)
 
 
 def freshness_undetermined_label(reason: str) -> str:
     """Why nothing can be learned of a dataset's changes, in words."""
-    return words.undetermined_label(reason)
+    return labels.undetermined_label(reason)
 
 
 def freshness_outcome_label(outcome: str) -> str:
     """What a visit to a URL found, in a sentence."""
-    return words.outcome_label(Outcome(outcome))
+    return labels.outcome_label(Outcome(outcome))
 
 
 def freshness_not_visited_label(reason: str) -> str:
     """Why a URL is never visited, in a sentence."""
-    return words.not_visited_label(reason)
+    return labels.not_visited_label(reason)
 
 
 def freshness_cause_label(cause: str) -> str:
     """What a status changed by, in words."""
-    return words.cause_label(cause)
+    return labels.cause_label(cause)
 
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -21,29 +21,27 @@ from .ckan_adapter import (
     let_consumers_wait,
     let_odd_dates_be_indexed,
     removed_options_in_use,
+    tables,
 )
 from .dates import utc_now
 from .harvesting import stages
 from .harvesting.fdp.source_type import FAIR_DATA_POINT
-from .harvesting.iati.source_type import IATI_REGISTRY
+from .iati import registration
+from .iati.registry.source_type import IATI_REGISTRY
 from .logic import (
-    action,
     arguments,
     catalog_type,
     dataset_actions,
     freshness_actions,
     harvest_actions,
-    known_facts,
     mail_actions,
-    noting,
+    preview_actions,
     report_actions,
     run_actions,
-    search,
-    shown_status,
-    tables,
-    words,
 )
-from .logic.iati import registration
+from .reporting import labels, url_facts
+from .search import fields
+from .status import resource_notes, shown_status
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +94,13 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def get_actions(self) -> dict[str, Any]:
         own = {
             name: tables.required(arguments.checked(getattr(module, name)))
-            for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
+            for module in (
+                preview_actions,
+                freshness_actions,
+                mail_actions,
+                report_actions,
+                run_actions,
+            )
             for name in module.__all__
         }
         harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}
@@ -109,17 +113,17 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         dataset_actions.after_write(context, pkg_dict, "package_update")
 
     def before_resource_create(self, context: Any, resource: dict[str, Any]) -> None:
-        noting.adds(resource)
+        resource_notes.adds(resource)
 
     def before_resource_update(
         self, context: Any, current: dict[str, Any], resource: dict[str, Any]
     ) -> None:
-        noting.updates(current, resource)
+        resource_notes.updates(current, resource)
 
     def before_resource_delete(
         self, context: Any, resource: dict[str, Any], resources: list[dict[str, Any]]
     ) -> None:
-        noting.deletes(resource["id"], resources)
+        resource_notes.deletes(resource["id"], resources)
 
     def edit(self, entity: Any) -> None:
         # IOrganizationController's and IPackageController's hook of the same name.
@@ -127,31 +131,31 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             dataset_actions.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
-        return search.with_facet(facets_dict, package_type)
+        return fields.with_facet(facets_dict, package_type)
 
     def group_facets(self, facets_dict: Any, group_type: str, package_type: str | None) -> Any:
-        return search.with_facet(facets_dict, package_type)
+        return fields.with_facet(facets_dict, package_type)
 
     def organization_facets(
         self, facets_dict: Any, organization_type: str, package_type: str | None
     ) -> Any:
-        return search.with_facet(facets_dict, package_type)
+        return fields.with_facet(facets_dict, package_type)
 
     def before_dataset_index(self, pkg_dict: dict[str, Any]) -> dict[str, Any]:
-        return search.document(pkg_dict)
+        return fields.document(pkg_dict)
 
     def after_dataset_search(
         self, search_results: dict[str, Any], search_params: dict[str, Any]
     ) -> dict[str, Any]:
-        known_facts.show(search_results["results"])
-        words.name_facet_values(search_results["search_facets"])
+        url_facts.show(search_results["results"])
+        labels.name_facet_values(search_results["search_facets"])
         return search_results
 
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         # Without validation, a package is shown to be indexed: Solr holds the stored status.
         if context.get("validate", True):
             shown_status.show_current(pkg_dict, utc_now())
-        known_facts.show([pkg_dict], context)
+        url_facts.show([pkg_dict], context)
 
 
 class _Harvester:

@@ -19,8 +19,8 @@ from .aging.thresholds import Thresholds
 from .checking.selection import Rules
 from .ckan_adapter import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
+from .web.address_guard import Guard
 from .web.client import FetchError, Limits, Settings
-from .web.guard import Guard
 from .web.hosts import HostPolicy
 from .web.urls import parse_url
 

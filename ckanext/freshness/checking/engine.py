@@ -22,12 +22,12 @@ from ..web.client import Client, FetchError
 from ..web.errors import Reason
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
+from .check import Begin, F, Talk, Then, V
+from .container_sandbox import Sandbox
 from .content import DETECTORS
-from .conversation import Conversation, Tools
 from .detectors import Detector
-from .findings import Finding, Visit
-from .sandbox import Sandbox
-from .talk import Begin, F, Talk, Then, V
+from .hdx_check import Conversation, Tools
+from .results import Finding, Visit
 
 _WORTH_A_CONNECTION = 0.1
 """Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from ..dates import utc
-from .findings import Finding
+from .results import Finding
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
 """In the order of the columns of CKAN's table that they are."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from .detectors import ContainerLimits, Detector, NotThis, Unreadable, open_archive
-from .office import Parts, local_name
+from .office_files import Parts, local_name
 
 
 class Xlsx(Detector):

@@ -26,7 +26,7 @@ from .database import (
     hold_packages,
     lock_packages,
 )
-from .declared import declared_options, forget_validators, removed_options_in_use
+from .declared_options import declared_options, forget_validators, removed_options_in_use
 from .extras import (
     ORGANIZATION_EXTRA,
     ORGANIZATION_EXTRAS,
@@ -57,18 +57,7 @@ from .jobs import (
     background_workers,
     waiting_background_jobs,
 )
-from .mailing import (
-    Letter,
-    MailError,
-    MailFailure,
-    mailer_problem,
-    page_context,
-    send_mail,
-)
-from .series import (
-    IS_2_12,
-    version_is_among,
-)
+from .mailer import Letter, MailError, MailFailure, mailer_problem, page_context, send_mail
 from .solr import (
     SEARCH_FAULTS,
     index_package,
@@ -79,6 +68,7 @@ from .solr import (
     unindex_package,
     without_solr_commits,
 )
+from .version import IS_2_12, version_is_among
 
 __all__ = [
     "IS_2_12",

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from ckan import model
 
-from .series import IS_2_12
+from .version import IS_2_12
 
 
 def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:

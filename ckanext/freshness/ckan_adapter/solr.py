@@ -12,7 +12,7 @@ from ckan.lib import search
 from ckan.lib.plugins import DefaultDatasetForm, lookup_package_plugin
 from ckan.lib.search import index as search_index
 
-from .series import IS_2_12, version_is_among
+from .version import IS_2_12, version_is_among
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
 """What a search raises that Solr does not answer, or refuses."""

@@ -25,7 +25,7 @@ from ckan.lib.search import index as search_index
 from ckan.lib.search import is_available as solr_answers
 from ckan.lib.search import query as search_query
 
-from .series import version_is_among
+from .version import version_is_among
 
 log = logging.getLogger(__name__)
 

@@ -9,16 +9,16 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..aging.messages import NN_
-from ..checking import datasets
-from ..checking.picking import Selection
-from ..checking.runs import LocksLostError
+from ..checking import dataset_rows
+from ..checking.rotation import Selection
+from ..checking.run_records import LocksLostError
+from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
+from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
-from ..logic import checks, checks_queue
-from ..logic.iati import registered
-from ..logic.lost import DatabaseLostError, telling_of_loss
-from ..logic.words import counted
-from ..logic.workers import WorkerError
+from ..iati.cycle import registered_sources
 from ..reporting import metrics
+from ..reporting.labels import counted
+from ..runs import check_run, queued_run
 from ..settings import dataset_types
 from ..web.urls import host_name
 from .iati import check_files
@@ -82,23 +82,23 @@ def check(
         )
     try:
         with telling_of_loss():
-            scope = checks.Scope(_ids(dataset, _not_checked), _host(host), everything)
-            if host is not None and not checks.has_resources(scope, utc_now()):
+            scope = check_run.Scope(_ids(dataset, _not_checked), _host(host), everything)
+            if host is not None and not check_run.has_resources(scope, utc_now()):
                 words = tk._("No resource is at the host {host}: nothing was visited")
                 raise click.ClickException(words.format(host=host))
             if dry_run:
-                _tell_plan(checks.plan(scope, utc_now()), as_json)
+                _tell_plan(check_run.plan(scope, utc_now()), as_json)
             elif queue:
-                _tell_queued(checks_queue.enqueue(scope, utc_now()), as_json)
+                _tell_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
                 with visits_progress() as tell:
-                    run, done = checks.check(scope, utc_now, workers=workers, tell=tell)
+                    run, done = check_run.check(scope, utc_now, workers=workers, tell=tell)
                 _tell_done(run.id, done, as_json, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (WorkerError, LocksLostError, DatabaseLostError, checks_queue.RedisAwayError)
+_ERRORS = (WorkerError, LocksLostError, DatabaseLostError, queued_run.RedisAwayError)
 """What ends a run, in a sentence for people, besides what ends any command."""
 
 
@@ -111,7 +111,7 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-_Found = dict[str, datasets.Named]
+_Found = dict[str, dataset_rows.Named]
 
 
 def _ids(names: tuple[str, ...], reasons: Callable[[_Found], list[str]]) -> tuple[str, ...] | None:
@@ -122,7 +122,7 @@ def _ids(names: tuple[str, ...], reasons: Callable[[_Found], list[str]]) -> tupl
     """
     if not names:
         return None
-    found = datasets.named(names)
+    found = dataset_rows.named(names)
     missing = [name for name in names if name not in found]
     said = reasons(found)
     if missing:
@@ -152,7 +152,7 @@ def _not_checked(found: _Found) -> list[str]:
 
 
 def _not_of_a_registry(found: _Found) -> list[str]:
-    registered_ids = registered.among([one.id for one in found.values()])
+    registered_ids = registered_sources.among([one.id for one in found.values()])
     words = tk._("{name} belongs to no IATI registry: nothing was visited")
     return [words.format(name=name) for name, one in found.items() if one.id not in registered_ids]
 
@@ -173,7 +173,7 @@ def _tell_plan(selection: Selection, as_json: bool) -> None:
     click.echo(counted(forms, len(picked), rotation=rotation))
 
 
-def _tell_queued(queued: checks_queue.Queued, as_json: bool) -> None:
+def _tell_queued(queued: queued_run.Queued, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"run": queued.run_id, "jobs": queued.jobs, "queue": queued.queue}))
         return
@@ -184,7 +184,7 @@ def _tell_queued(queued: checks_queue.Queued, as_json: bool) -> None:
     click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
 
 
-def _tell_done(run_id: str, done: checks.Done, as_json: bool, strict: bool) -> None:
+def _tell_done(run_id: str, done: check_run.Done, as_json: bool, strict: bool) -> None:
     counting = done.counting
     made = metrics.Metrics(
         counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
@@ -199,9 +199,9 @@ def _tell_done(run_id: str, done: checks.Done, as_json: bool, strict: bool) -> N
         click.echo(json.dumps({**plain, "resources": made.resources, "datasets": made.datasets}))
     else:
         click.echo("\n\n".join(filter(None, (metrics.text(made), metrics.headers(made)))))
-        click.echo("\n" + checks.visited(done))
+        click.echo("\n" + check_run.visited(done))
     complete = True
-    for words in checks.missing(done):
+    for words in check_run.missing(done):
         click.echo(words, err=True)
         complete = False
     if not complete or (strict and counting.errors):

@@ -7,9 +7,9 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import click
 
+from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
+from ..ckan_adapter.tables import TablesMissingError
 from ..copies.store import StoreError
-from ..logic.lost import DatabaseLostError, telling_of_loss
-from ..logic.tables import TablesMissingError
 from ..settings import OptionError
 
 _IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)

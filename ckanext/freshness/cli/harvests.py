@@ -14,8 +14,8 @@ from ..harvesting.preview import Entry, NotOurs, Preview
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
 from ..harvesting.strategy import Kind
-from ..logic.action import harvest_source
-from ..logic.words import counted
+from ..logic.preview_actions import harvest_source
+from ..reporting.labels import counted
 from .commands import site_user
 from .progress import Counter
 

@@ -12,12 +12,12 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
-from ..checking import runs
+from ..checking import run_records
+from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
-from ..logic.action import harvest_source
-from ..logic.iati import cycle, registered
-from ..logic.iati.report import Report
-from ..logic.lost import DatabaseLostError
+from ..iati.cycle import cycle, registered_sources
+from ..iati.cycle.report import Report
+from ..logic.preview_actions import harvest_source
 from .commands import Telling
 from .progress import visits_progress
 
@@ -43,7 +43,7 @@ def update(source: str, strict: bool, as_json: bool) -> None:
     except tk.ObjectNotFound as error:
         words = tk._("There is no harvest source {name}").format(name=source)
         raise click.ClickException(words) from error
-    if row.type != registered.SOURCE_TYPE:
+    if row.type != registered_sources.SOURCE_TYPE:
         words = tk._("{name} is no source of an IATI registry, but of the type {type}")
         raise click.ClickException(words.format(name=source, type=row.type))
     tell_all([run_cycle(row, strict=strict)], as_json=as_json)
@@ -63,7 +63,7 @@ def run_cycle(row: Any, **options: Any) -> Report:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (cycle.AlreadyRunningError, runs.LocksLostError, DatabaseLostError)
+_ERRORS = (cycle.AlreadyRunningError, run_records.LocksLostError, DatabaseLostError)
 """What ends a cycle, in a sentence for people, besides what ends any command."""
 
 
@@ -76,7 +76,7 @@ def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: boo
     :raises click.ClickException: a cycle could not be done
     """
     options = {"strict": strict, "harvest": False, "package_ids": package_ids}
-    sources = registered.sources() if p.plugin_loaded("harvest") else []
+    sources = registered_sources.sources() if p.plugin_loaded("harvest") else []
     if not sources:
         click.echo("There is no source of an IATI registry: no file was looked at.", err=as_json)
     tell_all([run_cycle(one, **options) for one in sources], as_json=as_json)

@@ -8,8 +8,8 @@ import ckan.plugins.toolkit as tk
 import click
 
 from ..dates import utc_now
-from ..logic.mails import sending, words
-from ..logic.mails.sending import Report, State
+from ..mails import delivery, summary
+from ..mails.delivery import Report, State
 
 
 @click.command()
@@ -22,8 +22,8 @@ def notify(dry_run: bool, as_json: bool) -> None:
     The first notify after mails were switched on sends nothing. Ends with 1 if not all was sent.
     """
     try:
-        report = sending.notify_all(utc_now, dry_run=dry_run)
-    except (sending.AlreadySendingError, sending.MailerError) as error:
+        report = delivery.notify_all(utc_now, dry_run=dry_run)
+    except (delivery.AlreadySendingError, delivery.MailerError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
@@ -35,12 +35,12 @@ def notify(dry_run: bool, as_json: bool) -> None:
 
 def _tell(report: Report) -> None:
     for mail in report.mails:
-        click.echo(words.of_mail(mail), err=mail.error is not None)
+        click.echo(summary.of_mail(mail), err=mail.error is not None)
         if report.state is State.PLANNED:
             for line in mail.about:
                 click.echo(f"  {line}")
-    click.echo(words.of_report(report))
-    for line in words.troubles(report):
+    click.echo(summary.of_report(report))
+    for line in summary.troubles(report):
         click.echo(line, err=True)
     if report.state is State.PLANNED:
         click.echo(tk._("Nothing was sent."))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ckan.plugins.toolkit as tk
 import click
 
+from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
-from ..logic import night_parts
-from ..logic import nightly as nights
-from ..logic.lost import DatabaseLostError
+from ..runs import night as nights
+from ..runs import night_parts
 
 
 @click.command()

@@ -11,12 +11,11 @@ import click
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..dates import utc_now
-from ..logic import reports
-from ..logic.words import fresh_share, hosts_label
-from ..reporting import lists
+from ..reporting import lists, table_access
 from ..reporting import report as tables
-from ..reporting.asked import Asked
 from ..reporting.counts import Counts
+from ..reporting.labels import fresh_share, hosts_label
+from ..reporting.table_request import Asked
 
 _EVERYBODY = {"ignore_auth": True, "user": "", "auth_user_obj": None}
 
@@ -34,7 +33,7 @@ def report(since: str | None, organization: str | None, with_hosts: bool, as_jso
     now = utc_now()
     try:
         told = _told(since, organization, with_hosts, now)
-        reports.record(now)
+        table_access.record(now)
     except tk.ValidationError as error:
         words = (f"--{key}: {text}" for key, every in error.error_dict.items() for text in every)
         raise click.ClickException("; ".join(words)) from error
@@ -56,7 +55,7 @@ def _told(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for table in (tables.STATUSES, tables.CHANGES):
-        asked = reports.asked(
+        asked = table_access.asked(
             _EVERYBODY, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = [

@@ -10,12 +10,12 @@ import click
 
 from ..aging.messages import NN_
 from ..ckan_adapter import solr_commit, without_solr_commits
+from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
-from ..logic import frequency_table, uninstalling
-from ..logic.indexing import SolrAwayError, solr_away_in_words
-from ..logic.refresh import refresh as bring_up_to_date
-from ..logic.words import counted, looked_at
-from ..logic.workers import WorkerError
+from ..reporting.labels import counted, looked_at
+from ..search.unindexed import SolrAwayError, solr_away_in_words
+from ..status import frequency_table, removal
+from ..status.refresh import refresh as bring_up_to_date
 from .commands import site_user
 from .progress import Counter, progress_of
 
@@ -120,12 +120,12 @@ def uninstall(yes: bool) -> None:
 
     To be run before the plugin is taken out of ckan.plugins: every later edit writes them again.
     """
-    batches = uninstalling.packages()
+    batches = removal.packages()
     count = sum(len(ids) for _, ids in batches)
     if not yes:
         click.confirm(counted(_TO_BE_TAKEN_OUT, count), abort=True)
     counter = Counter(tk._("datasets"))
-    for done in uninstalling.take_out(batches):
+    for done in removal.take_out(batches):
         counter.show(done)
     counter.end()
     click.echo(counted(_TAKEN_OUT, count))

@@ -10,9 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from . import names
+from . import store_keys
 from .errors import Missing, StoreError, words
-from .staged import PIECE, Staged
+from .staging import PIECE, Staged
 from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
 
 _FEW = 8
@@ -183,7 +183,7 @@ class DirectoryStore(Store):
         return Path(self._address(key))
 
     def _address(self, key: str) -> str:
-        return self._below_root + names.check(key)
+        return self._below_root + store_keys.check(key)
 
     def _new_file(self) -> tuple[int, str]:
         """A new file in the staging folder, which is made if it is not there; never the root."""

@@ -20,9 +20,9 @@ from typing import Any, BinaryIO
 import fsspec
 
 from ..dates import aware
-from . import names
+from . import store_keys
 from .errors import Missing, StoreError, words
-from .staged import PIECE, Staged
+from .staging import PIECE, Staged
 from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
@@ -74,7 +74,7 @@ class RemoteStore(Store):
 
     def move(self, old: str, new: str) -> bool:
         if self.size(old) is None:
-            names.check(new)
+            store_keys.check(new)
             return False
         if old == new:
             return True
@@ -194,7 +194,7 @@ class RemoteStore(Store):
         self._system.invalidate_cache()
 
     def _path(self, key: str) -> str:
-        return f"{self._root}/{names.check(key)}"
+        return f"{self._root}/{store_keys.check(key)}"
 
     @contextlib.contextmanager
     def _errors(self, what: str, key: str | None = None) -> Iterator[None]:

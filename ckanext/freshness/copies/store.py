@@ -17,9 +17,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from . import names, zipping
+from . import store_keys, zip_format
 from .errors import Missing, StoreError
-from .staged import Staged
+from .staging import Staged
 
 __all__ = ["Keeping", "Kept", "Missing", "Reader", "Staged", "Store", "StoreError"]
 
@@ -143,7 +143,7 @@ class Store(ABC):
         with contextlib.ExitStack() as stack:
             for one in wanted:
                 stack.enter_context(one.staged)
-                names.check(one.key)
+                store_keys.check(one.key)
             prepared: list[_Prepared | StoreError] = []
             for one in wanted:
                 try:
@@ -223,7 +223,7 @@ class Store(ABC):
         staged, key = wanted.staged, wanted.key
         bodies, zip_key, packed = {key: staged}, None, None
         if wanted.zip_member is not None:
-            zip_key, packed = names.zip_key(key), self._packed(staged, wanted.zip_member)
+            zip_key, packed = store_keys.zip_key(key), self._packed(staged, wanted.zip_member)
             bodies[zip_key] = packed
         else:
             staged.verify()
@@ -263,15 +263,15 @@ class Store(ABC):
             content = staged.complete()
             if isinstance(content, bytes):
                 pieces: list[bytes] = []
-                crc, _ = zipping.deflate((content,), pieces.append)
-                entry = zipping.Entry(member, crc, sum(map(len, pieces)), staged.size)
-                head, tail = zipping.around(entry)
+                crc, _ = zip_format.deflate((content,), pieces.append)
+                entry = zip_format.Entry(member, crc, sum(map(len, pieces)), staged.size)
+                head, tail = zip_format.around(entry)
                 packed.write(b"".join((head, *pieces, tail)))
                 return packed
             with self.stage() as deflated:
-                crc, _ = zipping.deflate(staged.pieces(), deflated.write)
-                entry = zipping.Entry(member, crc, deflated.size, staged.size)
-                head, tail = zipping.around(entry)
+                crc, _ = zip_format.deflate(staged.pieces(), deflated.write)
+                entry = zip_format.Entry(member, crc, deflated.size, staged.size)
+                head, tail = zip_format.around(entry)
                 packed.write(head)
                 for piece in deflated.pieces():
                     packed.write(piece)

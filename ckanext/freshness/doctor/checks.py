@@ -9,12 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..checking import runs
+from ..checking import run_records
 from ..ckan_adapter import model
 from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
-from ..logic import nightly
 from ..model import CheckRun, DatasetFreshness, Unindexed
+from ..runs import night
 from . import Finding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
@@ -49,7 +49,7 @@ def nights(now: datetime) -> Iterator[Finding]:
 def parts(now: datetime) -> Iterator[Finding]:
     """Parts of the last night that were not done, besides those whose runs say so themselves."""
     newest = _newest()
-    rows = model.Session.query(CheckRun).filter(CheckRun.kind == nightly.KIND)
+    rows = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
     if newest is not None:
         # A night begins with its check: what was noted before that is of another night.
         rows = rows.filter(CheckRun.ended_at >= newest.started_at)
@@ -66,7 +66,7 @@ def stuck(now: datetime) -> Iterator[Finding]:
     newest = _newest()
     if newest is None or newest.ended_at is not None:
         return
-    if runs.held_shards() or is_held(nightly.LOCK):
+    if run_records.held_shards() or is_held(night.LOCK):
         return
     if utc(now) - newest.started_at <= BEGINNING:
         yield note(

@@ -10,7 +10,7 @@ import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration
 from ..copies.store import StoreError
-from ..logic.copies import keeping, options, shelf
+from ..runs.copies import options, resource_copies, shelf
 from ..settings import OptionError
 from . import Finding, counted, problem
 
@@ -44,7 +44,7 @@ _ADVICE = {
 def store(now: datetime) -> Iterator[Finding]:
     """Whether the store takes copies, where any are to be kept."""
     harvests = p.plugin_loaded("harvest") and has_newest_migration("harvest")
-    if not options.choice().wanted and not (harvests and keeping.is_wanted()):
+    if not options.choice().wanted and not (harvests and resource_copies.is_wanted()):
         return
     try:
         options.store().try_out()

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from .. import settings
 from ..ckan_adapter import mailer_problem
-from ..logic.mails import people
+from ..mails import recipients
 from . import Finding, problem
 
 _OFF = "or switch mails off: ckanext.freshness.notify.enabled = false"
@@ -22,7 +22,7 @@ def mails(now: datetime) -> Iterator[Finding]:
             f"Mails are on, and cannot be sent: {missing}",
             f"Set it in the site's ini file, {_OFF}",
         )
-    if not people.operators():
+    if not recipients.operators():
         yield problem(
             "Mails are on, and no sysadmin has an address: nobody would be told that a check failed, or "
             "that a dataset is delinquent",

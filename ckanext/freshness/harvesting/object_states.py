@@ -12,8 +12,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_model, model
 from ..dates import utc, utc_now
-from .objects import PAGED, RESOURCE_IDS, set_extras
-from .spelling import loose_spelling, spellings
+from .object_writer import PAGED, RESOURCE_IDS, set_extras
+from .url_spelling import loose_spelling, spellings
 
 _object = harvest_model.HarvestObject.__table__
 _extra = harvest_model.HarvestObjectExtra.__table__

@@ -10,7 +10,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import model, rebuild
-from . import legal, names, object_states, owners
+from . import dataset_names, legal_values, object_states, owners
 from .object_states import Pending
 from .record import Record
 
@@ -156,17 +156,17 @@ class OrganizationWriter:
         owners.remember(pending.id, organization_id)
 
     def _names(self, record: Record, url: str) -> list[str]:
-        plain = names.own_name(record.name or "")
-        used = names.taken([plain], organizations=True)
-        return names.candidates(plain, url, self._source_id, used, stem="organization")
+        plain = dataset_names.own_name(record.name or "")
+        used = dataset_names.taken([plain], organizations=True)
+        return dataset_names.candidates(plain, url, self._source_id, used, stem="organization")
 
     def _name_for(self, record: Record, url: str, now: str) -> str:
         """The name that follows the record's; the one it has is kept while it still says the same."""
-        plain = names.own_name(record.name or "")
-        wanted = names.candidates(plain, url, self._source_id, (), stem="organization")
+        plain = dataset_names.own_name(record.name or "")
+        wanted = dataset_names.candidates(plain, url, self._source_id, (), stem="organization")
         if now in wanted:
             return now
-        used = names.taken(wanted, organizations=True)
+        used = dataset_names.taken(wanted, organizations=True)
         return next((name for name in wanted if name not in used), now)
 
 
@@ -177,7 +177,7 @@ def _columns(record: Record) -> dict[str, str]:
 def _extras(record: Record) -> dict[str, str]:
     fields: Mapping[str, Any] = record.fields
     return {
-        key: legal.shorten(str(value))
+        key: legal_values.shorten(str(value))
         for key, value in sorted(fields.items())
         if key not in _COLUMNS and re.search(r"\S", key)
     }

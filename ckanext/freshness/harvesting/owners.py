@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
-from .objects import set_extras
+from .object_writer import set_extras
 
 ORGANIZATION_ID = "organization_id"
 """Extra of the objects of organisations: the organization of CKAN's that theirs became."""

@@ -11,14 +11,14 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvesting_user, model, rebuild
-from . import names, object_states, owners, resource_ids
-from .layout import Site, package_dict
+from . import dataset_names, object_states, owners, resource_ids
 from .licenses import license_index
 from .locks import locked
-from .merging import merge, same_package
 from .object_states import Pending
-from .objects import RESOURCE_IDS, set_extras
+from .object_writer import RESOURCE_IDS, set_extras
 from .organizations import OrganizationWriter, StillOwns
+from .package_layout import Site, package_dict
+from .package_merge import merge, same_package
 from .record import Laid, Record
 from .source_config import SourceConfig, parse
 from .source_types import source_type_named
@@ -73,7 +73,7 @@ class PackageWriter:
             for one in pending
             if one.id in self._records and one.package_id is None
         }
-        self._names_used = names.taken(self._plain_names.values())
+        self._names_used = dataset_names.taken(self._plain_names.values())
 
     def write(self, pending: Pending) -> list[str]:
         """Write one object's package; the object is current in the same transaction.
@@ -166,8 +166,8 @@ class PackageWriter:
         return object_states.is_current_elsewhere(package_id, self._source_id, active_only=True)
 
     def _create(self, pending: Pending, package: dict[str, Any]) -> None:
-        plain = self._plain_names.get(pending.id) or names.plain_name(package["title"])
-        candidates = names.candidates(plain, pending.url, self._source_id, self._names_used)
+        plain = self._plain_names.get(pending.id) or dataset_names.plain_name(package["title"])
+        candidates = dataset_names.candidates(plain, pending.url, self._source_id, self._names_used)
         # CKAN indexes before it commits: should the database be away between the two, Solr has a
         # dataset that nobody else knows. The second attempt then makes that very dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
@@ -230,11 +230,11 @@ class PackageWriter:
 
     def _name_for(self, source_name: str, url: str, now: str) -> str:
         """The name that follows the source's; the one it has is kept while it still says the same."""
-        plain = names.own_name(source_name)
-        wanted = names.candidates(plain, url, self._source_id, ())
+        plain = dataset_names.own_name(source_name)
+        wanted = dataset_names.candidates(plain, url, self._source_id, ())
         if now in wanted:
             return now
-        used = names.taken(wanted) | self._names_used
+        used = dataset_names.taken(wanted) | self._names_used
         return next((name for name in wanted if name not in used), now)
 
     def _delete(self, pending: Pending) -> list[str]:
@@ -294,8 +294,8 @@ def _plain_name(record: Record | None) -> str | None:
     if record is None:
         return None
     if record.name is not None:
-        return names.own_name(record.name)
-    return names.plain_name(str(record.fields.get("title", "")))
+        return dataset_names.own_name(record.name)
+    return dataset_names.plain_name(str(record.fields.get("title", "")))
 
 
 def _site(config: SourceConfig, package_type: str) -> Site:

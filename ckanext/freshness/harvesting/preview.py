@@ -10,7 +10,7 @@ from typing import Any
 from ..ckan_adapter import model
 from ..dates import utc_text
 from . import holds
-from .memory import DocumentMemory
+from .document_memory import DocumentMemory
 from .source_types import source_type_named
 from .stages import source_of
 from .strategy import Brake, Kind, Known, Verdict

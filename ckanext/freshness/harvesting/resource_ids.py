@@ -15,8 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
-from .objects import RESOURCE_IDS
-from .spelling import loose_spelling
+from .object_writer import RESOURCE_IDS
+from .url_spelling import loose_spelling
 
 _RESOURCES = uuid.UUID("9e0a8f4e-53a4-4d5f-8d3f-6a5f0c8b3d15")
 """Namespace of the ids."""

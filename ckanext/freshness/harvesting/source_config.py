@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .legal import TAG_CHARACTERS, is_tag
+from .legal_values import TAG_CHARACTERS, is_tag
 
 FOREIGN_KEYS = frozenset(
     {
@@ -114,7 +114,7 @@ def _quoted(text: str) -> str:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """As :func:`~ckanext.freshness.harvesting.merging.merge` takes them apart.
+    """As :func:`~ckanext.freshness.harvesting.package_merge.merge` takes them apart.
 
     A dot elsewhere is a mistake: extras are named by their own keys.
     """

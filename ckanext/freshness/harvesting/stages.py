@@ -15,12 +15,12 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
 from ..dates import utc_now
-from . import holds, importing, objects
-from .known import lost_as_json
-from .legal import json_text
+from . import holds, imports, object_writer
+from .document_memory import DocumentMemory
+from .harvest_tables import lost_as_json
+from .legal_values import json_text
 from .locks import locked
-from .memory import DocumentMemory
-from .objects import GATHERED, ONCE, STATUS, Row, Writer
+from .object_writer import GATHERED, ONCE, STATUS, Row, Writer
 from .source_config import ConfigError, parse
 from .source_types import our_names
 from .strategy import Brake, Kind, Known, Verdict
@@ -82,12 +82,12 @@ def _gather_once(
         # the lock is ours that one has either finished, or died and left a half-written attempt.
         model.Session.refresh(job, ["gather_finished"])
         if gathered or job.gather_finished:
-            return objects.waiting(job_id)
+            return object_writer.waiting(job_id)
         if job.status not in ("New", "Running"):
             # It was aborted after its consumer had died, and the queue has sent it again since.
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
-        objects.discard_attempt(job_id)
+        object_writer.discard_attempt(job_id)
         try:
             report = _Objects(Writer(job_id, job.source_id, now), tell)
             return _gather(source_type, source_of(job.source), job_id, now, report, queued)
@@ -147,9 +147,9 @@ def _gather(
     if found.brake:
         package = model.Package.get(source.id)
         _gather_error(job_id, words_of_brake(found.brake, package.name if package else source.id))
-    objects.set_extras(report.extras)
+    object_writer.set_extras(report.extras)
     holds.set_hold(source.id, job_id, found.brake, now)
-    objects.prune_unchanged(source.id, job_id)
+    object_writer.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
     leads = writer.release(PAGE_SIZE if queued else None)
@@ -294,10 +294,10 @@ def import_(harvest_object: Any) -> bool | Literal["unchanged"]:
 
     :returns: whether the object itself was imported; its followers keep their own states.
     """
-    return importing.import_page(harvest_object)
+    return imports.import_page(harvest_object)
 
 
 def original_url(harvest_object_id: str) -> str | None:
     """The record's own URL at the source."""
-    extras = objects.extras_of(harvest_object_id)
+    extras = object_writer.extras_of(harvest_object_id)
     return extras.get("dataset_url") or extras.get("catalog_url")

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
-from .alarms import Part
-from .spelling import loose_spelling
+from .brake import Part
+from .url_spelling import loose_spelling
 
 WITHDRAWN_AFTER = timedelta(hours=24)
 """How long apart two jobs must see 401/403 before a listed record counts as withdrawn, and 401, 403,

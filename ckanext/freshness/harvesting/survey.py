@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from .identity import Current
-from .known import current_records, orphaned_records
-from .memory import DocumentMemory
+from .document_memory import DocumentMemory
+from .harvest_tables import current_records, orphaned_records
+from .record_identity import Current
 from .sightings import Sighting, Sink
 from .source_config import SourceConfig
 from .strategy import (

@@ -9,20 +9,14 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..ckan_adapter import model, package_extras
+from ..ckan_adapter import model, package_extras, tables
 from ..dates import utc_now
 from ..field_names import NAMES
-from . import (
-    defaults,
-    extras,
-    frequency_form,
-    harvest_actions,
-    known_facts,
-    noting,
-    tables,
-)
-from .assessing import Cause, assess_packages
-from .frequencies import Speaker
+from ..reporting import url_facts
+from ..status import defaults, extras, resource_notes
+from ..status.assessment import Cause, assess_packages
+from ..status.frequencies import Speaker
+from . import frequency_form, harvest_actions
 
 
 def chained() -> dict[str, Callable[..., Any]]:
@@ -30,7 +24,7 @@ def chained() -> dict[str, Callable[..., Any]]:
     return {
         "package_create": package_create,
         "package_update": package_update,
-        **dict.fromkeys(noting.ACTIONS, noting.resource_action),
+        **dict.fromkeys(resource_notes.ACTIONS, resource_notes.resource_action),
     }
 
 
@@ -45,7 +39,7 @@ def package_create(
     if _is_judged(data_dict.get("type") or "dataset"):
         frequency_form.take(data_dict, settings.aging().frequency_keys)
         data_dict = extras.protected(data_dict, None)
-    return known_facts.write(original, context, data_dict)
+    return url_facts.write(original, context, data_dict)
 
 
 @tk.chained_action
@@ -62,11 +56,11 @@ def package_update(
     if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
         harvest_actions.before_source_update(context, data_dict)
     if package is None or not _is_judged(package.type):
-        return known_facts.write(original, context, data_dict)
+        return url_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.aging().frequency_keys)
     if package_extras(package).keys().isdisjoint(NAMES.extras):
         _assess(package.id)
-    return known_facts.write(
+    return url_facts.write(
         original, context, {**extras.protected(data_dict, package), "id": package.id}
     )
 
@@ -85,7 +79,7 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
         writer = context.get("user") or None
-        edit = noting.noted(data_dict) or noting.Edit(action)
+        edit = resource_notes.noted(data_dict) or resource_notes.Edit(action)
         extras.write_in_hook(data_dict["id"], utc_now(), writer=writer, edit=edit)
 
 

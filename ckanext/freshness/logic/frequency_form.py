@@ -14,8 +14,8 @@ import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
 from ..field_names import NAMES
-from .frequencies import vocabularies
-from .words import frequency_label
+from ..reporting.labels import frequency_label
+from ..status.frequencies import vocabularies
 
 FIELD = "freshness_update_frequency"
 """What the select is called in the form."""

@@ -15,12 +15,14 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import lock_packages, model
 from ..dates import parse_date, utc, utc_now, utc_text
 from ..model import FreshnessEvidence, FreshnessTransition
+from ..reporting import link_checks
+from ..search import unindexed
+from ..status import assessment, frequencies, observation, package_fields, snapshot
+from ..status.assessment import Cause, assess_packages
+from ..status.extras import write_by_sql
+from ..status.frequencies import Said
 from ..web.urls import display_url
-from . import assessing, frequencies, indexing, observing, package_fields, snapshot, visits
 from .arguments import flag, reference
-from .assessing import Cause, assess_packages
-from .extras import write_by_sql
-from .frequencies import Said
 
 __all__ = ["freshness_confirm", "freshness_show"]
 
@@ -107,7 +109,7 @@ def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:
         # Give the lock back.
         model.Session.commit()
     else:
-        package_fields.write_field(context, name_or_id, observing.REVIEW_KEY, now.isoformat())
+        package_fields.write_field(context, name_or_id, observation.REVIEW_KEY, now.isoformat())
 
 
 def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime) -> bool:
@@ -148,15 +150,15 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
         review.previous_at = review.author = None
     model.Session.flush()
     package_fields.write_field(
-        context, package.id, observing.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
+        context, package.id, observation.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
     )
     # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
     user = context.get("user") or None
     changed = assess_packages([package.id], utc_now(), cause=Cause.EDIT, writer=user)
     write_by_sql(changed)
-    marks = indexing.mark([one.package_id for one in changed]) if changed else {}
+    marks = unindexed.mark([one.package_id for one in changed]) if changed else {}
     model.Session.commit()
-    indexing.index(marks)
+    unindexed.index(marks)
 
 
 def _shown(
@@ -166,7 +168,7 @@ def _shown(
     options: settings.Aging,
     now: datetime,
 ) -> dict[str, Any]:
-    row, judgement = assessing.standing(dataset, now, options, frequencies.vocabularies())
+    row, judgement = assessment.standing(dataset, now, options, frequencies.vocabularies())
     bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     transitions = _transitions(dataset.id)
@@ -194,7 +196,7 @@ def _shown(
         "confirmation": _confirmation(package.id),
         "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
         "transitions": transitions,
-        "visits": visits.of_dataset(package.id, now),
+        "visits": link_checks.of_dataset(package.id, now),
         "may_confirm": _may("freshness_confirm", context, package.id),
         "may_check": _may("freshness_check", context, package.id),
     }
@@ -263,12 +265,12 @@ def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any
     """What somebody should put right, in sentences."""
     if isinstance(said.reading, frequency.NotUnderstood):
         yield frequencies.explained(said.reading)
-    reviewed = (dataset.extras.get(observing.REVIEW_KEY) or "").strip()
+    reviewed = (dataset.extras.get(observation.REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:
         words = tk._(
             "The {key} '{text}' is no date. Write it as 2026-01-31 or 2026-01-31T10:20:30Z."
         )
-        yield words.format(key=observing.REVIEW_KEY, text=reviewed[:_SHOWN])
+        yield words.format(key=observation.REVIEW_KEY, text=reviewed[:_SHOWN])
     for piece in pieces:
         if piece.claimed is not None:
             words = tk._(

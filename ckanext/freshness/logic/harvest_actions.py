@@ -11,10 +11,10 @@ import redis
 
 from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
 from ..harvesting import job_report, object_states, stages, takeover
-from ..harvesting.iati import once
 from ..harvesting.source_config import ConfigError
 from ..harvesting.source_forms import url_mistake
 from ..harvesting.source_types import source_type_named
+from ..iati.registry import immediate_harvest
 
 log = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ def harvest_jobs_run(
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
     object_states.wake_orphans()
-    once.heal()
+    immediate_harvest.heal()
     try:
         stages.resend_lost_jobs()
         give_back_done_messages()

@@ -8,9 +8,8 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import model
 from ..dates import utc_now
-from ..reporting import addresses
+from ..mails import addresses, opt_outs
 from .arguments import flag
-from .mails import opt_outs
 
 __all__ = ["freshness_opt_out", "freshness_opt_out_show"]
 

@@ -8,8 +8,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..dates import utc_now
-from ..reporting import counts, report, sight
-from . import reports
+from ..reporting import counts, report, table_access, visibility
 
 __all__ = ["freshness_report"]
 
@@ -44,13 +43,13 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     now = utc_now()
     if not data_dict.get("table"):
         return _counts(context, data_dict)
-    table = reports.table_named(str(data_dict["table"]))
+    table = table_access.table_named(str(data_dict["table"]))
     if table.name in report.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", context, {})
     limit = min(number(data_dict, "limit", _LISTED), _MOST)
     offset = number(data_dict, "offset", 0)
-    asked = reports.asked(context, table, data_dict, now)
-    rows = list(reports.rows(table, replace(asked, offset=offset, most=limit + 1)))
+    asked = table_access.asked(context, table, data_dict, now)
+    rows = list(table_access.rows(table, replace(asked, offset=offset, most=limit + 1)))
     return {
         "table": table.name,
         "fields": list(table.fields),
@@ -62,8 +61,8 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
 def _counts(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     only = ""
     if data_dict.get("organization"):
-        name = reports.organization(context, data_dict["organization"])["name"]
-        only = sight.of_organization(name)
+        name = table_access.organization(context, data_dict["organization"])["name"]
+        only = visibility.of_organization(name)
     every = counts.count(context, only).every
     return {
         "datasets": every.total,

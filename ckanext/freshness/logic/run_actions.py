@@ -11,9 +11,10 @@ from .. import settings
 from ..ckan_adapter import model
 from ..dates import utc_now, utc_text
 from ..model import CheckRun, FreshnessEvidence, ResourceCheck
-from ..reporting import metrics
+from ..reporting import link_checks, metrics
+from ..runs import queued_run
 from ..web.urls import display_url
-from . import checks_queue, limits, visits
+from . import rate_limit
 from .arguments import reference
 from .report_actions import number
 
@@ -46,15 +47,15 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    limits.count_costly(context, utc_now())
+    rate_limit.count_costly(context, utc_now())
     try:
-        queued = checks_queue.enqueue_dataset(package.id, package.title or package.name)
-    except checks_queue.RedisAwayError as error:
+        queued = queued_run.enqueue_dataset(package.id, package.title or package.name)
+    except queued_run.RedisAwayError as error:
         # Where Redis is, is for the log alone.
         log.error("Dataset %s is not visited: %s", package.name, error)
         words = tk._("The background workers cannot be reached now. Try again later.")
         raise tk.ValidationError({"queue": [words]}) from error
-    return {"package_id": package.id, "queued": queued, "queue": checks_queue.queue()}
+    return {"package_id": package.id, "queued": queued, "queue": queued_run.queue()}
 
 
 @tk.side_effect_free
@@ -162,9 +163,9 @@ def freshness_resource_history(
         "id": resource.id,
         "package_id": resource.package_id,
         "url": display_url(resource.url or ""),
-        "broken": known is not None and visits.is_broken(known, settings.checks()),
+        "broken": known is not None and link_checks.is_broken(known, settings.checks()),
         "unconfirmed": known is not None and known.unconfirmed,
-        **visits.mismatch(known, resource.format, resource.mimetype),
+        **link_checks.mismatch(known, resource.format, resource.mimetype),
         "failures": known.failures if known is not None else 0,
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},

@@ -14,9 +14,9 @@ from .. import option_values as values
 from ..aging import frequency
 from ..aging.thresholds import Thresholds
 from ..checking.fields import FIELDS
-from ..reporting import addresses
-from ..reporting.hosts import parse_groups
-from ..web.guard import Guard
+from ..mails import addresses
+from ..reporting.host_groups import parse_groups
+from ..web.address_guard import Guard
 from ..web.headers import can_be_sent
 
 __all__ = ["freshness_option"]

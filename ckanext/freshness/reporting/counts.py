@@ -11,7 +11,7 @@ from typing import Any
 
 from ..aging.status import Status
 from ..field_names import NAMES
-from .sight import Context, search
+from .visibility import Context, search
 
 STATUSES = tuple(status.value for status in Status)
 

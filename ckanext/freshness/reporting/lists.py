@@ -14,9 +14,9 @@ from dateutil.relativedelta import relativedelta
 from ..ckan_adapter import model
 from ..dates import utc_text
 from ..model import CheckRun
-from . import counts, history, hosts, options, tables
-from .asked import PART, Asked, Row, moments, sort_of
-from .sight import Context, of_organization, of_user, search
+from . import counts, history, host_groups, options, tables
+from .table_request import PART, Asked, Row, moments, sort_of
+from .visibility import Context, of_organization, of_user, search
 
 SOON = timedelta(days=7)
 """The period of the table of datasets that become due."""
@@ -188,7 +188,7 @@ def host_rows(counted: Mapping[str, int]) -> list[tables.Row]:
     """Return host rows from existing counts: numbers of resources by host."""
     return [
         {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
-        for one in hosts.shares(counted, options.host_groups())
+        for one in host_groups.shares(counted, options.host_groups())
     ]
 
 

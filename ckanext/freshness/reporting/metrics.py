@@ -1,6 +1,6 @@
 """Prints the metrics of a run in HDX's layout, and how reliable the servers' headers were. Pure.
 
-:mod:`ckanext.freshness.checking.counting` counts them, and a run stores them as plain numbers.
+:mod:`ckanext.freshness.checking.run_counts` counts them, and a run stores them as plain numbers.
 """
 
 from __future__ import annotations

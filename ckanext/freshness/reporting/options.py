@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from .. import settings
-from .hosts import HDX, HostGroup, parse_groups
+from .host_groups import HDX, HostGroup, parse_groups
 
 
 def host_groups() -> tuple[HostGroup, ...]:

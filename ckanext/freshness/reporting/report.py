@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ..aging.messages import N_
-from . import lists, streamed
-from .asked import Asked
+from . import lists, streamed_lists
+from .table_request import Asked
 from .tables import Column, Kind, Row, Table
 
 _DATASET = Column("title", N_("Dataset"), Kind.DATASET)
@@ -91,7 +91,7 @@ CHANGES = Table(
         Column("evidence", N_("Evidence"), Kind.EVIDENCE),
     ),
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
-    streamed.changes,
+    streamed_lists.changes,
 )
 BROKEN = Table(
     "broken",
@@ -108,7 +108,7 @@ BROKEN = Table(
         *(*_OF_RESOURCE, "failing_since", "failures", "succeeded_at", "tried_at"),
         *("status", "words"),
     ),
-    streamed.broken,
+    streamed_lists.broken,
 )
 UNCLEAR = Table(
     "unclear",
@@ -121,7 +121,7 @@ UNCLEAR = Table(
         Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
     ),
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
-    streamed.unclear,
+    streamed_lists.unclear,
 )
 MISMATCHES = Table(
     "mismatches",
@@ -135,7 +135,7 @@ MISMATCHES = Table(
         Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
     ),
     (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
-    streamed.mismatches,
+    streamed_lists.mismatches,
 )
 ORGANIZATIONS = Table(
     "organizations",

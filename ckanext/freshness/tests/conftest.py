@@ -20,6 +20,8 @@ from ckanext.freshness.tests.subsets import is_pure
 
 TESTS = Path(__file__).parent
 
+Act = Callable[..., Any]
+
 settings.register_profile("quick", max_examples=10)
 
 
@@ -158,3 +160,16 @@ def impatient_checks(with_plugins: None, ckan_config: Any, monkeypatch: pytest.M
         "ckanext.freshness.retry_delays": ["0.01"],
     }.items():
         monkeypatch.setitem(ckan_config, key, value)
+
+
+@pytest.fixture
+def act(kept_db: None) -> Act:
+    """An action as a sysadmin's, or another user's."""
+    from ckan.tests import factories, helpers
+
+    sysadmin = factories.Sysadmin()["name"]
+
+    def call(action: str, *, by: str = sysadmin, **data: Any) -> Any:
+        return helpers.call_action(action, {"user": by, "ignore_auth": False}, **data)
+
+    return call

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 PURE = (
     *("aging", "checking", "copies", "reporting", "sandbox", "web"),
+    *("iati/files", "iati/policy", "mails/test_addresses.py", "mails/test_rules.py"),
     *("harvesting/fdp/test_documents.py", "harvesting/fdp/test_mapping.py"),
     *("harvesting/fdp/test_mapping_recording.py", "harvesting/fdp/test_mapping_values.py"),
-    *("harvesting/fdp/test_nothing_lost.py", "harvesting/fdp/test_odd_terms.py"),
-    *("harvesting/fdp/test_triples.py", "harvesting/iati/test_brakes.py"),
-    *("harvesting/iati/test_entries.py", "harvesting/test_layout_merge.py"),
-    *("harvesting/test_layout_scheming.py", "harvesting/test_strategy.py"),
+    *("harvesting/fdp/test_nothing_lost.py", "harvesting/fdp/test_rdflib_log.py"),
+    *("harvesting/fdp/test_triples.py", "iati/registry/test_brakes.py"),
+    *("iati/registry/test_records.py", "harvesting/test_package_merge.py"),
+    *("harvesting/test_schema_fields.py", "harvesting/test_strategy.py"),
     *("test_import_rules.py", "test_regular_expressions.py", "test_stack_tests.py"),
 )
 """Folders and files whose tests need neither CKAN nor its services."""
 
-IMPURE = ("checking/test_recording.py", "checking/test_runs.py", "checking/test_store.py")
+IMPURE = (
+    "checking/test_result_writer.py",
+    "checking/test_run_records.py",
+    "checking/test_check_rows.py",
+    "reporting/test_url_facts.py",
+)
 """The files below `PURE` that need them all the same."""
 
 SAMPLES = (
     "harvesting/fdp/test_end_to_end.py",
-    "logic/test_checks.py::test_what_two_nights_find",
-    "iati/test_cycle.py::test_the_first_cycle_brings_all",
+    "runs/test_checks.py::test_what_two_nights_find",
+    "iati/cycle/test_cycle.py::test_the_first_cycle_brings_all",
     "pages/test_dataset_page.py::test_every_status_is_explained",
 )
 """One harvest, one check, one update cycle and one page, on a whole CKAN."""

@@ -18,15 +18,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
+from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import (
-    action,
     freshness_actions,
     mail_actions,
+    preview_actions,
     report_actions,
     run_actions,
 )
 from ckanext.freshness.model import CheckRun, FreshnessTransition
-from ckanext.freshness.reporting.prometheus import GAUGES
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.pages.test_report import DAY, PLAIN, changed, judge, make, visited
 from ckanext.freshness.tests.reporting.test_metrics import NUMBERS
@@ -53,7 +53,13 @@ def examples() -> list[dict[str, Any]]:
 def test_every_action_has_an_example() -> None:
     ours = {
         name
-        for module in (action, freshness_actions, mail_actions, report_actions, run_actions)
+        for module in (
+            preview_actions,
+            freshness_actions,
+            mail_actions,
+            report_actions,
+            run_actions,
+        )
         for name in module.__all__
     }
     assert sorted(one["action"] for one in examples()) == sorted(ours)

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.checking.counting import FREQUENCIES, STATUSES
-from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.checking.run_counts import FREQUENCIES, STATUSES
 from ckanext.freshness.logic import run_actions
 from ckanext.freshness.model import (
     CheckRun,

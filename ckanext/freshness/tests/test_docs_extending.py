@@ -15,16 +15,16 @@ import pytest
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.checking.content import fingerprint
 from ckanext.freshness.checking.detectors import ContainerLimits
-from ckanext.freshness.harvesting.iati.crawl import Crawl
-from ckanext.freshness.harvesting.iati.registries import Asker, Terms
-from ckanext.freshness.harvesting.identity import Current
+from ckanext.freshness.harvesting.record_identity import Current
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.survey import Crawled
+from ckanext.freshness.iati.registry.crawl import Crawl
+from ckanext.freshness.iati.registry.registries import Asker, Terms
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
 from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.names import Names
 
 PAGE = Path(__file__).parents[3] / "docs" / "extending.rst"
 

@@ -13,7 +13,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness import interfaces
 from ckanext.freshness.checking.detectors import Detector
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.logic import checks
+from ckanext.freshness.runs import check_run
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer
@@ -70,7 +70,7 @@ def checked_hash(server: FileServer) -> str:
         resources=[{"url": f"{server.url}/file"}],
         extras=[{"key": "frequency", "value": "1"}],
     )
-    checks.check(checks.Scope(), lambda: datetime.now(timezone.utc))
+    check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc))
     model.Session.remove()
     resource = made["resources"][0]["id"]
     return str(helpers.call_action("freshness_resource_history", id=resource)["hash"])

@@ -56,8 +56,8 @@ def test_the_plan(
         (["ckanext/freshness/tests/aging/test_dates.py::test_one", FOLDER], False),
         ([str(ROOT / FOLDER)], False),
         (["ckanext/freshness/tests/aging", "ckanext/freshness/tests/pages"], True),
-        (["ckanext/freshness/tests/checking/test_decide.py"], False),
-        (["ckanext/freshness/tests/checking/test_store.py"], True),
+        (["ckanext/freshness/tests/checking/test_decisions.py"], False),
+        (["ckanext/freshness/tests/checking/test_check_rows.py"], True),
         (["ckanext/freshness/tests/checking"], True),
         (["ckanext/freshness/tests"], True),
         (["--quick"], True),
@@ -74,7 +74,7 @@ def test_quick_runs_the_pure_tests_and_samples() -> None:
     places = [one for one in chosen if not one.startswith("-")]
     assert {FOLDER, "ckanext/freshness/tests/harvesting/fdp/test_end_to_end.py"} <= set(places)
     assert all((ROOT / one.partition("::")[0]).exists() for one in places)
-    assert "--ignore=ckanext/freshness/tests/checking/test_store.py" in chosen
+    assert "--ignore=ckanext/freshness/tests/checking/test_check_rows.py" in chosen
 
 
 def test_a_number_of_workers_that_is_none() -> None:

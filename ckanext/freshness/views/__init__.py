@@ -8,7 +8,8 @@ import sqlalchemy as sa
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..logic import arguments, tables
+from ..ckan_adapter import tables
+from ..logic import arguments
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import utc_now
-from ..logic import visits
+from ..reporting import link_checks
 from .files import file_of
 from .protection import protect
 
@@ -54,7 +54,7 @@ def file(id: str, ending: str) -> ResponseReturnValue:
     shown = _call("freshness_show", id=id)
     if ending == "json":
         return jsonify(shown)
-    every = visits.of_dataset(shown["id"], utc_now(), every=True)
+    every = link_checks.of_dataset(shown["id"], utc_now(), every=True)
     return file_of(every["resources"], _RESOURCE, f"freshness-{shown['name']}", ending)
 
 

@@ -13,9 +13,8 @@ from feedgen.feed import FeedGenerator
 from flask import Response
 
 from ..aging.status import Status
-from ..logic import words
-from ..reporting import report
-from ..reporting.asked import Asked
+from ..reporting import labels, report
+from ..reporting.table_request import Asked
 from ..reporting.tables import Row
 from .protection import for_nobody_else
 
@@ -51,8 +50,8 @@ def changes(what: Asked) -> Response:
 def _add(feed: FeedGenerator, row: Row) -> None:
     host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
     changed = isoparse(row["changed_at"])
-    after = words.status_label(Status(row["to_status"]))
-    before = words.status_label(Status(row["from_status"]))
+    after = labels.status_label(Status(row["to_status"]))
+    before = labels.status_label(Status(row["from_status"]))
     entry = feed.add_entry(order="append")
     entry.id(f"tag:{host},{changed:%Y-%m-%d}:freshness/{row['id']}")
     entry.title(_text(f"{row['title'][:_TITLE]}: {after}"))
@@ -60,7 +59,7 @@ def _add(feed: FeedGenerator, row: Row) -> None:
     entry.updated(changed)
     entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
     summary = tk._("It was: {status}. {cause}.").format(
-        status=before, cause=words.cause_label(row["cause"])
+        status=before, cause=labels.cause_label(row["cause"])
     )
     entry.summary(_text(summary))
 

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..ckan_adapter import exempt_from_csrf
 from ..dates import utc_now
-from ..logic.mails import opt_outs
+from ..mails import opt_outs
 from .protection import protect
 
 mails = Blueprint("freshness_mails", __name__)

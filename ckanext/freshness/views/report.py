@@ -16,11 +16,21 @@ from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from ..ckan_adapter import SEARCH_FAULTS
+from ..ckan_adapter.tables import TablesMissingError
 from ..dates import utc_now
-from ..logic import reports
-from ..logic.tables import TablesMissingError
-from ..reporting import chart, counts, figures, history, lists, report, runs, sight, tables
-from ..reporting.asked import Asked
+from ..reporting import (
+    chart,
+    counts,
+    history,
+    lists,
+    prometheus_metrics,
+    report,
+    run_tables,
+    table_access,
+    tables,
+    visibility,
+)
+from ..reporting.table_request import Asked
 from ..reporting.tables import Page, Row, Table
 from . import feed
 from .files import FORMATS, file_of
@@ -97,8 +107,8 @@ def dashboard() -> ResponseReturnValue:
             "parts": {
                 table.name: _part(table, what, made.get(table.name)) for table in _shown(context)
             },
-            "last_run": runs.last(),
-            "stale": runs.is_missing(what.now),
+            "last_run": run_tables.last(),
+            "stale": run_tables.is_missing(what.now),
         },
     )
 
@@ -108,11 +118,11 @@ def dashboard() -> ResponseReturnValue:
 def organization(name: str) -> ResponseReturnValue:
     """The same of one organization."""
     context = _context()
-    found = reports.organization(context, name)
+    found = table_access.organization(context, name)
     if name != found["name"]:
         return tk.redirect_to("freshness.organization", name=found["name"])
     what = Asked(context, utc_now(), organization=name)
-    every = counts.count(context, sight.of_organization(name)).every
+    every = counts.count(context, visibility.of_organization(name)).every
     made: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
     return tk.render(
@@ -146,9 +156,9 @@ def dashboard_file(ending: str) -> ResponseReturnValue:
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """The datasets of an organization with their statuses, as a file."""
     context = _context()
-    found = reports.organization(context, name)["name"]
+    found = table_access.organization(context, name)["name"]
     what = Asked(context, utc_now(), organization=found)
-    rows = reports.rows(report.DATASETS, what)
+    rows = table_access.rows(report.DATASETS, what)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
 
@@ -162,9 +172,9 @@ def table(name: str) -> ResponseReturnValue:
         "freshness/table.html",
         {
             "table": found,
-            "page": reports.page(found, what, number, LONG),
+            "page": table_access.page(found, what, number, LONG),
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
-            "statuses": reports.STATUSES if found is report.DATASETS else (),
+            "statuses": table_access.STATUSES if found is report.DATASETS else (),
         },
     )
 
@@ -174,7 +184,7 @@ def table(name: str) -> ResponseReturnValue:
 def table_file(name: str, ending: str) -> ResponseReturnValue:
     """All rows of a table as a file."""
     found, what = _asked(name)
-    return file_of(reports.rows(found, what), found.fields, f"freshness-{name}", ending)
+    return file_of(table_access.rows(found, what), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/run/<id>")
@@ -184,7 +194,7 @@ def run(id: str) -> ResponseReturnValue:
     shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
     return tk.render(
         "freshness/run.html",
-        {"run": shown, "tables": {part.name: part for part in runs.tables(shown)}},
+        {"run": shown, "tables": {part.name: part for part in run_tables.tables(shown)}},
     )
 
 
@@ -193,7 +203,9 @@ def run(id: str) -> ResponseReturnValue:
 def run_file(id: str, ending: str) -> ResponseReturnValue:
     """What a run counted, as a file."""
     shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
-    return file_of(runs.flat(shown), runs.FIELDS, f"freshness-run-{shown['id']}", ending)
+    return file_of(
+        run_tables.flat(shown), run_tables.FIELDS, f"freshness-run-{shown['id']}", ending
+    )
 
 
 @report_pages.route("/freshness/metrics")
@@ -210,7 +222,7 @@ def metrics() -> ResponseReturnValue:
             )
             raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
     everybody = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-    return Response(figures.text(everybody, utc_now()), content_type=CONTENT_TYPE_LATEST)
+    return Response(prometheus_metrics.text(everybody, utc_now()), content_type=CONTENT_TYPE_LATEST)
 
 
 _TOKEN = "ckanext.freshness.metrics.token"
@@ -229,16 +241,16 @@ _FILTERS = ("organization", "since", "status", "sort")
 def _asked(name: str) -> tuple[Table[Asked], Asked]:
     context = _context()
     tk.check_access("freshness_report", dict(context), {})
-    found = reports.table_named(name)
+    found = table_access.table_named(name)
     if name in report.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
-    return found, reports.asked(context, found, tk.request.args, utc_now())
+    return found, table_access.asked(context, found, tk.request.args, utc_now())
 
 
 def _context() -> Mapping[str, Any]:
     user = tk.current_user
     if user.is_anonymous:
-        return reports.NOBODY
+        return table_access.NOBODY
     return {"user": user.name, "auth_user_obj": user}
 
 
@@ -262,13 +274,13 @@ def _part(table: Table[Asked], what: Asked, made: list[Row] | None) -> Part:
     url = tk.h.url_for("freshness.table", name=table.name, **of)
     size = LONG if table in (report.STATUSES, report.HOSTS) else SHORT
     if made is None:
-        return Part(table, reports.page(table, what, 1, size), url, url)
+        return Part(table, table_access.page(table, what, 1, size), url, url)
     return Part(table, tables.page(made, 1, size), url, url)
 
 
 def _chart(organization: str | None, now: datetime) -> chart.Chart | None:
     days = history.days((now - DRAWN).date(), organization)
-    return chart.stacked(history.as_series(days), reports.STATUSES)
+    return chart.stacked(history.as_series(days), table_access.STATUSES)
 
 
 def _page_number() -> int:

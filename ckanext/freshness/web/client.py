@@ -24,19 +24,19 @@ from types import TracebackType
 from protego import Protego
 from yarl import URL
 
+from .address_guard import Guard, InsideAddress
+from .attempts import Visit, backoff, drain, pause_after, take_body
 from .connections import Connections, Exchange
-from .decoding import ENCODINGS
+from .decoder import ENCODINGS
+from .dns import NameFault, Names
 from .errors import FetchError, Reason
+from .event_loop import run
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
-from .guard import Guard, InsideAddress
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Circuit, Host, Hosts
-from .loop import run
-from .names import NameFault, Names
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
-from .visit import Visit, backoff, drain, pause_after, take_body
 
 __all__ = [
     "Answer",

@@ -17,9 +17,9 @@ import aiohttp
 from aiohttp import http_exceptions
 from yarl import URL
 
+from .address_guard import Guard
+from .dns import GuardedResolver, Names
 from .exchange import Limits
-from .guard import Guard
-from .names import GuardedResolver, Names
 from .urls import Target
 
 _NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)

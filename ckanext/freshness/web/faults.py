@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import aiohttp
 from aiohttp import http_exceptions
 
+from .address_guard import InsideAddress
+from .dns import NameFault
 from .errors import Reason
 from .exchange import Limits
-from .guard import InsideAddress
-from .names import NameFault
 
 _TIMEOUTS = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
 

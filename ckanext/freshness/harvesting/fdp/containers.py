@@ -9,15 +9,15 @@ from datetime import datetime
 from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..identity import Current
+from ..record_identity import Current
 from ..sightings import Sighting, Sink
 from ..strategy import Outcome, Seen
 from . import documents
-from .crew import Crew
 from .documents import Mapper, Outline
-from .listing import Listing
+from .listings import Listing
 from .reader import Document, Reader, Unreadable, first_page, understood
 from .services import Services
+from .task_group import Crew
 
 
 @dataclass(frozen=True, slots=True)

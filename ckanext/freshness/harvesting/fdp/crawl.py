@@ -12,17 +12,16 @@ from typing import Any
 
 from ...web.client import Client
 from ...web.urls import display_url
-from ..identity import Current
-from ..memory import DocumentMemory
+from ..document_memory import DocumentMemory
+from ..record_identity import Current
 from ..sightings import Sighting, Sink
 from ..strategy import Containers, Outcome, Seen, must_ask
 from . import documents
 from .containers import ContainerCrawl, CrawlOptions
-from .crew import Crew
 from .datasets import Datasets
 from .documents import Member, Outline
-from .listing import Listing
-from .parsing import Parser
+from .listings import Listing
+from .rdf_parser import Parser
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -33,6 +32,7 @@ from .reader import (
     first_page,
 )
 from .services import Services
+from .task_group import Crew
 
 _MAY_BE_MEANT = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
 

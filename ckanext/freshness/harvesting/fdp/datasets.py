@@ -17,13 +17,13 @@ from rdflib.term import Node
 from ...dates import utc_words
 from ...web.urls import display_url
 from ..record import Record, resource_order
-from ..spelling import loose_spelling
 from ..strategy import Known, Lost, Outcome, datasets_of, fate_of_distribution
+from ..url_spelling import loose_spelling
 from . import documents
 from .distributions import Distributions, Parts
 from .documents import Mapper, Member
 from .namespaces import DCAT
-from .parsing import DocumentError
+from .rdf_parser import DocumentError
 from .reader import Document, Reader, Unreadable, understood
 from .services import Services
 

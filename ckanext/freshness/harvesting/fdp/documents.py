@@ -20,11 +20,11 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
-from ..spelling import loose_spelling
+from ..url_spelling import loose_spelling
 from .mapping import MappingError, Record
 from .namespaces import DCAT
-from .odd_terms import unlogged
-from .parsing import DocumentError
+from .rdf_parser import DocumentError
+from .rdflib_log import unlogged
 
 log = logging.getLogger(__name__)
 

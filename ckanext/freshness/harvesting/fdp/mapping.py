@@ -14,12 +14,12 @@ from rdflib import DCTERMS as DCT
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
-from ..legal import one_line
+from ..legal_values import one_line
 from ..record import Record, resource_order
-from . import tables
+from . import mapping_tables
 from .formats import file_format
+from .graph_values import View, describe, is_made_by_server, label, lexical
 from .namespaces import DCAT, SPDX, short
-from .values import View, describe, is_made_by_server, label, lexical
 
 _OTHERS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
 _RECORD_TYPES = _OTHERS | {DCAT.Resource}
@@ -41,12 +41,12 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
     """The record of a dataset and its distributions, whose documents the graph holds merged.
 
     `language` is a language tag: texts in it are preferred. Keys and predicates are in
-    `ckanext.freshness.harvesting.fdp.tables`.
+    `ckanext.freshness.harvesting.fdp.mapping_tables`.
 
     Raises MappingError if the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
-    record = _record(view, subject, tables.DATASET)
+    record = _record(view, subject, mapping_tables.DATASET)
     resources = [_resource(view, node) for node in _distributions(view, subject)]
     record.resources = sorted(resources, key=resource_order)
     return _finished(record, view, subject)
@@ -58,7 +58,7 @@ def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> 
     Raises MappingError if the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
-    return _finished(_record(view, subject, tables.CATALOG), view, subject)
+    return _finished(_record(view, subject, mapping_tables.CATALOG), view, subject)
 
 
 def _finished(record: Record, view: View, subject: Node) -> Record:
@@ -76,7 +76,7 @@ def _unmapped(view: View, subject: Node) -> dict[str, str]:
         node, path = pending.pop()
         is_record = path in ("", _DISTRIBUTION)
         for predicate, objects in view.of(node).items():
-            if predicate in tables.SERVER_NOISE:
+            if predicate in mapping_tables.SERVER_NOISE:
                 continue
             unread = view.unread(node, predicate)
             for value in unread:
@@ -97,7 +97,7 @@ def _is_structure(node: Node, predicate: Node, value: Node, *, is_record: bool) 
     """Whether a triple only says what a node is, or how records hang together."""
     if predicate == RDF.type:
         return value in _RECORD_TYPES or not is_record
-    return predicate in tables.STRUCTURE or is_made_by_server(node, value)
+    return predicate in mapping_tables.STRUCTURE or is_made_by_server(node, value)
 
 
 def _is_described_elsewhere(view: View, node: Node, predicate: Node) -> bool:
@@ -163,12 +163,12 @@ def _distributions(view: View, subject: Node) -> list[Node]:
 def _resource(view: View, node: Node) -> dict[str, Any]:
     iri = lexical(node)
     view.look_at(node, f"distribution {iri}: " if iri else "distribution: ")
-    resource = describe(view, node, tables.RESOURCE)
+    resource = describe(view, node, mapping_tables.RESOURCE)
     resource["uri"] = iri
     resource["url"] = resource.get("download_url") or resource.get("access_url") or ""
     _add_format(resource, view, node)
     nodes = view.of(node).get(SPDX.checksum, [])
-    checksums = tables.checksums(view, nodes, "checksum")
+    checksums = mapping_tables.checksums(view, nodes, "checksum")
     if checksums:
         view.mark(node, (SPDX.checksum,))
         resource.update(checksums[0])

@@ -17,12 +17,12 @@ from requests.utils import parse_header_links
 from ...web.client import Answer, Client, Request
 from ...web.errors import FetchError, Reason
 from ...web.urls import display_url, parse_url
-from ..memory import DocumentMemory
-from ..reach import Reach
+from ..document_memory import DocumentMemory
+from ..source_hosts import Reach
 from ..strategy import Outcome
-from . import parsing
+from . import rdf_parser
 from .documents import Outline
-from .parsing import DocumentError, Parser
+from .rdf_parser import DocumentError, Parser
 
 PAGE_SIZE = 50
 """Children asked for with one request where the server has page endpoints."""
@@ -70,7 +70,7 @@ class Document:
     @property
     def is_html(self) -> bool:
         """A page for people: what a user interface answers to any path that it does not know."""
-        return parsing.media_type(self.content_type) == "text/html"
+        return rdf_parser.media_type(self.content_type) == "text/html"
 
     async def parsed(self) -> Graph:
         """Return its graph, parsed when first asked for.
@@ -198,7 +198,7 @@ class Reader:
 
         :param base: the URL that answered.
         """
-        digest = self.hash(parsing.media_type(content_type), body)
+        digest = self.hash(rdf_parser.media_type(content_type), body)
         return Document(url, base, body, content_type, digest, self._parser)
 
     def recall(self, key: str, digest: str) -> str | None:
@@ -255,7 +255,7 @@ class Reader:
             raise Unreadable(url, Outcome.FAILED, words, told=True)
         request = Request(
             url,
-            accept=parsing.ACCEPT,
+            accept=rdf_parser.ACCEPT,
             headers=self._reach.headers_for(target),
             host_allowed=self._reach.hosts.__contains__,
         )

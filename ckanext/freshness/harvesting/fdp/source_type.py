@@ -13,19 +13,19 @@ import ckan.plugins.toolkit as tk
 from ... import settings
 from ...web.client import Client, run
 from ...web.hosts import Hosts
+from ..document_memory import DocumentMemory
 from ..header_secrets import OPTION, read_headers
-from ..identity import Current
-from ..memory import DocumentMemory
-from ..merging import OWNED_KEYS
+from ..package_merge import OWNED_KEYS
+from ..record_identity import Current
 from ..sightings import Sink
 from ..source_config import ConfigError, SourceConfig
 from ..source_forms import check_config
 from ..survey import Crawled, Source
-from . import profiles
+from . import dcat_profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
-from .parsing import Parser
+from .rdf_parser import Parser
 
 MAPPING_VERSION = 2
 """To be raised when mapping or layout make another package of the same record: all are read again."""
@@ -92,14 +92,14 @@ def _check_profiles(config: SourceConfig) -> None:
     if not config.profiles:
         return
     try:
-        profiles.check(config.profiles)
+        dcat_profiles.check(config.profiles)
     except ValueError as error:
         raise ConfigError(str(error)) from error
 
 
 def _mapper(config: SourceConfig) -> Mapper:
     if config.profiles:
-        return profiles.mapper(config.profiles, language=config.language)
+        return dcat_profiles.mapper(config.profiles, language=config.language)
     return lambda graph, subject: map_dataset(graph, subject, language=config.language)
 
 

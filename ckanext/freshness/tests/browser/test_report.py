@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.logic import reports
+from ckanext.freshness.reporting import table_access
 from ckanext.freshness.tests.pages.test_report import (
     AGES,
     NOW,
@@ -46,7 +46,7 @@ def sysadmin(clean_db: Any, clean_index: Any, a_run: None, page: Any) -> dict[st
         changed(dataset)
     judge()
     for days in range(40, -1, -10):
-        reports.record(NOW - timedelta(days=days))
+        table_access.record(NOW - timedelta(days=days))
     model.Session.remove()
     page.context.set_extra_http_headers({"Authorization": user["token"]})
     return user

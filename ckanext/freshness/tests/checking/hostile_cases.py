@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import Any
 
-from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.decisions import Memory, Outcome
 from ckanext.freshness.tests.servers.hostile import MODIFIED
 from ckanext.freshness.web.errors import Reason
 

@@ -9,10 +9,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from ckanext.freshness import settings
-from ckanext.freshness.checking import recording, store
-from ckanext.freshness.checking.decide import Memory, Outcome
-from ckanext.freshness.checking.findings import Attempt, Finding, Visit
-from ckanext.freshness.checking.picking import Picked
+from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.results import Attempt, Finding, Visit
+from ckanext.freshness.checking.rotation import Picked
 from ckanext.freshness.checking.selection import Row, Verdict
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc
@@ -87,7 +87,9 @@ def known(columns: str = "*", resource_id: str = "r") -> dict[str, Any]:
 
 
 def rows(**more: Any) -> list[Row]:
-    return sorted(store.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id)
+    return sorted(
+        check_rows.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id
+    )
 
 
 def visit(url: str = URL, memory: Memory | None = None, **more: Any) -> Visit:
@@ -102,7 +104,7 @@ def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: A
 
 
 def write(*findings: Finding, start: datetime = NOW) -> list[Finding]:
-    written = recording.write(findings, start)
+    written = result_writer.write(findings, start)
     model.Session.commit()
     return [one.finding for one in written]
 
@@ -110,9 +112,9 @@ def write(*findings: Finding, start: datetime = NOW) -> list[Finding]:
 def one_resource() -> None:
     package()
     resource()
-    store.sync(NOW, TYPES)
+    check_rows.sync(NOW, TYPES)
 
 
 def start(now: datetime = NOW) -> Visit:
-    (found,) = store.visits([Picked("r", Verdict.VISIT_DUE, False)], now, settings.aging())
+    (found,) = check_rows.visits([Picked("r", Verdict.VISIT_DUE, False)], now, settings.aging())
     return found

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.decide import Agreement, Memory, Outcome
+from ckanext.freshness.checking.container_sandbox import Sandbox
+from ckanext.freshness.checking.decisions import Agreement, Memory, Outcome
 from ckanext.freshness.checking.engine import Options, check
-from ckanext.freshness.checking.findings import Finding, Visit
-from ckanext.freshness.checking.sandbox import Sandbox
+from ckanext.freshness.checking.results import Finding, Visit
 from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -35,8 +35,8 @@ from ckanext.freshness.tests.web.support import (
     no_such_name,
 )
 from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MODIFIED_AT = datetime(2026, 9, 1, 10, tzinfo=timezone.utc)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking import fields
-from ckanext.freshness.checking.decide import Memory, Outcome
-from ckanext.freshness.checking.findings import Attempt, Finding, Visit
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.results import Attempt, Finding, Visit
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 FINDING = Finding(

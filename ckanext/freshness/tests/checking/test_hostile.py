@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.checking.decide import Memory, Outcome
+from ckanext.freshness.checking.container_sandbox import Sandbox
+from ckanext.freshness.checking.decisions import Memory, Outcome
 from ckanext.freshness.checking.engine import Options, check
-from ckanext.freshness.checking.findings import Finding, Visit
-from ckanext.freshness.checking.sandbox import Sandbox
+from ckanext.freshness.checking.results import Finding, Visit
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
 from ckanext.freshness.tests.servers.faults import Raw
 from ckanext.freshness.tests.servers.hostile import (
@@ -36,11 +36,11 @@ from ckanext.freshness.tests.servers.hostile import (
 )
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.web.support import asking, no_such_name
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.dns import NameLimits, Names
 from ckanext.freshness.web.errors import Reason
-from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import NameLimits, Names
 
 SECRET = "geheim"
 TLS_HOST = "tls.example"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.picking import Picked, Selection, rotation_budget
+from ckanext.freshness.checking.rotation import Picked, Selection, rotation_budget
 from ckanext.freshness.checking.selection import (
     SHARDS,
     SLACK,

@@ -10,16 +10,16 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.counting import Counting, Metadata, Place
-from ckanext.freshness.checking.decide import Memory, Outcome
-from ckanext.freshness.checking.findings import Finding
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.results import Finding
+from ckanext.freshness.checking.run_counts import Counting, Metadata, Place
 from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import HostPolicy
-from ckanext.freshness.web.names import Names
 
 HASTY = HostPolicy(connections=2, per_second=math.inf, failures=4, pause=0.2, last_round=0.2)
 SILENT = "127.0.0.1"

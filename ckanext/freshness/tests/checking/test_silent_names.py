@@ -10,12 +10,12 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.decide import Outcome
-from ckanext.freshness.checking.findings import Finding
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.checking.results import Finding
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import FileServer, asking
-from ckanext.freshness.web.names import NameLimits, Names
+from ckanext.freshness.web.dns import NameLimits, Names
 
 SILENT, LIVING = 1_000, 40
 

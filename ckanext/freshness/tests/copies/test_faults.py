@@ -140,7 +140,7 @@ def test_a_full_disk_stops_one_of_many_alone(folder: Store, root: Path) -> None:
     done = run(
         """
         from ckanext.freshness.copies.store import Keeping
-        from ckanext.freshness.copies.staged import IN_MEMORY
+        from ckanext.freshness.copies.staging import IN_MEMORY
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         store = open_store(sys.argv[1])
@@ -333,7 +333,7 @@ def test_memory_does_not_grow_with_a_body(root: Path) -> None:
             for _ in range(size):
                 staged.write(piece)
             kept = store.keep("org/a.xml", staged, zip_member="a.xml")
-        from ckanext.freshness.copies.archive import Archive, Member, build
+        from ckanext.freshness.iati.files.archive import Archive, Member, build
         build(store, [Archive("bulk.zip", "x")], [Member(kept.zip_key, "a.xml")])
         for _ in store.open("org/a.xml"):
             pass

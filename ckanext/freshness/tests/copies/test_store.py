@@ -13,7 +13,7 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from ckanext.freshness.copies.location import open_store
-from ckanext.freshness.copies.staged import IN_MEMORY
+from ckanext.freshness.copies.staging import IN_MEMORY
 from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 

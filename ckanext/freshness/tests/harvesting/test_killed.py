@@ -21,9 +21,9 @@ from ckanext.freshness.ckan_adapter import (
     model,
 )
 from ckanext.freshness.doctor import harvests
-from ckanext.freshness.harvesting import importing
+from ckanext.freshness.harvesting import imports
 from ckanext.freshness.harvesting.locks import is_held, locked
-from ckanext.freshness.harvesting.objects import Writer, discard_attempt
+from ckanext.freshness.harvesting.object_writer import Writer, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.processes import CkanProcess
@@ -339,7 +339,7 @@ def test_a_page_that_takes_too_long_hands_its_rest_on(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a message of its own, before the queue would send all of the page again."""
-    monkeypatch.setattr(importing, "PAGE_TIME", 0.0)
+    monkeypatch.setattr(imports, "PAGE_TIME", 0.0)
     job_id = harvest.start()
     harvest.gather()
     for imported in (1, 2, 3):

@@ -13,7 +13,7 @@ from ckan import model
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model
-from ckanext.freshness.harvesting.objects import STATUS
+from ckanext.freshness.harvesting.object_writer import STATUS
 from ckanext.freshness.harvesting.preview import NotOurs, Preview, preview
 from ckanext.freshness.harvesting.strategy import Kind
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source

@@ -19,12 +19,12 @@ import pytest
 from ckan.common import config
 from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import profiles
+from ckanext.freshness.harvesting.fdp import dcat_profiles
 from ckanext.freshness.harvesting.fdp.documents import mapped
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, Record
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LOCN
-from ckanext.freshness.harvesting.fdp.parsing import DocumentError
-from ckanext.freshness.harvesting.layout import Site, package_dict
+from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError
+from ckanext.freshness.harvesting.package_layout import Site, package_dict
 
 from .fdp.test_mapping import RICH, SUBJECT, graph_of
 from .fdp.test_mapping_recording import COHORT_A, RECORDING, merged
@@ -33,7 +33,7 @@ HEALTH = ["euro_health_dcat_ap"]
 
 
 def parsed(graph: Graph, subject: str = str(SUBJECT), names: list[str] = HEALTH) -> Record:
-    return profiles.map_with_profiles(graph, URIRef(subject), names)
+    return dcat_profiles.map_with_profiles(graph, URIRef(subject), names)
 
 
 @pytest.fixture(autouse=True)
@@ -109,14 +109,14 @@ def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(seed: 
 
 def test_unknown_profiles() -> None:
     with pytest.raises(ValueError, match=r"profiles: unknown: nope; known: .*euro_dcat_ap_3"):
-        profiles.check(["euro_dcat_ap_3", "nope"])
-    profiles.check(["euro_dcat_ap_3"])
+        dcat_profiles.check(["euro_dcat_ap_3", "nope"])
+    dcat_profiles.check(["euro_dcat_ap_3"])
 
 
 def test_a_site_without_ckanext_dcat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiles, "GROUP", "ckan.rdf.no_such_group")
+    monkeypatch.setattr(dcat_profiles, "GROUP", "ckan.rdf.no_such_group")
     with pytest.raises(ValueError, match=r"profiles: .* ckanext-dcat, which is not installed"):
-        profiles.check(["euro_dcat_ap_3"])
+        dcat_profiles.check(["euro_dcat_ap_3"])
 
 
 def test_a_record_that_is_not_there() -> None:
@@ -125,7 +125,7 @@ def test_a_record_that_is_not_there() -> None:
 
 
 def test_a_mapper_with_everything_given() -> None:
-    read = profiles.mapper(HEALTH, language="nl")
+    read = dcat_profiles.mapper(HEALTH, language="nl")
     assert read(merged(COHORT_A), URIRef(COHORT_A)).as_json() == (
         parsed(merged(COHORT_A), COHORT_A).as_json()
     )
@@ -186,7 +186,7 @@ def test_hostile_literals(where: str, texts: list[str], becomes: str) -> None:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * getpagesize()
         setrlimit(RLIMIT_AS, (size + 512 * MIB, size + 512 * MIB))
         try:
-            record = mapped(profiles.mapper(["euro_dcat_ap_3"]), graph, SUBJECT)
+            record = mapped(dcat_profiles.mapper(["euro_dcat_ap_3"]), graph, SUBJECT)
             said = " ".join(record.warnings) or "whole"
         except DocumentError:
             said = "malformed"

@@ -13,7 +13,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from ckanext.freshness.harvesting.header_secrets import check_allowed, read_headers
-from ckanext.freshness.harvesting.legal import is_tag
+from ckanext.freshness.harvesting.legal_values import is_tag
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
     KEYS,

@@ -1,1 +1,0 @@
-"""The IATI cycle, whole: registry, files, store, database, downloads."""

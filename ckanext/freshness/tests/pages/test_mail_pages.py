@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.logic.mails import opt_outs, outbox
+from ckanext.freshness.mails import opt_outs, outbox
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in
 

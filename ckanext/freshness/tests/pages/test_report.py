@@ -21,9 +21,9 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
-from ckanext.freshness.logic import night_parts, reports
 from ckanext.freshness.model import CheckRun, FreshnessTransition, ResourceCheck
-from ckanext.freshness.reporting import history, report
+from ckanext.freshness.reporting import history, report, table_access
+from ckanext.freshness.runs import night_parts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 from ckanext.freshness.tests.usual_site import use_hooks_of
@@ -58,7 +58,7 @@ def make(name: str, age: float = 1, **more: Any) -> dict[str, Any]:
 
 def judge() -> None:
     """Write what the dates say now, and index it."""
-    from ckanext.freshness.logic.refresh import refresh
+    from ckanext.freshness.status.refresh import refresh
 
     refresh(NOW, everything=True)
     model.Session.remove()
@@ -190,7 +190,7 @@ def test_everybody_sees_what_they_may_see(
         (organization,) = rows_of(get("/freshness/organizations.csv", user))
         assert int(organization["datasets"]) == len(seen), who
     # History and hosts are of public datasets.
-    reports.record(NOW)
+    table_access.record(NOW)
     (day,) = rows_of(get("/freshness/history.csv"))
     assert (day["day"], day["datasets"], day["fresh"]) == (f"{NOW:%Y-%m-%d}", "1", "1")
     assert history.newest_hosts() == (PLAIN, {"wells.example.org": 1})
@@ -201,7 +201,7 @@ def test_everybody_sees_what_they_may_see(
 def test_the_history_of_an_organization_goes_on_under_another_name(
     get: Get, three: dict[str, Any]
 ) -> None:
-    reports.record(NOW - DAY)
+    table_access.record(NOW - DAY)
     call_action(
         "organization_patch",
         {"user": three["sysadmin"]["name"]},
@@ -210,7 +210,7 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
         title="Relief Works",
     )
     search.rebuild(force=True)
-    reports.record(NOW)
+    table_access.record(NOW)
     (before, after) = rows_of(get("/freshness/history.csv?organization=relief-works"))
     assert (before["datasets"], after["datasets"]) == ("2", "2")
     page = BeautifulSoup(get("/freshness/organization/relief-works").body, "html.parser")
@@ -223,7 +223,7 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
 def test_the_lines_of_hosts_are_in_the_language_of_the_page(
     get: Get, three: dict[str, Any]
 ) -> None:
-    reports.record(NOW)
+    table_access.record(NOW)
     for path, ours in (("", ["Others", "Total"]), ("/de", ["Andere", "Gesamt"])):
         page = BeautifulSoup(get(f"{path}/freshness/hosts").body, "html.parser")
         names = [row[0] for row in table(page, "hosts")]
@@ -353,9 +353,9 @@ def test_the_page_of_a_run(read: Read, get: Get, people: dict[str, Any]) -> None
 def test_the_chart_has_its_table(read: Read, clean_site: None) -> None:
     make("wells")
     judge()
-    reports.record(NOW - DAY)
+    table_access.record(NOW - DAY)
     assert read("/freshness").select_one("svg.freshness-chart") is None
-    reports.record(NOW)
+    table_access.record(NOW)
     page = read("/freshness")
     assert len(page.select("svg.freshness-chart polygon")) == 5
     (link,) = [a["href"] for a in page.select("#part-history ~ p a") if "table" in a.get_text()]
@@ -363,10 +363,10 @@ def test_the_chart_has_its_table(read: Read, clean_site: None) -> None:
 
 
 def test_a_day_is_counted_once(read: Read, clean_site: None) -> None:
-    reports.record(NOW)
+    table_access.record(NOW)
     make("wells")
     judge()
-    reports.record(NOW)
+    table_access.record(NOW)
     (day,) = history.days(NOW.date())
     assert day.statuses["fresh"] == 1
     assert history.prune(NOW, DAY) == 0
@@ -504,7 +504,7 @@ def test_visitors_read_the_first_rows(
     for name in "abc":
         make(f"data-{name}", title=name)
     judge()
-    monkeypatch.setattr(reports, "ANONYMOUS_ROWS", 2)
+    monkeypatch.setattr(table_access, "ANONYMOUS_ROWS", 2)
     path = "/freshness/datasets.csv"
     assert [len(rows_of(get(path))), len(rows_of(get(path, people["sysadmin"])))] == [2, 3]
     url = "/api/action/freshness_report?table=datasets&offset={}"

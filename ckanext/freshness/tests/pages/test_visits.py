@@ -16,12 +16,13 @@ from ckan.lib import jobs
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.checking.decide import Outcome
+from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc, utc_text
-from ckanext.freshness.logic import checks, visits, words
-from ckanext.freshness.logic.checks import Scope
 from ckanext.freshness.model import Copy
+from ckanext.freshness.reporting import labels, link_checks
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.runs.check_run import Scope
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -65,7 +66,7 @@ def of_host(host: FileHost) -> dict[str, Any]:
 
 
 def run(after: timedelta) -> None:
-    checks.check(Scope(everything=True), lambda: NOW + after)
+    check_run.check(Scope(everything=True), lambda: NOW + after)
     model.Session.remove()
 
 
@@ -204,7 +205,7 @@ def test_of_another_url_nothing_is_known(host: FileHost, read: Read) -> None:
 def test_of_many_those_that_fail_are_shown(
     host: FileHost, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visits, "MOST", 2)
+    monkeypatch.setattr(link_checks, "MOST", 2)
     make(*(f"{host.url}/{name}.csv" for name in ("stocks", "boundaries", "registry", "wells")))
     run(20 * DAY)
     page = read(PATH)
@@ -229,7 +230,7 @@ def test_resources_are_read_together(read: Read) -> None:
     engine = model.Session.get_bind()
     sa.event.listen(engine, "before_cursor_execute", note)
     try:
-        assert visits.of_dataset(package_id, NOW)["total"] == 7
+        assert link_checks.of_dataset(package_id, NOW)["total"] == 7
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
     # One for what is known, a cursor for when the next visits are, one for copies; none for each resource.
@@ -238,7 +239,7 @@ def test_resources_are_read_together(read: Read) -> None:
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_each_outcome_has_its_sentence(outcome: Outcome) -> None:
-    assert words.outcome_label(outcome).endswith(".")
+    assert labels.outcome_label(outcome).endswith(".")
 
 
 def buttons(page: BeautifulSoup) -> list[Tag]:
@@ -347,10 +348,10 @@ def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
     """What waits for its turn is said to, and what fails is not said to be visited now."""
     make("http://127.0.0.1:9/due")
     factories.Dataset(name="unsaid", resources=[{"url": "http://127.0.0.1:9/unsaid"}])
-    checks.plan(Scope(), NOW)
+    check_run.plan(Scope(), NOW)
     assert "on, when its turn comes" in text(read("/dataset/unsaid/freshness"))
-    checks.check(Scope(), lambda: NOW + 20 * DAY)
-    (shown,) = visits.of_dataset(
+    check_run.check(Scope(), lambda: NOW + 20 * DAY)
+    (shown,) = link_checks.of_dataset(
         call_action("package_show", id="files")["id"], NOW + 20 * DAY + DAY / 2
     )["resources"]
     assert shown["failures"] == 1

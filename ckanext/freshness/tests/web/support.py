@@ -14,11 +14,11 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Answer, Client, FetchError, Limits, Request, Settings, run
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.exchange import Choose
-from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 BODY = b"a,b\n1,2\n" * 100
 ETAG = '"v1"'

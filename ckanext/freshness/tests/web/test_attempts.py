@@ -30,8 +30,8 @@ from ckanext.freshness.web.client import (
     Reason,
     Request,
 )
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 RETRIED = [408, 429, 500, 502, 503, 504, 507, 520]
 

@@ -13,9 +13,9 @@ import pytest
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
 from ckanext.freshness.web.client import Client, FetchError, Request
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.errors import Reason
 from ckanext.freshness.web.hosts import Breaker, Circuit, Host, HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 CLOSED, OPEN, HALF_OPEN, GIVEN_UP = Circuit
 REFUSED = Reason.CONNECTION_REFUSED

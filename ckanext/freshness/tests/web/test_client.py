@@ -38,9 +38,9 @@ from ckanext.freshness.web.client import (
     Settings,
     run,
 )
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.exchange import ERROR_BYTES
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 # Answers
 

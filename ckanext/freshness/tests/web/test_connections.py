@@ -15,8 +15,8 @@ import pytest
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
 from ckanext.freshness.web.client import Answer, Client, Reason, Request, run
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.names import Names
 
 OK = b"HTTP/1.1 200 OK\r\n"
 GOOD = OK + b"Content-Length: 4\r\n\r\ngood"

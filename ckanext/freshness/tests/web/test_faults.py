@@ -30,11 +30,11 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client, FetchError, Limits, Reason, Request
+from ckanext.freshness.web.dns import NameLimits, Names
 from ckanext.freshness.web.faults import Circumstances, fault_of
-from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.names import NameLimits, Names
 
 IMPATIENT = {"read": 0.1, "attempts": 2}
 

@@ -16,8 +16,8 @@ import trustme
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, failure, visit
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Reason, Settings
-from ckanext.freshness.web.guard import Guard
 
 PUBLIC = {"data.example": ["8.8.8.8"]}
 

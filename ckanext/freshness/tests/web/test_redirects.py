@@ -24,8 +24,8 @@ from ckanext.freshness.web.client import (
     Reason,
     Request,
 )
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
-from ckanext.freshness.web.names import Names
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

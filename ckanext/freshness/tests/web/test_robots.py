@@ -19,8 +19,8 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.client import Client, FetchError, Reason, Request
+from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.names import Names
 from ckanext.freshness.web.robots import MAX_CRAWL_DELAY, crawl_delay, robots_url, rules_of
 from ckanext.freshness.web.urls import parse_url
 

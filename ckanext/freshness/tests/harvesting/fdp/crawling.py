@@ -14,8 +14,8 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.parsing import Parser
-from ckanext.freshness.harvesting.identity import Current
+from ckanext.freshness.harvesting.fdp.rdf_parser import Parser
+from ckanext.freshness.harvesting.record_identity import Current
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import (
     Brake,
@@ -33,8 +33,8 @@ from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
+from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client, Limits, Settings, run
-from ckanext.freshness.web.guard import Guard
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)

@@ -18,11 +18,11 @@ from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 from rdflib.term import Node
 
 from ckanext.freshness.dates import iso_date
-from ckanext.freshness.harvesting.fdp import geometry, tables
+from ckanext.freshness.harvesting.fdp import geometry, mapping_tables
 from ckanext.freshness.harvesting.fdp.formats import file_format
+from ckanext.freshness.harvesting.fdp.graph_values import Nested, Row
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LDP, SPDX, short
-from ckanext.freshness.harvesting.fdp.values import Nested, Row
 from ckanext.freshness.harvesting.record import Record
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.replay import (
@@ -44,9 +44,9 @@ _SERVER_NODES = {
     "#accessRights": "the same sentence for every record to which nobody gave access rights",
 }
 _OF_THE_SERVER = "the FAIR Data Point's description of itself: a harvest source has its own"
-_METRICS = tables.SERVER_NOISE[URIRef("http://semanticscience.org/resource/SIO_000628")]
+_METRICS = mapping_tables.SERVER_NOISE[URIRef("http://semanticscience.org/resource/SIO_000628")]
 _PROFILE = "the profile, on the server itself, that its forms were checked against"
-_CONTAINER = tables.STRUCTURE[LDP.contains]
+_CONTAINER = mapping_tables.STRUCTURE[LDP.contains]
 
 
 class Recording:
@@ -70,11 +70,11 @@ class Recording:
         for url in (*self.listed["datasets"], *self.listed.get("series", ())):
             graph = self._merged(url)
             self.records[url] = record = map_dataset(graph, URIRef(url))
-            self._follow(graph, URIRef(url), tables.DATASET, record)
+            self._follow(graph, URIRef(url), mapping_tables.DATASET, record)
         for url in self.listed["catalogs"]:
             graph = self._merged(url)
             self.records[url] = record = map_catalog(graph, URIRef(url))
-            self._follow(graph, URIRef(url), tables.CATALOG, record)
+            self._follow(graph, URIRef(url), mapping_tables.CATALOG, record)
         for url, graph in self.documents.items():
             for triple in graph:
                 if triple not in self.fates:
@@ -162,8 +162,8 @@ class _Walk:
         self, triple: Triple, table: Iterable[Row], values: list[dict[str, Any]], step: str
     ) -> tuple[str, str]:
         node, predicate, value = triple
-        if predicate in tables.SERVER_NOISE:
-            return NOISE, tables.SERVER_NOISE[predicate]
+        if predicate in mapping_tables.SERVER_NOISE:
+            return NOISE, mapping_tables.SERVER_NOISE[predicate]
         for end, reason in _SERVER_NODES.items():
             if str(value) == f"{node}{end}":
                 return NOISE, reason
@@ -174,8 +174,8 @@ class _Walk:
             return (MAPPED, "") if is_there else self._reported(value, step)
         if self._holds(triple, table, values):
             return MAPPED, ""
-        if predicate in tables.STRUCTURE:
-            return STRUCTURE, tables.STRUCTURE[predicate]
+        if predicate in mapping_tables.STRUCTURE:
+            return STRUCTURE, mapping_tables.STRUCTURE[predicate]
         return self._reported(value, step)
 
     def _reported(self, value: Node, step: str) -> tuple[str, str]:
@@ -214,10 +214,10 @@ class _Walk:
         """The triples of a node that another one's triple leads to."""
         if predicate == DCAT.distribution:
             found = [one for one in self.record.resources if one["uri"] == str(node)]
-            yield from self.node(node, tables.RESOURCE, found, path)
+            yield from self.node(node, mapping_tables.RESOURCE, found, path)
             return
         if predicate == SPDX.checksum:
-            yield from self.node(node, tables.CHECKSUM, values, path)
+            yield from self.node(node, mapping_tables.CHECKSUM, values, path)
             return
         if (node, RDF.type, DCAT.Dataset) in self.graph:
             return
@@ -235,8 +235,8 @@ class _Walk:
             triple = (node, inner, value)
             if leaves & _forms(value):
                 yield triple, MAPPED, ""
-            elif inner in tables.STRUCTURE:
-                yield triple, STRUCTURE, tables.STRUCTURE[inner]
+            elif inner in mapping_tables.STRUCTURE:
+                yield triple, STRUCTURE, mapping_tables.STRUCTURE[inner]
             else:
                 yield triple, *self._reported(value, path + short(str(inner)))
 

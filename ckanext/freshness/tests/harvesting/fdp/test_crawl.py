@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.fdp.crew import Crew
-from ckanext.freshness.harvesting.fdp.listing import Listing
+from ckanext.freshness.harvesting.fdp.listings import Listing
+from ckanext.freshness.harvesting.fdp.task_group import Crew
 from ckanext.freshness.harvesting.strategy import Kind
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rdflib import RDF, BNode, Graph, Literal, URIRef
 
-from ckanext.freshness.harvesting.fdp import tables
+from ckanext.freshness.harvesting.fdp import mapping_tables
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT
 from ckanext.freshness.harvesting.record import Record
@@ -486,7 +486,13 @@ _terms = st.one_of(
 )
 _predicates = [
     step
-    for row in (*tables.DATASET, *tables.AGENT, *tables.PERIOD, *tables.PLACE, *tables.RESOURCE)
+    for row in (
+        *mapping_tables.DATASET,
+        *mapping_tables.AGENT,
+        *mapping_tables.PERIOD,
+        *mapping_tables.PLACE,
+        *mapping_tables.RESOURCE,
+    )
     for path in row.predicates
     for step in (path if isinstance(path, tuple) else (path,))
 ]

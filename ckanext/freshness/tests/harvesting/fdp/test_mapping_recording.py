@@ -10,7 +10,7 @@ import pytest
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.layout import Site, license_index, package_dict
+from ckanext.freshness.harvesting.package_layout import Site, license_index, package_dict
 from ckanext.freshness.harvesting.record import Record
 
 BASE = "https://fdp.example.org"

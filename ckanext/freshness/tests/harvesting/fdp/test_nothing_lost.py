@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import ckanext.dcat.schemas
-from ckanext.freshness.harvesting.layout import Site, package_dict
+from ckanext.freshness.harvesting.package_layout import Site, package_dict
 from ckanext.freshness.tests.harvesting.fdp.fates import (
     LOST,
     MAPPED,

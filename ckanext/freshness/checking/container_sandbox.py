@@ -1,0 +1,76 @@
+"""Hashes containers in processes of the sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from types import TracebackType
+from typing import BinaryIO
+
+from ..sandbox import processes
+from ..sandbox.errors import Unopened
+from .detectors import ContainerLimits, Detector
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """The result of opening a file.
+
+    :ivar hash: None if no detector could say
+    :ivar reason: why not, in words, if the file is of a detector's kind
+    """
+
+    hash: str | None = None
+    reason: str | None = None
+
+
+class Sandbox:
+    """A few processes, started when there is a file to open. Belongs to one event loop.
+
+    Use it as a context manager, or call :meth:`close`.
+
+    :param workers: the largest number of processes
+    """
+
+    def __init__(self, workers: int = 2, limits: ContainerLimits | None = None) -> None:
+        self.limits = limits or ContainerLimits()
+        self._sandbox = processes.Sandbox(
+            "ckanext.freshness.checking.container_worker:fingerprint_of",
+            processes.ProcessLimits(
+                self.limits.seconds, self.limits.cpu_seconds, self.limits.memory
+            ),
+            workers,
+        )
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        self._sandbox.close()
+
+    async def parse(self, file: BinaryIO, detectors: Sequence[type[Detector]]) -> Parsed:
+        """Return the hash of a file by the first detector whose kind it is. Never raises for a file.
+
+        :param file: a real file, flushed; its position moves
+        """
+        request = {
+            "detectors": [f"{it.__module__}:{it.__qualname__}" for it in detectors],
+            "limits": asdict(self.limits),
+        }
+        try:
+            answer = await self._sandbox.run(
+                json.dumps(request).encode(), file, sorted({it.__module__ for it in detectors})
+            )
+        except Unopened as error:
+            return Parsed(reason=str(error))
+        return Parsed(hash=json.loads(answer))

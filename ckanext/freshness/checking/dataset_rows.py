@@ -1,0 +1,113 @@
+"""What a run needs to know of datasets as wholes. Moments in rows are in UTC, without a zone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from ..aging.evidence import Evidence
+from ..aging.status import Boundaries, Status, status_at
+from ..ckan_adapter import model
+from ..dates import utc
+from .check_rows import REGISTERED
+from .run_counts import Updated
+
+_UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A dataset that somebody has named.
+
+    :ivar type: the package's
+    :ivar is_registered: its files are those of an IATI registry, which cycles visit, and there are no others
+    """
+
+    id: str
+    type: str
+    is_registered: bool
+
+
+def named(names: Sequence[str]) -> dict[str, Named]:
+    """Active datasets by what they were asked for, a name or an id; without those that are not."""
+    rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
+    return {
+        key: Named(row.id, row.type, row.is_registered)
+        for row in rows
+        for key in (row.id, row.name)
+        if key in names
+    }
+
+
+def in_doubt(package_ids: Sequence[str]) -> list[str]:
+    """Those of some datasets that say of themselves that they cannot be determined."""
+    rows = model.Session.execute(sa.text(_IN_DOUBT), {"ids": list(package_ids)})
+    return list(rows.scalars())
+
+
+def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
+    """Those of some datasets whose status has changed by itself since they were judged."""
+    rows = model.Session.execute(sa.text(_PASSED), {"ids": list(package_ids), "now": utc(now)})
+    return list(rows.scalars())
+
+
+def newly_said(run_id: str) -> Iterator[tuple[str, Updated]]:
+    """Yield the datasets that were reviewed or updated by a script since the last run that checked them.
+
+    That run has come to its end, or to its count: what was said before one that was killed is still new.
+    """
+    rows = model.Session.execute(sa.text(_SAID), {"run": run_id, "said": list(_UPDATED)}).all()
+    for package_id, evidence in rows:
+        yield package_id, _UPDATED[evidence]
+
+
+def statuses(
+    now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
+) -> Iterator[tuple[str, Status, int | None]]:
+    """All active datasets of some types that were judged: their status now, and their frequency.
+
+    :param package_ids: only these.
+    """
+    values = {"types": sorted(package_types), "ids": list(package_ids or ())}
+    statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"
+    moment = utc(now)
+    for row in model.Session.execute(sa.text(statement), values).all():
+        status = Status(row.status)
+        if row.due is not None:
+            status = status_at(Boundaries(row.due, row.overdue, row.delinquent), moment)
+        yield row.package_id, status, row.frequency_days
+
+
+_IN_DOUBT = """
+SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND undetermined IS NOT NULL"""
+
+_PASSED = """
+SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND next_boundary <= :now"""
+
+_SAID = """
+SELECT e.package_id, e.evidence FROM freshness_evidence e, freshness_run this
+WHERE this.id = :run AND e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
+    SELECT max(before.started_at) FROM freshness_run before
+    WHERE before.kind = this.kind AND before.started_at < this.started_at
+    AND before.datasets <> '{}' AND (before.options ->> 'package_ids' IS NULL
+        OR before.options -> 'package_ids' @> to_jsonb(e.package_id))
+    AND (before.options ->> 'host' IS NULL OR EXISTS (SELECT FROM freshness_check c
+        WHERE c.package_id = e.package_id AND c.host = before.options ->> 'host'))
+)"""
+
+_STATUSES = """
+SELECT d.package_id, d.status, d.due, d.overdue, d.delinquent, d.frequency_days
+FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE p.state = 'active' AND p.type = ANY(:types)"""
+
+_NAMED = f"""
+SELECT p.id, p.name, p.type, count(f.id) > 0 AND bool_and(f.is_registered) AS is_registered
+FROM package p LEFT JOIN LATERAL (
+    SELECT r.id, {REGISTERED.format(resource="r.id")} AS is_registered
+    FROM resource r WHERE r.package_id = p.id AND r.state = 'active'
+) f ON true
+WHERE p.state = 'active' AND (p.id = ANY(:names) OR p.name = ANY(:names))
+GROUP BY p.id, p.name, p.type"""

@@ -1,0 +1,193 @@
+"""Runs of the checker: what is kept of them, and the locks that keep them apart."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from importlib.metadata import version
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import model
+from ..dates import utc
+from .check_rows import LOCKS
+from .selection import SHARDS
+
+_LOST_WORDS = (
+    "The database closed the connection that held this run's locks: the run stops, since another one "
+    "may visit the same hosts now. The next run goes on."
+)
+_LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
+"""What a connection that was lost says at first, and from then on."""
+
+
+class LocksLostError(Exception):
+    """The connection that held a run's locks is gone, and with it the right to visit hosts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a run counted; see the columns of ``freshness_run``."""
+
+    resources: Mapping[str, int] = field(default_factory=dict)
+    datasets: Mapping[str, float] = field(default_factory=dict)
+    frequencies: Mapping[str, int] = field(default_factory=dict)
+    hosts: Mapping[str, Any] = field(default_factory=dict)
+    visited: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """Rows that were removed because of their age."""
+
+    runs: int
+    transitions: int
+
+
+class Shards:
+    """Shards of hosts that this process alone may visit, as long as their connection lives.
+
+    :ivar held: their numbers
+    """
+
+    def __init__(self, connection: sa.engine.Connection, held: frozenset[int]) -> None:
+        self.held = held
+        self._connection = connection
+        self._is_lost = False
+
+    def check(self) -> None:
+        """Make sure that they are still held; to be called now and then while visiting.
+
+        :raises LocksLostError: they are not: the run is to stop.
+        """
+        try:
+            self._connection.execute(sa.text("SELECT 1"))
+        except _LOST as error:
+            # The connection may be opened again by its next use, but the locks are gone.
+            self._is_lost = True
+            raise LocksLostError(_LOST_WORDS) from error
+        if self._is_lost:
+            raise LocksLostError(_LOST_WORDS)
+
+
+@contextlib.contextmanager
+def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
+    """Hold those of some shards that nobody else holds; waits for nobody.
+
+    They are advisory locks of PostgreSQL on a connection of their own: if the process dies, they go.
+
+    :param wanted: their numbers; None for all.
+    """
+    numbers = sorted(range(SHARDS) if wanted is None else set(wanted))
+    engine = model.Session.get_bind()
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        held = frozenset(_each(connection, _TAKE, numbers))
+        try:
+            yield Shards(connection, held)
+        finally:
+            # If the connection is lost, so are the locks.
+            with contextlib.suppress(*_LOST):
+                _each(connection, _GIVE_BACK, sorted(held))
+
+
+def held_shards() -> frozenset[int]:
+    """The shards that anybody holds now."""
+    with model.Session.get_bind().connect() as connection:
+        found = connection.execute(sa.text(_HELD), {"class": LOCKS, "shards": SHARDS}).scalars()
+        return frozenset(found)
+
+
+def begin_run(
+    now: datetime, options: Mapping[str, Any], *, kind: str = "check", run_id: str | None = None
+) -> str:
+    """Write down that a run begins, and commit; its id.
+
+    :param now: with its zone.
+    :param options: how it was called, as JSON can have it.
+    """
+    run_id = run_id or str(uuid.uuid4())
+    model.Session.execute(
+        sa.text(_BEGIN),
+        {
+            "id": run_id,
+            "kind": kind,
+            "now": utc(now),
+            "options": json.dumps(dict(options)),
+            "version": version("ckanext-freshness"),
+        },
+    )
+    model.Session.commit()
+    return run_id
+
+
+def end_run(
+    run_id: str, now: datetime, figures: Figures | None = None, *, error: str | None = None
+) -> None:
+    """Write down that a run has ended, and what it counted, and commit.
+
+    :param error: why it ended early, for people; None if it did not.
+    """
+    counted = figures or Figures()
+    model.Session.execute(
+        sa.text(_END),
+        {
+            "id": run_id,
+            "now": utc(now),
+            "resources": json.dumps(dict(counted.resources)),
+            "datasets": json.dumps(dict(counted.datasets)),
+            "frequencies": json.dumps(dict(counted.frequencies)),
+            "hosts": json.dumps(dict(counted.hosts)),
+            "visited": counted.visited,
+            "error": error,
+        },
+    )
+    model.Session.commit()
+
+
+def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -> Pruned:
+    """Remove runs that started, and transitions that happened, longer ago than they are kept; commit."""
+    runs = model.Session.execute(
+        sa.text("DELETE FROM freshness_run WHERE started_at < :before"),
+        {"before": utc(now - keep_runs)},
+    ).rowcount
+    model.Session.commit()
+    transitions = model.Session.execute(
+        sa.text("DELETE FROM freshness_transition WHERE changed_at < :before"),
+        {"before": utc(now - keep_transitions)},
+    ).rowcount
+    model.Session.commit()
+    return Pruned(runs, transitions)
+
+
+def _each(connection: sa.engine.Connection, statement: str, numbers: list[int]) -> list[int]:
+    values = {"class": LOCKS, "numbers": numbers}
+    return list(connection.execute(sa.text(statement), values).scalars())
+
+
+_NUMBERS = "unnest(CAST(:numbers AS integer[])) AS number"
+# The function must be called once for each, and no plan may leave it out.
+_TAKE = f"""
+SELECT number FROM (
+    SELECT number, pg_try_advisory_lock(:class, number) AS got FROM {_NUMBERS} OFFSET 0
+) t WHERE got"""
+_GIVE_BACK = f"SELECT pg_advisory_unlock(:class, number) FROM {_NUMBERS}"
+# A pair of 32-bit keys has objsubid 2.
+_HELD = """
+SELECT DISTINCT objid::bigint FROM pg_locks
+WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = :class
+AND objid::bigint < :shards
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+
+_BEGIN = """
+INSERT INTO freshness_run (id, kind, started_at, options, version)
+VALUES (:id, :kind, :now, CAST(:options AS jsonb), :version)"""
+_END = """
+UPDATE freshness_run SET ended_at = :now, resources = CAST(:resources AS jsonb),
+    datasets = CAST(:datasets AS jsonb), frequencies = CAST(:frequencies AS jsonb),
+    hosts = CAST(:hosts AS jsonb), visited = :visited, error = :error
+WHERE id = :id"""

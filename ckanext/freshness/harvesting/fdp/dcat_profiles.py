@@ -1,0 +1,209 @@
+"""ckanext-dcat's own parser in place of ours, for sources whose config names ``profiles``.
+
+Its answer depends on the order in which a graph gives its triples, and holds things of the harvesting
+site (its home page, a licence looked up by URL alone). Here it gets a graph that always answers in the
+same order, and what comes back is brought into the form of a `Record`. This is the only module of the
+FAIR Data Point harvester that needs CKAN's configuration while it maps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+from rdflib import DCTERMS as DCT
+from rdflib import FOAF, RDF, BNode, Graph, Literal, URIRef
+from rdflib.term import Node
+
+from ..legal_values import clean_all
+from ..record import Record
+from . import geometry
+from .documents import record_graph
+from .graph_values import View, text_or_texts
+from .mapping import MappingError
+from .namespaces import DCAT
+
+GROUP = "ckan.rdf.profiles"
+"""The entry points under which ckanext-dcat and others register profiles."""
+
+_WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
+_MIB = 1024 * 1024
+MOST_TEXT = 8 * _MIB
+"""Characters in the literals of a record: ckanext-dcat takes 4 seconds and 40 MB for each further million."""
+MOST_OF_KIND = {DCAT.keyword: 256 * 1024, _WKT: _MIB}
+"""Characters in all keywords, and in all well-known texts: these take ten times as much."""
+_NAMES = {DCAT.keyword: "keywords", _WKT: "geometries"}
+
+_INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+def available() -> list[str]:
+    """Names of the profiles that are installed here."""
+    return sorted({entry.name for entry in entry_points(group=GROUP)})
+
+
+def check(profiles: Sequence[str]) -> None:
+    """Raise ValueError, naming the key and the allowed values, unless all profiles are installed."""
+    names = available()
+    if not names:
+        raise ValueError(
+            "profiles: these are parsers of ckanext-dcat, which is not installed; install it, or "
+            'leave "profiles" out to use the mapping that comes with the harvester'
+        )
+    unknown = sorted(set(profiles) - set(names))
+    if unknown:
+        raise ValueError(f"profiles: unknown: {', '.join(unknown)}; known: {', '.join(names)}")
+
+
+def map_with_profiles(
+    graph: Graph,
+    subject: Node,
+    profiles: Sequence[str],
+    *,
+    dataset_type: str = "dataset",
+    language: str | None = None,
+) -> Record:
+    """The record of a dataset as ckanext-dcat's profiles read it; needs CKAN's configuration.
+
+    `dataset_type` is the package type whose ckanext-scheming schema the profiles look at.
+
+    Raises ValueError for profiles that are not installed, MappingError if the graph does not describe
+    the subject.
+    """
+    check(profiles)
+    view = View(graph, language)
+    if not view.of(subject):
+        raise MappingError(str(subject), "the record is not described in the server's answer")
+    view.look_at(subject)
+    from ckanext.dcat.processors import RDFParser  # not installed on every site
+
+    parser = RDFParser(profiles=list(profiles), dataset_type=dataset_type)
+    parser.g = _only(graph, subject, view)
+    too_long = _too_long(graph, subject)
+    if too_long:
+        for triple in [one for one in parser.g if _kind(one) in too_long]:
+            parser.g.remove(triple)
+    parsed = next(iter(parser.datasets()))
+    record = _record(parsed)
+    record.warnings = [
+        f"more than {MOST_OF_KIND[kind]:,} characters of {_NAMES[kind]}, which are left out"
+        for kind in too_long
+    ]
+    record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
+    if not view.of(subject).get(FOAF.homepage):
+        record.fields.pop("homepage", None)
+    licence = text_or_texts(view, view.objects(subject, (DCT.license,)), "license")
+    if licence:
+        record.fields["license"] = licence
+    return record
+
+
+def mapper(
+    profiles: Sequence[str], *, dataset_type: str = "dataset", language: str | None = None
+) -> Callable[[Graph, Node], Record]:
+    """`map_with_profiles` with everything given but the graph and the subject."""
+
+    def read(graph: Graph, subject: Node) -> Record:
+        return map_with_profiles(
+            graph, subject, profiles, dataset_type=dataset_type, language=language
+        )
+
+    return read
+
+
+class _SteadyGraph(Graph):
+    """A graph that answers in the same order each time, whatever Python's hash seed."""
+
+    def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
+        """The matching triples, sorted; blank nodes by what is said of them."""
+        found = list(super().triples(triple))
+        if len(found) > 1:
+            found.sort(key=lambda t: tuple(self._key(node, 2) for node in t))
+        yield from found
+
+    def _key(self, node: Node, depth: int) -> tuple[Any, ...]:
+        if isinstance(node, Literal):
+            return (0, str(node), node.language or "", str(node.datatype or ""))
+        if isinstance(node, URIRef):
+            return (1, str(node))
+        if not depth:
+            return (2,)
+        about = super().triples((node, None, None))
+        return (2, *sorted((str(p), self._key(o, depth - 1)) for _, p, o in about))
+
+
+def _only(graph: Graph, subject: Node, view: View) -> Graph:
+    """A copy in which the subject is the only dataset, without what its server made by itself."""
+    copy = _SteadyGraph()
+    for s, p, o in graph:
+        if (p == RDF.type and o == DCAT.Dataset) or (
+            p == DCT.conformsTo and view.is_own_profile(str(o))
+        ):
+            continue
+        if isinstance(o, Literal) and o.datatype == _WKT and len(o) > geometry.LONGEST:
+            continue
+        if str(o) not in (f"{s}#accessRights", f"{s}#identifier"):
+            copy.add((s, p, o))
+    copy.add((subject, RDF.type, DCAT.Dataset))
+    return copy
+
+
+def _kind(triple: tuple[Node, Node, Node]) -> Node:
+    """Return the datatype or predicate by which :data:`MOST_OF_KIND` names a triple, if it does."""
+    _, predicate, value = triple
+    return _WKT if isinstance(value, Literal) and value.datatype == _WKT else predicate
+
+
+def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
+    """Return what of :data:`MOST_OF_KIND` a record has too much of.
+
+    :raises MappingError: there is too much text of all kinds
+    """
+    lengths: Counter[Node] = Counter()
+    # The graph may be a page with many records.
+    for triple in record_graph(graph, subject, set(graph.objects(subject, DCAT.distribution))):
+        if isinstance(triple[2], Literal):
+            lengths[_kind(triple)] += len(triple[2])
+    if lengths.total() > MOST_TEXT:
+        raise MappingError(str(subject), f"the record has more than {MOST_TEXT:,} characters")
+    return [kind for kind, most in MOST_OF_KIND.items() if lengths[kind] > most]
+
+
+def _record(parsed: dict[str, Any]) -> Record:
+    fields = {extra["key"]: extra["value"] for extra in parsed.get("extras", [])}
+    fields.update(
+        {key: value for key, value in parsed.items() if key not in ("extras", "tags", "resources")}
+    )
+    # The licence of a distribution, found by its exact URL: the layout finds it by more than that.
+    fields.pop("license_id", None)
+    resources = [_canonical(resource) for resource in parsed.get("resources", [])]
+    resources.sort(key=lambda r: (str(r.get("name", "")).casefold(), json.dumps(r, sort_keys=True)))
+    tags = sorted({tag["name"] for tag in clean_all(parsed.get("tags", []))})
+    return Record(fields=_canonical(fields), resources=resources, tags=tags)
+
+
+def _canonical(value: Any) -> Any:
+    """The same with JSON texts opened, lists sorted, empty and internal values left out."""
+    if isinstance(value, str):
+        value = _opened(value)
+    if isinstance(value, dict):
+        items = {str(key): _canonical(item) for key, item in value.items() if key not in _INTERNAL}
+        return clean_all({key: item for key, item in items.items() if item not in _EMPTY})
+    if isinstance(value, list):
+        return sorted(map(_canonical, value), key=lambda item: json.dumps(item, sort_keys=True))
+    return clean_all(value)
+
+
+def _opened(value: str) -> Any:
+    """A list that the parser wrote as JSON text; any other text as it is (GeoJSON stays a text)."""
+    if not value.startswith("["):
+        return value
+    try:
+        items = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return items if all(isinstance(item, (str, dict)) for item in items) else value

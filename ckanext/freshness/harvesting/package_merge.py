@@ -1,0 +1,190 @@
+"""A harvested package over the one that is already there.
+
+``package_update`` replaces a dataset, so whatever is to survive must be handed back to it. The harvester
+owns the keys that a record can have: those the source no longer gives go. Everything else that stands in
+the package (an editor's maintainer, another extension's extras, groups, privacy) is not the harvester's
+and stays.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from .contacts import PEOPLE_KEYS, people
+from .fdp.mapping_tables import PACKAGE_KEYS, RESOURCE_KEYS
+from .record import Laid
+from .url_spelling import loose_spelling
+
+_AGENT = ("uri", "name", "email", "url", "type", "identifier")
+DCAT_EXTRAS = frozenset(
+    [f"{agent}_{key}" for agent in ("contact", "publisher", "creator") for key in _AGENT]
+    + [f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")]
+    + ["temporal_start", "temporal_end", "spatial_uri", "spatial_text"]
+    + ["spatial_bbox", "spatial_centroid"]
+)
+"""Extras of ckanext-dcat's harvesters on sites without a schema: they go when a source is taken over."""
+
+OWNED_KEYS = PACKAGE_KEYS | DCAT_EXTRAS
+"""What goes from a package when its source no longer gives it."""
+
+SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
+"""Extras that ckanext-harvest adds to what is shown; written back they would be there twice."""
+
+MEASURED_KEYS = frozenset({"format", "mimetype", "size", "hash", "hash_algorithm"})
+"""What others find out about the bytes at a URL: it holds for as long as the URL is the same."""
+
+_COLUMNS = frozenset({"url", "name", "description", *MEASURED_KEYS}) - {"hash_algorithm"}
+"""Columns of CKAN's resource table: what an update leaves out keeps its value, so it is emptied."""
+
+_IDENTITY = frozenset({"id", "name", "type", "owner_org", "private", "state"})
+_OWN_WAY = frozenset({"extras", "tags", "resources", "groups"})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+
+def merge(
+    existing: Mapping[str, Any],
+    laid: Laid | Mapping[str, Any],
+    keep_fields: Collection[str] = (),
+    owned: Collection[str] = OWNED_KEYS,
+) -> dict[str, Any]:
+    """The dictionary for ``package_update``; equal to `existing` where there is nothing to update.
+
+    `existing` is what ``package_show`` answers, `laid` what `package_dict` made of the record.
+    `keep_fields` names what the source may not change: package keys, extras, ``tags``, ``groups``,
+    ``resources``, or ``resources.<key>``; a field that somebody emptied stays empty. `owned` are the keys
+    that go when the source no longer gives them; add those of a parser that has others.
+
+    Identity (id, name, type), organisation, privacy and state are never changed, groups only added to.
+    Resources keep their ids by ``uri``, however it is spelled, then by ``url``. Neither argument is changed.
+    """
+    new = laid.package if isinstance(laid, Laid) else laid
+    keep = set(keep_fields)
+    keep |= {f"{key}_translated" for key in keep_fields}
+    result = dict(existing)
+    # CKAN sets it when something changed; handed back by a sysadmin it would stay as it was.
+    result.pop("metadata_modified", None)
+
+    # Fields that the harvester fills in yield to an editor: only its own earlier value is replaced.
+    filled = laid.filled if isinstance(laid, Laid) else frozenset()
+    before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
+    for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
+        old = existing.get(key)
+        if key in new and old in (*_EMPTY, before.get(key)):
+            result[key] = new[key]
+        elif old not in _EMPTY and old == before.get(key):
+            result[key] = ""
+
+    for key in (new.keys() | set(owned)) - _IDENTITY - _OWN_WAY - keep - filled:
+        if key in new:
+            result[key] = _kept_if_same(existing.get(key), new[key])
+        elif existing.get(key) not in _EMPTY:
+            result.pop(key, None)
+
+    result["extras"] = _extras(existing, new, keep, owned)
+    result["groups"] = _groups(existing, new, keep)
+    if "tags" not in keep:
+        result["tags"] = _tags(existing.get("tags", []), new.get("tags", []))
+    if "resources" not in keep:
+        kept = {key.partition(".")[2] for key in keep if key.startswith("resources.")}
+        result["resources"] = _resources(
+            existing.get("resources", []), new.get("resources", []), kept
+        )
+    return copy.deepcopy(dict(existing) if same_package(existing, result) else result)
+
+
+def same_package(existing: Mapping[str, Any], merged: Mapping[str, Any]) -> bool:
+    """Whether updating to `merged` would change nothing."""
+    return _comparable(existing) == _comparable(merged)
+
+
+def _comparable(package: Mapping[str, Any]) -> dict[str, Any]:
+    extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
+    return {
+        **{key: value for key, value in package.items() if key != "metadata_modified"},
+        "extras": {key: value for key, value in extras.items() if key not in SHOWN_EXTRAS},
+    }
+
+
+def _kept_if_same(old: Any, new: Any) -> Any:
+    """The stored value where the new one differs only in how it is written ("18" and 18)."""
+    simple = (str, int, float)
+    if isinstance(old, simple) and isinstance(new, simple) and str(old) == str(new):
+        return old
+    return new
+
+
+def _extras(
+    existing: Mapping[str, Any],
+    laid: Mapping[str, Any],
+    keep: Collection[str],
+    owned: Collection[str],
+) -> list[dict[str, Any]]:
+    """In the order that they have now, new ones sorted behind: CKAN takes another order for a change."""
+    new = {extra["key"]: extra for extra in laid.get("extras", []) if extra["key"] not in keep}
+    out = []
+    for extra in existing.get("extras", []):
+        key = extra["key"]
+        if key in SHOWN_EXTRAS:
+            continue
+        if key in new:
+            given = new.pop(key)
+            out.append(extra if extra["value"] == given["value"] else {**extra, **given})
+        elif key in keep or not (key in owned or key in laid):
+            out.append(extra)
+    return out + [new[key] for key in sorted(new)]
+
+
+def _groups(
+    existing: Mapping[str, Any], laid: Mapping[str, Any], keep: Collection[str]
+) -> list[dict[str, Any]]:
+    groups = list(existing.get("groups", []))
+    if "groups" in keep:
+        return groups
+    known = {group.get(key) for group in groups for key in ("id", "name")}
+    return groups + [
+        group for group in laid.get("groups", []) if group.get("id", group.get("name")) not in known
+    ]
+
+
+def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The source's tags, and those of vocabularies, which are the site's; by name, as CKAN shows them."""
+    free = {tag["name"]: tag for tag in existing if not tag.get("vocabulary_id")}
+    tags = [tag for tag in existing if tag.get("vocabulary_id")]
+    tags += [free.get(tag["name"], tag) for tag in laid]
+    return sorted(tags, key=lambda tag: tag["name"])
+
+
+def _resources(
+    existing: list[dict[str, Any]], laid: list[dict[str, Any]], kept: Collection[str]
+) -> list[dict[str, Any]]:
+    """The source's resources in its order, each over the one that it was before."""
+    left = list(existing)
+    pairs: list[dict[str, Any] | None] = [None] * len(laid)
+    for key, alike in (("uri", str), ("uri", loose_spelling), ("url", str)):
+        for index, resource in enumerate(laid):
+            if pairs[index] is None and resource.get(key):
+                wanted = alike(resource[key])
+                match = next((old for old in left if alike(old.get(key) or "") == wanted), None)
+                if match is not None:
+                    left = [old for old in left if old is not match]
+                    pairs[index] = match
+    return [
+        dict(new) if old is None else _resource(old, new, kept)
+        for old, new in zip(pairs, laid, strict=True)
+    ]
+
+
+def _resource(old: dict[str, Any], new: dict[str, Any], kept: Collection[str]) -> dict[str, Any]:
+    result = dict(old)
+    same_bytes = "url" in kept or old.get("url") == new.get("url")
+    for key in (new.keys() | RESOURCE_KEYS) - set(kept):
+        if key in new:
+            result[key] = _kept_if_same(old.get(key), new[key])
+        elif old.get(key) not in _EMPTY and not (same_bytes and key in MEASURED_KEYS):
+            if key in _COLUMNS:
+                result[key] = ""
+            else:
+                del result[key]
+    return result

@@ -1,0 +1,285 @@
+"""What a field of a ckanext-scheming schema wants, and how a value is made to fit it.
+
+A value that the field's validators refuse would cost the whole dataset, so it is left out and said.
+Schemas are read as ``scheming_dataset_schema_show`` gives them (presets expanded) or as they are written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..dates import iso_date, utc_moment
+from .legal_values import is_email, json_text
+from .legal_values import tags as legal_tags
+
+Field = Mapping[str, Any]
+Warn = Callable[[str, str], None]
+
+# What every version of ckanext-fluent takes for a language.
+_LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
+_HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """One value on its way into one field."""
+
+    field: Field
+    key: str
+    value: Any
+    translations: Mapping[str, Any] | None
+    """The same by language, where the record has it."""
+    languages: tuple[str, ...]
+    """The languages of the schema's forms, the default first."""
+    warn: Warn
+
+
+def fit(fitting: Fitting) -> Any:
+    """The value as the field's validators take it; None where nothing is left of it."""
+    if "repeating_subfields" in fitting.field:
+        return _nested(fitting)
+    names = [*_validators(fitting.field), str(fitting.field.get("preset", ""))]
+    shape = next((_SHAPES[name] for name in names if name in _SHAPES), _text)
+    value = shape(fitting)
+    for name in names:
+        legal = _CHECKS.get(name)
+        if legal is not None and isinstance(value, str) and not legal(value):
+            fitting.warn(fitting.key, f'"{value[:80]}" is refused by {name}; left out')
+            return None
+    return value
+
+
+def is_required(field: Field) -> bool:
+    """Whether a package without this field is refused."""
+    return bool(field.get("required"))
+
+
+def _validators(field: Field) -> Iterator[str]:
+    for word in str(field.get("validators", "")).split():
+        yield word.partition("(")[0]
+
+
+def plain(value: Any) -> str | None:
+    """A value for a field of one text: a list of one text is that text, other structures are JSON."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = value[0]
+    return stored(value)
+
+
+def stored(value: Any) -> str | None:
+    """A value for where CKAN knows only texts: structures are JSON. None where there is nothing."""
+    if isinstance(value, str):
+        return value or None
+    if value is None or value in ([], {}):
+        return None
+    return json_text(value)
+
+
+def _text(fitting: Fitting) -> str | None:
+    return plain(fitting.value)
+
+
+def _list(fitting: Fitting) -> list[str] | None:
+    values = fitting.value if isinstance(fitting.value, list) else [fitting.value]
+    return [text for text in map(plain, values) if text] or None
+
+
+def _nested(fitting: Fitting) -> list[dict[str, Any]] | None:
+    subfields = {sub["field_name"]: sub for sub in fitting.field["repeating_subfields"]}
+    values = fitting.value if isinstance(fitting.value, list) else [fitting.value]
+    out = []
+    for value in values:
+        if not isinstance(value, Mapping):
+            # A bare text, from a parser with another idea of the field.
+            home = next((name for name in ("name", "text", "uri") if name in subfields), None)
+            value = {home: plain(value)} if home else {}
+        item = {}
+        for name in sorted(value.keys() - subfields.keys()):
+            if not name.endswith("_translated") and f"{name}_translated" not in subfields:
+                fitting.warn(
+                    f"{fitting.key}.{name}", "the schema's field has no room for it; left out"
+                )
+        for name, subfield in subfields.items():
+            translations = value.get(f"{name.removesuffix('_translated')}_translated")
+            inner = value.get(name, value.get(name.removesuffix("_translated")))
+            if inner in (None, "", [], {}) and not translations:
+                continue
+            fitted = fit(
+                Fitting(
+                    subfield,
+                    f"{fitting.key}.{name}",
+                    inner,
+                    translations,
+                    fitting.languages,
+                    fitting.warn,
+                )
+            )
+            if fitted not in (None, "", [], {}):
+                item[name] = fitted
+        if item:
+            out.append(item)
+    return out or None
+
+
+def _choices(field: Field) -> list[Any] | None:
+    """The values that the field has to choose from; None where only a helper function knows them."""
+    choices = field.get("choices")
+    return None if choices is None else [choice["value"] for choice in choices]
+
+
+def _choice(fitting: Fitting) -> Any:
+    value = fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
+    choices = _choices(fitting.field)
+    if value is None or choices is None or value in choices:
+        return value
+    listed = ", ".join(map(str, choices[:10]))
+    fitting.warn(fitting.key, f'"{value}" is none of the schema\'s choices ({listed}); left out')
+    return None
+
+
+def _several_choices(fitting: Fitting) -> list[str] | None:
+    values = _list(fitting) or []
+    choices = _choices(fitting.field)
+    if choices is None:
+        return values or None
+    refused = [value for value in values if value not in choices]
+    if refused:
+        fitting.warn(fitting.key, f"not among the schema's choices: {', '.join(refused)}; left out")
+    return [value for value in values if value in choices] or None
+
+
+def _integer(fitting: Fitting) -> int | None:
+    text = plain(fitting.value)
+    try:
+        return None if text is None else int(text)
+    except ValueError:
+        fitting.warn(fitting.key, f'"{text[:80] if text else ""}" is not a whole number; left out')
+        return None
+
+
+def _numbers(fitting: Fitting) -> list[str] | None:
+    numbers = []
+    for text in _list(fitting) or []:
+        try:
+            float(text)
+        except ValueError:
+            fitting.warn(fitting.key, f'"{text[:80]}" is not a number; left out')
+        else:
+            numbers.append(text)
+    return numbers or None
+
+
+def _boolean(fitting: Fitting) -> bool | None:
+    if isinstance(fitting.value, bool):
+        return fitting.value
+    return {"true": True, "false": False}.get(str(plain(fitting.value)).lower())
+
+
+def _date(fitting: Fitting) -> str | None:
+    return _checked_date(fitting, iso_date, "a date")
+
+
+def _moment(fitting: Fitting) -> str | None:
+    return _checked_date(fitting, utc_moment, "a day or a moment")
+
+
+def _checked_date(fitting: Fitting, read: Callable[[str], str | None], wanted: str) -> str | None:
+    text = plain(fitting.value)
+    date = None if text is None else read(text)
+    if text and date is None:
+        fitting.warn(fitting.key, f'"{text[:80]}" is not {wanted}, as the schema wants; left out')
+    return date
+
+
+def _by_language(fitting: Fitting) -> list[tuple[str, Any]]:
+    """The translations with legal language tags, text without a language last, as the default's."""
+    translations = fitting.translations or {"": fitting.value}
+    out = [
+        (language or fitting.languages[0], translations[language])
+        for language in sorted(translations, reverse=True)
+    ]
+    return [
+        (language, value)
+        for language, value in out
+        if _LANGUAGE.fullmatch(language) and value not in (None, "", [], {})
+    ]
+
+
+def _complete(fitting: Fitting, translations: dict[str, Any], fallback: Any) -> dict[str, Any]:
+    """The same with every language of a required field's forms, since ckanext-fluent insists on them."""
+    if is_required(fitting.field) and fallback not in (None, "", [], {}):
+        for language in fitting.languages:
+            translations.setdefault(language, fallback)
+    return translations
+
+
+def _translated(fitting: Fitting) -> dict[str, str] | None:
+    texts: dict[str, str] = {}
+    for language, value in _by_language(fitting):
+        text = plain(value)
+        if text is not None:
+            texts.setdefault(language, text)
+    return _complete(fitting, texts, plain(fitting.value)) or None
+
+
+def _translated_tags(fitting: Fitting) -> dict[str, list[str]] | None:
+    out: dict[str, list[str]] = {}
+    for language, values in _by_language(fitting):
+        given = values if isinstance(values, list) else [str(values)]
+        names, _ = legal_tags([*out.get(language, []), *given])
+        if names:
+            out[language] = names
+    fallback, _ = legal_tags(fitting.value or [])
+    return _complete(fitting, out, fallback) or None
+
+
+def _object(fitting: Fitting) -> dict[str, Any] | None:
+    return dict(fitting.value) if isinstance(fitting.value, Mapping) else None
+
+
+def _foreign(fitting: Fitting) -> None:
+    fitting.warn(fitting.key, "the schema's field wants datasets of this site; left out")
+
+
+# Validators, and for schemas as they are written also presets, by what they want. The first that is
+# known decides; a field with none of them takes text.
+_SHAPES: dict[str, Callable[[Fitting], Any]] = {
+    "scheming_multiple_text": _list,
+    "scheming_multiple_choice": _several_choices,
+    "scheming_multiple_number": _numbers,
+    "scheming_choices": _choice,
+    "scheming_valid_json_object": _object,
+    "scheming_isodatetime": _moment,
+    "scheming_isodatetime_tz": _moment,
+    "isodate": _moment,
+    "dcat_date": _date,
+    "int_validator": _integer,
+    "natural_number_validator": _integer,
+    "is_positive_integer": _integer,
+    "boolean_validator": _boolean,
+    "fluent_text": _translated,
+    "fluent_tags": _translated_tags,
+    # presets
+    "multiple_text": _list,
+    "multiple_checkbox": _several_choices,
+    "multiple_select": _several_choices,
+    "select": _choice,
+    "radio": _choice,
+    "json_object": _object,
+    "date": _moment,
+    "datetime": _moment,
+    "datetime_tz": _moment,
+    "fluent_core_translated": _translated,
+    "fluent_markdown": _translated,
+    "fluent_link": _translated,
+    # ckanext-dataset-series
+    "dataset_series_in_series": _foreign,
+}
+
+_CHECKS: dict[str, Callable[[str], bool]] = {
+    "email_validator": is_email,
+    "url_validator": lambda text: _HTTP_URL.fullmatch(text) is not None,
+}

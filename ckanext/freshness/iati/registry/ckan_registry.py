@@ -1,0 +1,253 @@
+"""A registry that is a CKAN with IATI's fields, asked through its API.
+
+CKAN's pages are counted offsets into a list that may change meanwhile: what is registered or removed
+between two pages shifts the rest, and a dataset that was skipped would count as gone. So the lists are
+asked for in an order, and each page begins with the last record of the one before: every record that
+was there all the time is then read. Where two pages do not meet, the list is read again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+from . import records
+from .records import said
+from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
+
+ROWS = 1000
+"""How many datasets one page is asked for; CKAN's ``ckan.search.rows_max`` as a rule."""
+READINGS = 3
+"""How often a list is read that changes while it is read."""
+AT_ONCE = 4
+"""How many pages are under way at once: each takes memory when it is there."""
+
+_API = ("/action", "/3", "/api")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of a list.
+
+    :ivar count: how many records the whole list has, where the answer says so
+    """
+
+    rows: list[Any]
+    count: int | None = None
+
+
+class _Changing(Exception):
+    """A list does not add up; the text says how, for people."""
+
+
+class CkanRegistry:
+    """As :class:`~ckanext.freshness.iati.registry.registries.Registry`."""
+
+    def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
+        """
+        :param source_url: of the site, or of its API.
+        """
+        self._asker = asker
+        self._terms = terms
+        parts = urlsplit(source_url)
+        path = parts.path.rstrip("/")
+        for last in _API:
+            path = path.removesuffix(last)
+        self._site = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
+
+    @property
+    def organisations_url(self) -> str:
+        return self._action("organization_list")
+
+    @property
+    def datasets_url(self) -> str:
+        return self._action("package_search")
+
+    def organisation_url(self, registry_id: str) -> str:
+        return f"{self._shown}/organization/{quote(registry_id, safe='', errors='replace')}"
+
+    def dataset_url(self, registry_id: str) -> str:
+        return f"{self._shown}/dataset/{quote(registry_id, safe='', errors='replace')}"
+
+    async def organisations(self, take: Take) -> None:
+        await self._insist(self.organisations_url, lambda: self._read_organisations(take))
+
+    async def datasets(self, take: Take) -> None:
+        await self._insist(self.datasets_url, lambda: self._read_datasets(take))
+
+    async def _insist(self, url: str, read: Callable[[], Awaitable[int]]) -> None:
+        """Read a list until it adds up.
+
+        :param read: returns how many of its records have no id.
+        """
+        for left in reversed(range(READINGS)):
+            try:
+                without_id = await read()
+            except _Changing as error:
+                if not left:
+                    words = f"{error}, each of the {READINGS} times that it was read"
+                    raise Unreadable(url, words) from error
+            else:
+                if without_id:
+                    raise Unreadable(url, f"{without_id} of its records have no id")
+                return
+
+    async def _read_organisations(self, take: Take) -> int:
+        names = 0
+        async for page in self._pages(self._page_of_names, lambda name: name, None):
+            names += len(page)
+        without_id = found = 0
+        if not names:
+            return 0
+        # The names come by the thousand, what is known of each by 25: these can be asked for at once.
+        async for rows in self._pages(self._page_of_organisations, _id, names):
+            for raw in rows:
+                found += 1
+                if said(_id(raw)) is None:
+                    without_id += 1
+                else:
+                    take(self._organisation(raw))
+        if found != names:
+            raise _Changing(f"it lists {names} organisations and gives {found}")
+        return without_id
+
+    async def _read_datasets(self, take: Take) -> int:
+        first = await self._page_of_datasets(0)
+        without_id = found = 0
+        last = ""
+        async for rows in self._pages(self._page_of_datasets, _id, first.count, first):
+            for raw in rows:
+                found += 1
+                registry_id = said(_id(raw))
+                if registry_id is None:
+                    without_id += 1
+                    continue
+                if registry_id <= last:
+                    raise _Changing("its datasets do not come in the order of their ids")
+                last = registry_id
+                take(self._dataset(raw))
+        if found != first.count:
+            raise _Changing(f"it says that it has {first.count} datasets and gives {found}")
+        return without_id
+
+    async def _pages(
+        self,
+        page: Callable[[int], Awaitable[Page]],
+        key: Callable[[Any], Any],
+        count: int | None,
+        first: Page | None = None,
+    ) -> Any:
+        """The pages of a list, each without the record that the one before ended with.
+
+        :param page: asks for what begins at an offset.
+        :param key: what one record is told from others by.
+        :param count: how many there are, or None to read on until a page is not full.
+        :raises _Changing: two pages do not meet, or the count is another one meanwhile.
+        """
+        first = await page(0) if first is None else first
+        size = len(first.rows)
+        yield first.rows
+        if not size:
+            return
+        if size == 1:
+            # Nothing could overlap. Most often there is just the one.
+            if (await page(1)).rows:
+                raise _Changing("it gives its records one by one only")
+            return
+        last, start = key(first.rows[-1]), size - 1
+        while True:
+            ahead = 1
+            if count is not None:
+                ahead = max(1, min(AT_ONCE, -(-(count - start) // (size - 1))))
+            starts = [start + number * (size - 1) for number in range(ahead)]
+            for found in await _all(page(one) for one in starts):
+                if found.count != first.count:
+                    raise _Changing("how many records it has changes while it is read")
+                if not found.rows or key(found.rows[0]) != last:
+                    raise _Changing("its pages do not meet")
+                if start > self._terms.max_records:
+                    raise Unreadable(
+                        self.datasets_url,
+                        f"lists more than max_records ({self._terms.max_records})",
+                    )
+                yield found.rows[1:]
+                if len(found.rows) < size:
+                    return
+                last, start = key(found.rows[-1]), start + size - 1
+
+    async def _page_of_names(self, start: int) -> Page:
+        query = {"sort": "name asc", "limit": ROWS, "offset": start}
+        return Page(_rows(*await self._ask("organization_list", query)))
+
+    async def _page_of_organisations(self, start: int) -> Page:
+        query = {
+            "all_fields": "true",
+            "include_extras": "true",
+            "sort": "name asc",
+            "limit": ROWS,
+            "offset": start,
+        }
+        return Page(_rows(*await self._ask("organization_list", query)))
+
+    async def _page_of_datasets(self, start: int) -> Page:
+        query = {"sort": "id asc", "rows": ROWS, "start": start}
+        url, found = await self._ask("package_search", query)
+        if not isinstance(found, dict) or isinstance(found.get("count"), bool):
+            raise Unreadable(url, "answered with no list of datasets")
+        count = found.get("count")
+        if not isinstance(count, int) or count < 0:
+            raise Unreadable(url, "does not say how many datasets there are")
+        return Page(_rows(url, found.get("results")), count)
+
+    async def _ask(self, action: str, query: dict[str, Any]) -> tuple[str, Any]:
+        url = f"{self._action(action)}?{urlencode(query)}"
+        answer = await self._asker.json(url)
+        if not isinstance(answer, dict) or answer.get("success") is not True:
+            raise Unreadable(url, "answered with something else than the result of an API call")
+        return url, answer.get("result")
+
+    def _action(self, name: str) -> str:
+        return f"{self._site}/api/3/action/{name}"
+
+    def _organisation(self, raw: dict[str, Any]) -> Entry:
+        url = self.organisation_url(str(said(raw.get("id"))))
+        return records.organisation(raw, url, name=raw.get("name"), title=raw.get("title"))
+
+    def _dataset(self, raw: dict[str, Any]) -> Entry:
+        resources, owner = raw.get("resources"), raw.get("organization")
+        first = resources[0] if isinstance(resources, list) and resources else None
+        return records.dataset(
+            raw,
+            self.dataset_url(str(said(raw.get("id")))),
+            name=raw.get("name"),
+            title=raw.get("title"),
+            organisation_id=owner.get("id") if isinstance(owner, dict) else None,
+            file_url=first.get("url") if isinstance(first, dict) else None,
+            license=raw.get("license_id"),
+        )
+
+
+def _id(raw: Any) -> Any:
+    return raw.get("id") if isinstance(raw, dict) else None
+
+
+def _rows(url: str, found: Any) -> list[Any]:
+    if not isinstance(found, list):
+        raise Unreadable(url, "answered with no list")
+    return found
+
+
+async def _all(asked: Any) -> list[Page]:
+    """All of some pages; none is left under way when one of them fails."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

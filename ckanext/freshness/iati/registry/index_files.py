@@ -1,0 +1,104 @@
+"""The Bulk Data Service's index files as a registry: ``reporting-orgs`` and ``datasets-minimal``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from . import records
+from .records import said
+from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
+
+ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
+NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
+"""Of the files, with or without ``.json``."""
+
+
+class IndexFiles:
+    """As :class:`~ckanext.freshness.iati.registry.registries.Registry`."""
+
+    def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
+        """
+        :param source_url: of one of the files, or of the folder that they are in.
+        """
+        self._asker = asker
+        self._terms = terms
+        parts = urlsplit(source_url)
+        folder, _, last = parts.path.rstrip("/").rpartition("/")
+        is_file = last.removesuffix(".json") in NAMES
+        path = folder if is_file else parts.path.rstrip("/")
+        self._folder = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
+        self._suffix = ".json" if is_file and last.endswith(".json") else ""
+
+    @property
+    def organisations_url(self) -> str:
+        return f"{self._folder}/{ORGANISATIONS}{self._suffix}"
+
+    @property
+    def datasets_url(self) -> str:
+        return f"{self._folder}/{DATASETS}{self._suffix}"
+
+    def organisation_url(self, registry_id: str) -> str:
+        # There is no page of one organisation; a query keeps the URLs apart, and is answered as well.
+        return f"{self._shown}/{ORGANISATIONS}{self._suffix}?id={_quoted(registry_id)}"
+
+    def dataset_url(self, registry_id: str) -> str:
+        return f"{self._shown}/{DATASETS}{self._suffix}?id={_quoted(registry_id)}"
+
+    async def organisations(self, take: Take) -> None:
+        names = ("reporting_orgs", "reporting_organisations", "organisations")
+        await self._read(self.organisations_url, names, self._organisation, take)
+
+    async def datasets(self, take: Take) -> None:
+        await self._read(self.datasets_url, ("datasets",), self._dataset, take)
+
+    def _organisation(self, raw: dict[str, Any]) -> Entry:
+        title = said(raw.get("human_readable_name")) or raw.get("title")
+        url = self.organisation_url(str(said(raw.get("id"))))
+        name = said(raw.get("short_name")) or raw.get("name")
+        return records.organisation(raw, url, name=name, title=title)
+
+    def _dataset(self, raw: dict[str, Any]) -> Entry:
+        # Of the rest of such a record nearly all is what the service found at the file's URL.
+        return records.dataset(
+            raw,
+            self.dataset_url(str(said(raw.get("id")))),
+            name=said(raw.get("short_name")) or raw.get("name"),
+            title=raw.get("title"),
+            organisation_id=raw.get("reporting_org_id"),
+            file_url=raw.get("source_url"),
+            license=said(raw.get("licence_id")) or raw.get("license_id"),
+        )
+
+    async def _read(
+        self,
+        url: str,
+        names: tuple[str, ...],
+        entry_of: Callable[[dict[str, Any]], Entry],
+        take: Take,
+    ) -> None:
+        found = await self._asker.json(url)
+        rows = found
+        if isinstance(found, dict):
+            rows = next((found[name] for name in names if name in found), None)
+        if isinstance(rows, dict):
+            rows = list(rows.values())  # older files have them by name
+        if not isinstance(rows, list):
+            raise Unreadable(url, f'has no list of "{names[0]}"')
+        without_id = 0
+        for raw in rows[: self._terms.max_records]:
+            if isinstance(raw, dict) and said(raw.get("id")) is not None:
+                take(entry_of(raw))
+            else:
+                without_id += 1
+        if len(rows) > self._terms.max_records:
+            words = f"lists more than max_records ({self._terms.max_records})"
+            raise Unreadable(url, words)
+        if without_id:
+            raise Unreadable(url, f"{without_id} of its {len(rows)} records have no id")
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="", errors="replace")

@@ -1,0 +1,209 @@
+"""Datasets that mails are about, and who may be told of them: as CKAN and ckanext-harvest have it."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from .. import settings
+from ..aging.status import Status, status_at
+from ..ckan_adapter import ORGANIZATION_EXTRA, hold_packages, model
+from ..status import snapshot
+from ..status.snapshot import boundaries
+from . import addresses
+from .rules import Contacts, Dataset, keepers
+
+WISH_KEY = "freshness_notify"
+"""The extra by which an organization says that nobody is to be told of its datasets."""
+_CONSENT_KEY = "notify_contacts"
+"""The key of a harvest source by which it lets the contacts of its datasets be written to."""
+_NO = frozenset({"false", "no", "off", "0", "n", "f"})
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A dataset as mails tell of it."""
+
+    id: str
+    name: str
+    title: str
+    organization: str
+    maintainer: str
+    """Whoever is named by it, for people who look for somebody to write to."""
+    named: tuple[str, ...]
+    """The addresses that it names."""
+    last_modified: datetime | None
+    frequency_days: int | None
+    decides: Dataset
+
+
+def operators() -> tuple[str, ...]:
+    """Return who is told of delinquent datasets and of runs: the site's operators, else all sysadmins."""
+    given = settings.words("notify.operators")
+    if given:
+        return tuple(dict.fromkeys(found for one in given for found in addresses.parse(one)))
+    user = model.User.__table__
+    rows = model.Session.execute(
+        sa.select(user.c.email)
+        .where(user.c.sysadmin, user.c.state == "active", user.c.email.is_not(None))
+        .order_by(user.c.name)
+    ).scalars()
+    return tuple(dict.fromkeys(one for email in rows for one in addresses.parse(email)))
+
+
+def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, Known]:
+    """Those of some datasets that are active and judged, by id, with whoever is to be told of them.
+
+    A mail tells somebody only what CKAN itself would show: to the owner of an address without a user what
+    it shows to anybody, to others what it shows to one of the users with that address.
+    """
+    ids = sorted(set(package_ids))
+    if not ids:
+        return {}
+    rows = _rows(ids)
+    # Each is asked about by its id: from here on CKAN has it at hand.
+    held = hold_packages([row.id for row in rows])
+    admins = _admins({row.owner_org for row in rows if row.owner_org})
+    contacts = {row.id: _contacts(row, admins.get(row.owner_org, ())) for row in rows}
+    users = _users(
+        {
+            address
+            for one in contacts.values()
+            for step in (one.maintainer, one.author, one.admins)
+            for address in step
+        }
+    )
+    known = {row.id: _known(row, contacts[row.id], users, now) for row in rows}
+    del held
+    return known
+
+
+def _known(
+    row: Any, contacts: Contacts, users: Mapping[str, Sequence[Any]], now: datetime
+) -> Known:
+    named = tuple(dict.fromkeys((*contacts.maintainer, *contacts.author)))
+    sees = _sees(row.id, {*named, *contacts.admins}, users)
+    bounds = boundaries(row)
+    status = Status(row.status) if bounds is None else status_at(bounds, now)
+    return Known(
+        id=row.id,
+        name=row.name,
+        title=addresses.line(row.title) or row.name,
+        organization=addresses.line(row.organization),
+        maintainer=addresses.line(row.maintainer or row.author),
+        named=named,
+        last_modified=snapshot.moment(row.last_modified),
+        frequency_days=row.frequency_days,
+        decides=Dataset(
+            status=status,
+            keepers=keepers(contacts, sees),
+            is_wanted=(row.wish or "").strip().lower() not in _NO,
+        ),
+    )
+
+
+def _rows(ids: list[str]) -> list[Any]:
+    harvest = _HARVEST if p.plugin_loaded("harvest") else _NO_HARVEST
+    statement = sa.text(_DATASETS.format(harvest=harvest))
+    parameters = {
+        "ids": ids,
+        "key": WISH_KEY,
+        "types": sorted(settings.aging().dataset_types),
+    }
+    return list(model.Session.execute(statement, parameters))
+
+
+_DATASETS = f"""
+SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
+    g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
+    h.is_harvested, h.configs, d.status, d.last_modified, d.frequency_days, d.due, d.overdue, d.delinquent
+FROM package p
+JOIN freshness_dataset d ON d.package_id = p.id
+LEFT JOIN "group" g ON g.id = p.owner_org
+LEFT JOIN LATERAL ({{harvest}}) h ON true
+WHERE p.id = ANY(:ids) AND p.state = 'active' AND p.type = ANY(:types)
+ORDER BY p.id"""
+_HARVEST = """
+SELECT count(*) > 0 AS is_harvested,
+    array_agg(s.config) FILTER (WHERE o.current AND s.id IS NOT NULL) AS configs
+FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = p.id"""
+_NO_HARVEST = "SELECT false AS is_harvested, NULL AS configs"
+
+
+def _contacts(row: Any, admins: tuple[str, ...]) -> Contacts:
+    return Contacts(
+        maintainer=addresses.parse(row.maintainer_email),
+        author=addresses.parse(row.author_email),
+        admins=admins,
+        may_be_used=not row.is_harvested or _has_consent(row.configs),
+    )
+
+
+def _has_consent(configs: Sequence[str | None] | None) -> bool:
+    """Whether all sources of a dataset let its contacts be written to, whatever harvester they are of."""
+    return bool(configs) and all(_says_so(config) for config in configs or ())
+
+
+def _says_so(config: str | None) -> bool:
+    try:
+        plain = json.loads(config or "{}")
+    except ValueError:
+        return False
+    return isinstance(plain, dict) and plain.get(_CONSENT_KEY) is True
+
+
+def _admins(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
+    """The addresses of the admins of organizations."""
+    rows = model.Session.execute(sa.text(_ADMINS), {"ids": sorted(organization_ids)})
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for row in rows:
+        found[row.group_id].update(dict.fromkeys(addresses.parse(row.email)))
+    return {group_id: tuple(emails) for group_id, emails in found.items()}
+
+
+_ADMINS = """
+SELECT m.group_id, u.email FROM member m JOIN "user" u ON u.id = m.table_id
+WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active' AND m.capacity = 'admin'
+    AND u.state = 'active' AND u.email IS NOT NULL
+ORDER BY m.group_id, u.name"""
+
+
+def _users(emails: set[str]) -> dict[str, list[Any]]:
+    """The active users with each of some addresses."""
+    user = model.User
+    query = model.Session.query(user).filter(
+        sa.func.lower(user.email).in_(sorted(emails)), user.state == "active"
+    )
+    found: dict[str, list[Any]] = defaultdict(list)
+    for one in query.order_by(user.name):
+        found[one.email.lower()].append(one)
+    return found
+
+
+def _sees(package_id: str, emails: set[str], users: Mapping[str, Sequence[Any]]) -> frozenset[str]:
+    """Those of some addresses whose owners CKAN would show a dataset to."""
+    if _may_see(package_id, None):
+        return frozenset(emails)
+    return frozenset(
+        address
+        for address in emails
+        if any(_may_see(package_id, user) for user in users.get(address, ()))
+    )
+
+
+def _may_see(package_id: str, user: Any | None) -> bool:
+    context = {"user": "" if user is None else user.name, "auth_user_obj": user}
+    try:
+        tk.check_access("package_show", context, {"id": package_id})
+    except tk.NotAuthorized:
+        return False
+    return True

@@ -1,0 +1,222 @@
+"""Decides which changes of status become which mails, to whom and when. Pure: tables and small functions.
+
+:mod:`ckanext.freshness.mails` finds the recipients and remembers what was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from ..aging.status import Status
+
+
+class Kind(str, Enum):
+    """The subject of a mail."""
+
+    NOT_FRESH = "overdue"
+    """Datasets that have become overdue, to their maintainers."""
+    DELINQUENT = "delinquent"
+    """Datasets that have become delinquent, to the sysadmins, who contact maintainers themselves."""
+    RUN = "run"
+    """Problems of runs, to the sysadmins."""
+
+
+class Outcome(str, Enum):
+    """The outcome of one message to one person."""
+
+    WAITING = "waiting"
+    CLAIMED = "claimed"
+    """It is being sent, or the sending process has died."""
+    SENT = "sent"
+    REFUSED = "refused"
+    """Sending failed too often."""
+    UNKNOWN = "unknown"
+    """It may have been sent, so it is not sent again."""
+    FRESH_AGAIN = "fresh again"
+    OPTED_OUT = "opted out"
+    """All recipients, or their organization, have switched off such mails."""
+    NOBODY = "nobody"
+    """The dataset has no known maintainer who may see it."""
+    GONE = "gone"
+
+
+_AGES = (Status.FRESH, Status.DUE, Status.OVERDUE, Status.DELINQUENT)
+_DATES = {Status.OVERDUE: Kind.NOT_FRESH, Status.DELINQUENT: Kind.DELINQUENT}
+_NOT_BY_DATE = "recompute"
+_STILL = {
+    Kind.NOT_FRESH: frozenset({Status.OVERDUE, Status.DELINQUENT}),
+    Kind.DELINQUENT: frozenset({Status.DELINQUENT}),
+}
+
+
+def kinds(before: str | None, after: str, cause: str) -> tuple[Kind, ...]:
+    """Return the kinds of mails that a change of status causes: one for each date that it crossed.
+
+    A dataset's first status causes none, since it may be years old. Neither does a change of the site's
+    thresholds, which could affect thousands of datasets.
+
+    :param before: the previous status; None for the first
+    :param cause: the transition's cause
+    """
+    if before is None or cause == _NOT_BY_DATE:
+        return ()
+    # If the freshness was unknown before, every date that has passed is news.
+    from_age = _age(before) if before != Status.UNAVAILABLE.value else 0
+    return tuple(
+        kind for status, kind in _DATES.items() if from_age < _AGES.index(status) <= _age(after)
+    )
+
+
+def _age(status: str) -> int:
+    found = [number for number, one in enumerate(_AGES) if one.value == status]
+    return found[0] if found else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One piece of news.
+
+    :ivar about: its identity among those of its kind: a transition, or a problem of a run
+    :ivar package_id: the id of the dataset that it is about, if any
+    """
+
+    kind: Kind
+    about: str
+    package_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A date that a dataset has crossed and that is not settled yet.
+
+    :ivar waiting: addresses that still wait for the mail; None if recipients were not determined yet
+    """
+
+    item: Item
+    waiting: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A dataset as far as its mails depend on it.
+
+    :ivar status: its present status
+    :ivar keepers: addresses of its maintainers who may see it
+    :ivar is_wanted: whether its organization wants such mails
+    """
+
+    status: Status
+    keepers: tuple[str, ...]
+    is_wanted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A mail with all news of one kind for one address."""
+
+    kind: Kind
+    address: str
+    items: tuple[Item, ...]
+
+
+@dataclass(slots=True)
+class Plan:
+    """A decision about everything that is not settled yet.
+
+    :ivar digests: mails to send now
+    :ivar waiting: news for addresses that had a mail within the cool-down
+    :ivar settled: news that needs no mail, with the reason and the addresses that waited for it
+    """
+
+    digests: list[Digest] = field(default_factory=list)
+    waiting: list[tuple[Item, str]] = field(default_factory=list)
+    settled: list[tuple[Item, Outcome, frozenset[str]]] = field(default_factory=list)
+
+
+def plan(
+    crossings: Iterable[Crossing],
+    datasets: Mapping[str, Dataset],
+    operators: Iterable[str],
+    *,
+    opted_out: Collection[str] = (),
+    lately: Collection[tuple[Kind, str]] = (),
+) -> Plan:
+    """Decide what happens to each crossing.
+
+    :param datasets: active datasets by id
+    :param operators: addresses that are told of delinquent datasets
+    :param opted_out: addresses that want no mails
+    :param lately: kinds and addresses with a mail within the cool-down, which must wait
+    """
+    made = Plan()
+    told: dict[tuple[Kind, str], dict[Item, None]] = {}
+    operators = tuple(operators)
+    for crossing in crossings:
+        item = crossing.item
+        concerned, why = _concerned(item, datasets.get(item.package_id or ""), operators)
+        before = crossing.waiting
+        heirs = [one for one in concerned if before is None or one in before]
+        willing = [one for one in heirs if one not in opted_out]
+        if heirs and not willing:
+            why = Outcome.OPTED_OUT
+        left = (before or frozenset()) - frozenset(willing)
+        if not willing or left:
+            # Addresses that waited but no longer look after the dataset are settled, even if others remain.
+            made.settled.append((item, why, left))
+        for address in willing:
+            if (item.kind, address) in lately:
+                made.waiting.append((item, address))
+            else:
+                told.setdefault((item.kind, address), {})[item] = None
+    made.digests = [Digest(kind, address, tuple(items)) for (kind, address), items in told.items()]
+    return made
+
+
+def _concerned(
+    item: Item, dataset: Dataset | None, operators: tuple[str, ...]
+) -> tuple[tuple[str, ...], Outcome]:
+    """Return the recipients of a piece of news, and the reason that applies if there are none."""
+    if dataset is None:
+        return (), Outcome.GONE
+    if dataset.status not in _STILL[item.kind]:
+        return (), Outcome.FRESH_AGAIN
+    if item.kind is Kind.DELINQUENT:
+        return operators, Outcome.NOBODY
+    if not dataset.is_wanted:
+        return (), Outcome.OPTED_OUT
+    return dataset.keepers, Outcome.NOBODY
+
+
+@dataclass(frozen=True, slots=True)
+class Contacts:
+    """The addresses that a dataset names, and those of its organization's admins.
+
+    :ivar may_be_used: whether the named addresses may be used; for harvested datasets the source decides
+    """
+
+    maintainer: tuple[str, ...] = ()
+    author: tuple[str, ...] = ()
+    admins: tuple[str, ...] = ()
+    may_be_used: bool = True
+
+
+def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
+    """Return a dataset's recipients: its maintainer, else its author, else the admins of its organization.
+
+    :param sees: those of these addresses that may see the dataset
+    """
+    named = (contacts.maintainer, contacts.author) if contacts.may_be_used else ()
+    for step in (*named, contacts.admins):
+        if found := tuple(dict.fromkeys(one for one in step if one in sees)):
+            return found
+    return ()
+
+
+def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[Kind, str], int]) -> list[Digest]:
+    """Sort mails in the order of sending: those that failed before come last and delay no others."""
+    return sorted(
+        digests,
+        key=lambda one: (tries.get((one.kind, one.address), 0), one.kind.value, one.address),
+    )

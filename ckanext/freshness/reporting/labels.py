@@ -1,0 +1,219 @@
+"""What people read of freshness, in their language.
+
+Users see two words, *fresh* and *needs update*, with the exact status next to them, as on HDX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+
+from ..aging import frequency
+from ..aging.evidence import Evidence
+from ..aging.messages import N_, NN_
+from ..aging.status import Status
+from ..checking.decisions import Outcome
+from ..checking.selection import Verdict
+from ..field_names import NAMES
+from .counts import Counts
+from .host_groups import OTHERS, TOTAL
+
+_STATUS = {
+    Status.FRESH: N_("Fresh"),
+    Status.DUE: N_("Needs update (due)"),
+    Status.OVERDUE: N_("Needs update (overdue)"),
+    Status.DELINQUENT: N_("Needs update (delinquent)"),
+    Status.UNAVAILABLE: N_("Unavailable"),
+}
+
+_MEANING = {
+    Status.FRESH: N_("The data are as up to date as their update frequency promises."),
+    Status.DUE: N_("By their update frequency the data should have been updated by now."),
+    Status.OVERDUE: N_("The update has not come, although it should have come a while ago."),
+    Status.DELINQUENT: N_(
+        "The update has not come for so long that somebody should ask the provider for it."
+    ),
+    Status.UNAVAILABLE: N_("It cannot be said how fresh the data are."),
+}
+
+_EVIDENCE = {
+    Evidence.UPLOAD: N_("A file was uploaded, or dated by hand"),
+    Evidence.URL: N_("The resource got another URL"),
+    Evidence.CREATED: N_("The resource was added"),
+    Evidence.HARVEST: N_("The source it was harvested from says so"),
+    Evidence.HTTP_HEADER: N_("The server that holds the data says so"),
+    Evidence.HASH: N_("The content differed from that of the check before"),
+    Evidence.REVIEW: N_("Somebody confirmed that the data are up to date"),
+    Evidence.SCRIPT: N_("The script that updates the data says so"),
+    Evidence.METADATA: N_("The metadata were edited"),
+}
+
+_UNDETERMINED = {
+    "api": N_(
+        "The link answers differently each time, as interfaces do, so that a change in its content "
+        "proves nothing."
+    ),
+    "adhoc": N_("Its host makes the data when asked for them, so that they have no date."),
+    "blocked": N_("Its host does not let this site look at the data."),
+}
+
+_OUTCOME = {
+    Outcome.NOT_MODIFIED: N_("The server says that it has not changed."),
+    Outcome.HEADER: N_("The server says that it has changed."),
+    Outcome.SAME_HASH: N_("Its content is the same as before."),
+    Outcome.FIRST_HASH: N_("Its content was read for the first time."),
+    Outcome.REPEAT_HASH: N_("Its content is one that it has had before."),
+    Outcome.CHANGED: N_("Its content has changed."),
+    Outcome.API: N_(
+        "Its content differs at each download, so that nobody can tell whether the data changed."
+    ),
+    Outcome.UNCONFIRMED: N_("Its content may have changed: the next check looks again."),
+    Outcome.ERROR: N_("It could not be read."),
+    Outcome.CANNOT_TELL: N_("The server did not let this site look: it may be there for people."),
+}
+
+_NOT_VISITED = {
+    Verdict.INTERNAL.value: N_("Not visited: this site holds it itself."),
+    Verdict.AD_HOC.value: N_("Not visited: its host makes the data when asked for them."),
+}
+
+_GIVEN_BY = {
+    "source": N_("assumed for all datasets of the harvest source"),
+    "organization": N_("assumed for all datasets of the organization"),
+    "site": N_("assumed for all datasets of this site"),
+}
+
+_CAUSES = {
+    "edit": N_("The dataset was changed"),
+    "frequency": N_("The update frequency was changed"),
+    "time": N_("Time passed"),
+    "check": N_("The links were checked"),
+    "recompute": N_("All statuses were computed anew"),
+}
+
+_RESOURCE_CHANGES = {
+    "added": N_("The resource {name} was added"),
+    "replaced": N_("The resource {name} was replaced"),
+    "edited": N_("The resource {name} was edited"),
+    "removed": N_("The resource {name} was removed"),
+}
+
+_LINES_OF_HOSTS = {one: one for one in (OTHERS, TOTAL)}
+
+_VALUES = {status.value for status in Status}
+
+
+def status_label(status: Status) -> str:
+    """The word that users see, with the exact status next to it."""
+    return tk._(_STATUS[status])
+
+
+def name_facet_values(search_facets: dict[str, Any]) -> None:
+    """Give the values of the facet of the status their words, for whoever shows them; changed in place."""
+    for item in search_facets.get(NAMES.status, {}).get("items", []):
+        if item["name"] in _VALUES:
+            item["display_name"] = status_label(Status(item["name"]))
+
+
+def status_meaning(status: Status) -> str:
+    """A status in a sentence."""
+    return tk._(_MEANING[status])
+
+
+def evidence_label(evidence: Evidence) -> str:
+    """Why a date is believed."""
+    return tk._(_EVIDENCE[evidence])
+
+
+def undetermined_label(reason: str) -> str:
+    """Why nothing can be learned of a dataset; the reason itself where it is none of ours."""
+    return _translated(_UNDETERMINED, reason)
+
+
+def outcome_label(outcome: Outcome) -> str:
+    """What a visit to a URL found, in a sentence."""
+    return tk._(_OUTCOME[outcome])
+
+
+def not_visited_label(reason: str) -> str:
+    """Why a URL is never visited, in a sentence; the reason itself where it is none of ours."""
+    return _translated(_NOT_VISITED, reason)
+
+
+def given_by_label(whom: str) -> str:
+    """Who is assumed to speak for a frequency that the dataset itself does not give."""
+    return _translated(_GIVEN_BY, whom)
+
+
+def cause_label(cause: str) -> str:
+    """What a status changed by."""
+    return _translated(_CAUSES, cause)
+
+
+def transition_label(transition: Mapping[str, Any]) -> str:
+    """Return the cause of a status change, with what was changed, and by whom, as far as that is known."""
+    change, frequencies = transition["change"], transition["frequency"]
+    if frequencies is not None:
+        said = tk._("The update frequency was changed from {before} to {after}").format(
+            **{
+                key: tk._("unknown") if days is None else frequency_label(days)
+                for key, days in frequencies.items()
+            }
+        )
+    elif change in _RESOURCE_CHANGES:
+        said = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
+    else:
+        said = cause_label(transition["cause"])
+    author = transition["author"]
+    return said if author is None else tk._("{what}, by {author}").format(what=said, author=author)
+
+
+def counted(forms: tuple[str, str], count: int, **values: object) -> str:
+    """A text with a number in it, in the form that the language has for this number.
+
+    :param forms: of one and of many, as :func:`~ckanext.freshness.aging.messages.NN_` marks them; what
+        stands in braces in them is ``count`` and the names of the values.
+    """
+    return str(tk.ungettext(*forms, count)).format(count=count, **values)
+
+
+def looked_at(datasets: int, changed: int, statuses: int) -> str:
+    """Return what a refresh has done, in a sentence.
+
+    :param changed: of how many datasets the extras changed.
+    :param statuses: how many of these have another status now.
+    """
+    forms = NN_(
+        "Looked at {count} dataset: {changed} changed, {statuses} with a new status",
+        "Looked at {count} datasets: {changed} changed, {statuses} with a new status",
+    )
+    return counted(forms, datasets, changed=changed, statuses=statuses)
+
+
+def fresh_share(counts: Counts) -> str:
+    """How many datasets are fresh, of which number, as the dashboard says it."""
+    forms = NN_(
+        "{percent} percent fresh: {fresh} of the {count} dataset of which it can be said",
+        "{percent} percent fresh: {fresh} of the {count} datasets of which it can be said",
+    )
+    fresh = counts.statuses[Status.FRESH.value]
+    return counted(forms, counts.known, percent=round(counts.fresh_percent, 1), fresh=fresh)
+
+
+def hosts_label(name: str) -> str:
+    """The name of a line of the table of hosts: of a group as the site's config has it, or one of ours."""
+    return _translated(_LINES_OF_HOSTS, name)
+
+
+def frequency_label(days: int) -> str:
+    """An update frequency in words.
+
+    :raises ValueError: for a number of days that is no frequency.
+    """
+    return frequency.label(days, tk._)
+
+
+def _translated(table: dict[str, str], key: str) -> str:
+    return tk._(table[key]) if key in table else key

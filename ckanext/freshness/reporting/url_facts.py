@@ -1,0 +1,134 @@
+"""The known facts about the URL of each resource, as CKAN's own actions show them under one key.
+
+They are read each time and stored nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import settings
+from ..ckan_adapter import model, tables
+from ..dates import utc_text
+from . import copy_urls, link_checks
+
+KEY = "freshness_check"
+
+_KEYS = (KEY, copy_urls.CACHED_URL, copy_urls.CACHED_ZIP_URL)
+"""What is never stored. Earlier versions showed URLs of copies under keys of their own."""
+
+_is_writing: ContextVar[bool] = ContextVar("freshness_is_writing", default=False)
+
+
+@contextmanager
+def hidden() -> Iterator[None]:
+    """Show no facts within this block.
+
+    CKAN 2.12 compares what it writes with what ``package_show`` says: with the facts it would see a change.
+    """
+    token = _is_writing.set(True)
+    try:
+        yield
+    finally:
+        _is_writing.reset(token)
+
+
+def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None = None) -> None:
+    """Add what is known of each resource's URL, with one query.
+
+    Neither what CKAN indexes nor what it keeps as an activity has the facts: they are about a moment.
+
+    :param context: of ``package_show``.
+    """
+    resources = {
+        one["id"]: one
+        for package in packages
+        for one in package.get("resources") or ()
+        if isinstance(one, dict) and "id" in one
+    }
+    # Solr's documents of earlier versions have the keys.
+    for resource in resources.values():
+        for key in _KEYS:
+            resource.pop(key, None)
+    if resources and not _is_writing.get() and _is_for_reading(context or {}):
+        _add_facts(resources)
+
+
+@tables.optional_reading
+def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
+    for resource_id, facts in _facts(list(resources)).items():
+        resources[resource_id][KEY] = facts
+
+
+def _is_for_reading(context: Mapping[str, Any]) -> bool:
+    # An index update asks for no validation. The activity plugin alone says that it is for no view.
+    return context.get("validate", True) and context.get("for_view") is not False
+
+
+def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a package without what is only shown: most callers send back what they have read."""
+    resources = data_dict.get("resources")
+    if not isinstance(resources, list):
+        return dict(data_dict)
+    return {**data_dict, "resources": list(_without(resources))}
+
+
+def _without(resources: Iterable[Any]) -> Iterator[Any]:
+    for one in resources:
+        if isinstance(one, dict) and not one.keys().isdisjoint(_KEYS):
+            yield {key: value for key, value in one.items() if key not in _KEYS}
+        else:
+            yield one
+
+
+def write(
+    original: Callable[..., Any], context: dict[str, Any], data_dict: Mapping[str, Any]
+) -> Any:
+    """Call an action that writes a package, which never sees the facts."""
+    if context.get("original_package"):
+        context["original_package"] = without(context["original_package"])
+    with hidden():
+        return original(context, without(data_dict))
+
+
+def _facts(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
+    checks = settings.checks()
+    rows = model.Session.execute(sa.text(_FACTS), {"ids": resource_ids})
+    return {
+        row.id: {
+            "checked_at": utc_text(row.tried_at),
+            "outcome": row.outcome,
+            "broken_since": utc_text(row.failing_since)
+            if link_checks.is_broken(row, checks)
+            else None,
+            copy_urls.CACHED_URL: copy_urls.url(row.package_id, row.id) if row.has_copy else None,
+            copy_urls.CACHED_ZIP_URL: copy_urls.zip_url(row.package_id, row.id)
+            if row.has_zip
+            else None,
+        }
+        for row in rows
+    }
+
+
+# What is known of another URL is not shown. Files of an IATI registry are checked by cycles.
+_FACTS = """
+SELECT r.id, r.package_id, c.key IS NOT NULL AS has_copy, c.zip_key IS NOT NULL AS has_zip, f.*
+FROM resource r
+LEFT JOIN freshness_copy c ON c.resource_id = r.id AND c.key IS NOT NULL
+LEFT JOIN LATERAL (
+    SELECT CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+        CASE WHEN CAST(i.attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
+            WHEN i.attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
+        i.failing_since, i.failures
+    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
+    UNION ALL
+    SELECT k.tried_at, k.attempts -> 0 ->> 'outcome', k.failing_since, k.failures
+    FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url
+    LIMIT 1
+) f ON true
+WHERE r.id = ANY(:ids) AND (c.key IS NOT NULL OR f.tried_at IS NOT NULL)"""

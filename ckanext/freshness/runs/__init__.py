@@ -1,0 +1,1 @@
+"""Runs of checks, and the nightly run."""

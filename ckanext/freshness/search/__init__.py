@@ -1,0 +1,1 @@
+"""Solr documents of datasets, and the facet."""

@@ -1,0 +1,174 @@
+"""Documents of datasets that were written by SQL: marked, sent, committed, and only then unmarked.
+
+The mark is written in the transaction that writes the extras. Whatever a killed run leaves half done
+is marked, and made good first by the next one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ..ckan_adapter import (
+    SearchIndexError,
+    hold_packages,
+    index_package,
+    model,
+    solr_answers,
+    solr_commit,
+    unindex_package,
+    without_solr_commits,
+)
+from ..ckan_adapter.lost_database import is_loss
+from ..ckan_adapter.solr_queue import queued
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+"""Datasets of one transaction, and of one Solr commit."""
+
+
+class SolrAwayError(Exception):
+    """Solr does not answer. What was written is marked, and indexed by the next run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A dataset whose document Solr does not have: it is tried again by each run."""
+
+    package_id: str
+    words: str
+
+    def in_words(self) -> str:
+        """For people."""
+        words = tk._("Dataset {dataset} could not be indexed: {error}")
+        return words.format(dataset=self.package_id, error=self.words)
+
+
+def solr_away_in_words(error: object) -> str:
+    """What follows where Solr does not answer, for people."""
+    words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
+    return words.format(error=error)
+
+
+def mark(ids: Sequence[str]) -> dict[str, datetime]:
+    """Mark datasets as not indexed, in the transaction that writes them; the marks by id."""
+    rows = model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_unindexed (package_id, since) "
+            "SELECT id, now() AT TIME ZONE 'utc' FROM unnest(CAST(:ids AS text[])) AS id ORDER BY id "
+            "ON CONFLICT (package_id) DO UPDATE SET since = excluded.since "
+            "RETURNING package_id, since"
+        ),
+        {"ids": list(ids)},
+    )
+    return {package_id: since for package_id, since in rows}
+
+
+def _unmark(marks: Mapping[str, datetime]) -> None:
+    """Take marks away, unless another run has written the dataset again since."""
+    model.Session.execute(
+        sa.text(
+            "DELETE FROM freshness_unindexed u "
+            "USING unnest(CAST(:ids AS text[]), CAST(:since AS timestamp[])) AS m (id, since) "
+            "WHERE u.package_id = m.id AND u.since = m.since"
+        ),
+        {"ids": list(marks), "since": list(marks.values())},
+    )
+
+
+def heal() -> tuple[int, list[Failure]]:
+    """Index what earlier runs have written and not indexed: how many, and those that failed again.
+
+    :raises SolrAwayError: Solr does not answer.
+    """
+    rows = model.Session.execute(
+        sa.text("SELECT package_id, since FROM freshness_unindexed ORDER BY package_id")
+    ).all()
+    model.Session.commit()
+    marks = iter(rows)
+    failures: list[Failure] = []
+    while batch := dict(tuple(row) for row in islice(marks, BATCH)):
+        failures += index(batch)
+    return len(rows) - len(failures), failures
+
+
+def index(marks: Mapping[str, datetime]) -> list[Failure]:
+    """Send the documents of datasets, commit Solr, and take their marks away; those that failed.
+
+    Whoever edits a dataset meanwhile sends its document too, maybe before ours, which is older: such
+    datasets are sent again.
+
+    :raises SolrAwayError: Solr does not answer.
+    """
+    if not marks:
+        return []
+    todo: Sequence[str] = list(marks)
+    before = _modified(todo)
+    failures: dict[str, str] = {}
+    while todo:
+        failures |= _send(todo)
+        after = _modified(todo)
+        todo = [one for one in todo if before.get(one) != after.get(one)]
+        before = after
+    if failures and not solr_answers():
+        raise SolrAwayError(next(iter(failures.values())))
+    _unmark({one: since for one, since in marks.items() if one not in failures})
+    model.Session.commit()
+    return [Failure(package_id, words) for package_id, words in failures.items()]
+
+
+def _modified(ids: Sequence[str]) -> dict[str, datetime]:
+    """When packages were written last; waits for those that are being written."""
+    rows = model.Session.execute(
+        sa.text(
+            "SELECT id, metadata_modified FROM package WHERE id = ANY(:ids) ORDER BY id FOR SHARE"
+        ),
+        {"ids": list(ids)},
+    ).all()
+    model.Session.commit()
+    return {package_id: modified for package_id, modified in rows}
+
+
+def _send(ids: Sequence[str]) -> dict[str, str]:
+    """Send documents and commit Solr; why it has not worked, by id."""
+    # Sessions keep what they have loaded, and we write by SQL.
+    model.Session.expire_all()
+    held = hold_packages(ids)
+    failures: dict[str, str] = {}
+    with without_solr_commits(), queued() as queue:
+        for package_id in ids:
+            try:
+                _index(package_id)
+            except Exception as error:
+                if is_loss(error):
+                    raise
+                # Some plugin's hook, or the dataset itself: the others are not to wait for it.
+                log.exception("Dataset %s could not be indexed", package_id)
+                failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
+                queue.discard()
+                model.Session.rollback()
+            else:
+                queue.settle()
+    failures |= {one.package_id: one.words for one in queue.refused}
+    del held
+    model.Session.commit()
+    try:
+        solr_commit()
+    except SearchIndexError as error:
+        raise SolrAwayError(str(error)) from error
+    return failures
+
+
+def _index(package_id: str) -> None:
+    try:
+        index_package(package_id)
+    except tk.ObjectNotFound:
+        # Purged since, and maybe while its document was on its way.
+        unindex_package(package_id)

@@ -1,0 +1,74 @@
+"""Datasets that the next refresh judges anew, since something outside of them changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ckan.plugins as p
+import sqlalchemy as sa
+
+from ..ckan_adapter import ORGANIZATION_EXTRA, model
+from .frequencies import DEFAULT_KEY, Speaker
+from .observation import OF_PEOPLE
+
+_WHERE = {
+    Speaker.ORGANIZATION: "p.owner_org = :owner"
+    f" AND (d.frequency_from = 'organization' OR {ORGANIZATION_EXTRA} IS NOT NULL)",
+    Speaker.SOURCE: "p.id IN (SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner)",
+}
+_CONCERNED = """
+SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
+WHERE d.frequency_from IS DISTINCT FROM 'dataset' AND p.state <> 'deleted' AND {where}
+ORDER BY p.id FOR NO KEY UPDATE OF p"""
+
+
+_KINDS = {"kinds": sorted(one.value for one in OF_PEOPLE)}
+_HARVESTED = """
+SELECT d.package_id FROM freshness_dataset d
+WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
+AND EXISTS (SELECT 1 FROM harvest_object o WHERE o.package_id = d.package_id)"""
+"""PostgreSQL reads nothing but two indexes for it, of which one is of these kinds of evidence alone."""
+_FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
+
+
+def may_have_changed(speaker: Speaker, owner_id: str) -> int:
+    """Let the next refresh judge the datasets of an organization or a harvest source that was edited.
+
+    Only those that say no frequency themselves.
+
+    In the transaction of the edit, which neither waits for thousands of datasets nor fails for one.
+
+    :param speaker: whose edit it is: ``Speaker.ORGANIZATION`` or ``Speaker.SOURCE``.
+    :param owner_id: the id of the organization or of the source.
+    :returns: how many datasets are concerned.
+    """
+    model.Session.flush()
+    statement = _CONCERNED.format(where=_WHERE[speaker])
+    parameters: dict[str, Any] = {"owner": owner_id}
+    if speaker is Speaker.ORGANIZATION:
+        parameters["key"] = DEFAULT_KEY
+    return _judge_anew(statement, parameters)
+
+
+def may_be_harvested() -> int:
+    """Let the next refresh judge datasets that turned out to be harvested only after they were made.
+
+    Some harvesters link a dataset to its harvest object when the dataset is there already. Until then
+    its resources look as if a person had made them.
+
+    :returns: how many datasets are concerned.
+    """
+    if not p.plugin_loaded("harvest"):
+        return 0
+    found = list(model.Session.execute(sa.text(_HARVESTED), _KINDS).scalars())
+    return _judge_anew(_FREE, {"ids": found}) if found else 0
+
+
+def _judge_anew(select: str, parameters: dict[str, Any]) -> int:
+    ids = list(model.Session.execute(sa.text(select), parameters).scalars())
+    if ids:
+        model.Session.execute(
+            sa.text("UPDATE freshness_dataset SET judge_anew = true WHERE package_id = ANY(:ids)"),
+            {"ids": ids},
+        )
+    return len(ids)

@@ -1,0 +1,52 @@
+"""Which answers are meant for robots, and what a date was worth: tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ckanext.freshness.checking.bot_walls import is_wall
+from ckanext.freshness.checking.decisions import Agreement, Headers, Memory, agreement
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "wall"),
+    [
+        (200, {}, False),
+        (403, {"server": "cloudflare"}, False),
+        # An origin that is down, as its cache tells.
+        (503, {"server": "cloudflare"}, False),
+        (403, {"cf-mitigated": "challenge"}, True),
+        (200, {"cf-mitigated": " Challenge"}, True),
+        (200, {"cf-mitigated": "no"}, False),
+        (202, {"x-amzn-waf-action": "challenge"}, True),
+        (405, {"x-amzn-waf-action": "captcha"}, True),
+        (429, {"x-vercel-mitigated": "challenge"}, True),
+        (403, {"x-vercel-mitigated": "deny"}, True),
+        (999, {}, True),
+    ],
+)
+def test_walls(status: int, headers: dict[str, str], wall: bool) -> None:
+    assert is_wall(status, headers) is wall
+
+
+BEFORE = Memory(None, "Mon", "sha256:a")
+
+
+@pytest.mark.parametrize(
+    ("memory", "said", "digest", "worth"),
+    [
+        (BEFORE, "Mon", "sha256:a", Agreement.AGREED),
+        (BEFORE, "Tue", "sha256:b", Agreement.AGREED),
+        (BEFORE, "Mon", "sha256:b", Agreement.MISSED),
+        (BEFORE, "Tue", "sha256:a", Agreement.MOVED),
+        (BEFORE, None, "sha256:a", None),
+        (BEFORE, "Tue", "xlsx:a", None),
+        (replace(BEFORE, last_modified=None), "Tue", "sha256:b", None),
+        (replace(BEFORE, hash=None), "Tue", "sha256:b", None),
+        (replace(BEFORE, outdated=True), "Mon", "sha256:b", None),
+    ],
+)
+def test_agreement(memory: Memory, said: str | None, digest: str, worth: Agreement | None) -> None:
+    assert agreement(memory, Headers(200, None, said), digest) is worth

@@ -1,0 +1,385 @@
+"""What is known of each URL: a row for each resource, and what a run reads of it."""
+
+from __future__ import annotations
+
+import threading
+from datetime import datetime
+from typing import Any
+
+import pytest
+from ckan.tests.helpers import changed_config
+
+from ckanext.freshness import settings
+from ckanext.freshness.checking import check_rows
+from ckanext.freshness.checking.check_rows import Synced
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.results import Visit
+from ckanext.freshness.checking.rotation import Picked
+from ckanext.freshness.checking.selection import Row, Rules, Verdict, shard_of
+from ckanext.freshness.ckan_adapter import model, write_extras
+from ckanext.freshness.tests.checking.tables import (
+    DAY,
+    HASH,
+    HOUR,
+    NOW,
+    TYPES,
+    URL,
+    evidence,
+    finding,
+    judged,
+    known,
+    one_resource,
+    package,
+    resource,
+    rows,
+    sql,
+    start,
+    write,
+)
+
+pytestmark = pytest.mark.usefixtures("tables")
+
+
+# A row for each resource.
+
+
+def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
+    packages: dict[str, dict[str, Any]] = {
+        "p": {},
+        "private": {"private": True},
+        "draft": {"state": "draft"},
+        "deleted": {"state": "deleted"},
+        "other": {"type": "catalog"},
+    }
+    for name, columns in packages.items():
+        package(name, **columns)
+        resource(f"r-{name}", name)
+    resource("r-deleted-too", state="deleted")
+    assert check_rows.sync(NOW, TYPES) == Synced(added=2, replaced=0, removed=0)
+    found = sql(
+        "SELECT resource_id, package_id, url, host, first_seen FROM freshness_check ORDER BY 1"
+    )
+    seen = NOW.replace(tzinfo=None)
+    assert found == [
+        ("r-p", "p", URL, "files.example.org", seen),
+        ("r-private", "private", URL, "files.example.org", seen),
+    ]
+    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=0, replaced=0, removed=0)
+    sql("UPDATE package SET state = 'deleted' WHERE id = 'p'")
+    assert check_rows.sync(NOW, TYPES) == Synced(added=0, replaced=0, removed=1)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        (URL, "files.example.org"),
+        ("HTTPS://Bücher.Example:8443/a b", "xn--bcher-kva.example"),
+        ("http://user:secret@0x7f.1/", "127.0.0.1"),
+        ("data.csv", ""),
+        ("", ""),
+        ("ftp://example.org/a", ""),
+        ("http://[", ""),
+    ],
+)
+def test_hosts_are_normalised(url: str, host: str) -> None:
+    package()
+    resource(url=url)
+    check_rows.sync(NOW, TYPES)
+    assert known("host")["host"] == host
+
+
+def test_another_url_is_another_thing() -> None:
+    one_resource()
+    write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR, counts_as_failure=True))
+    sql("""UPDATE freshness_check SET wrote = '{"size": 5, "hash": "h"}', seen_modified = now()""")
+    sql("UPDATE resource SET url = 'https://other.example.org/'")
+    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=1, replaced=0, removed=0)
+    package("new")
+    resource("r-new", "new")
+    check_rows.sync(NOW, TYPES)
+    anew, new = known(), known(resource_id="r-new")
+    kept = {"resource_id", "package_id", "url", "host", "first_seen", "wrote", "seen_modified"}
+    assert {key: value for key, value in anew.items() if key not in kept} == {
+        key: value for key, value in new.items() if key not in kept
+    }
+    assert (anew["host"], anew["wrote"]) == ("other.example.org", {"old_hash": "h"})
+    assert anew["first_seen"] == NOW.replace(tzinfo=None)
+
+
+def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() -> None:
+    one_resource()
+    resource("twin")
+    resource("different", url="http://files.example.org/b.csv")
+    check_rows.sync(NOW, TYPES)
+    write(finding())
+    sql("UPDATE resource SET state = 'deleted'")
+    for name, url in {"new-1": URL, "new-2": URL, "new-3": URL, "new-4": "http://x.org/"}.items():
+        resource(name, url=url)
+    # Same URL, another dataset.
+    package("p2")
+    resource("elsewhere", "p2")
+    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=3, replaced=2, removed=1)
+    hashes = sql("SELECT resource_id, hash FROM freshness_check ORDER BY 1")
+    assert hashes == [
+        ("elsewhere", None), ("new-1", HASH), ("new-2", None), ("new-3", None), ("new-4", None),
+    ]  # fmt: skip
+
+
+def test_a_resource_that_moved_to_another_dataset_goes_along() -> None:
+    one_resource()
+    package("p2")
+    sql("UPDATE resource SET package_id = 'p2'")
+    check_rows.sync(NOW, TYPES)
+    assert known("package_id") == {"package_id": "p2"}
+
+
+def test_two_at_once_do_not_hinder_each_other() -> None:
+    package()
+    for number in range(200):
+        resource(f"r-{number}")
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(3):
+                check_rows.sync(NOW, TYPES)
+                check_rows.remember_dates(TYPES)
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            model.Session.remove()
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert errors == []
+    assert sql("SELECT count(*) FROM freshness_check") == [(200,)]
+
+
+# What the rules see.
+
+
+def test_rows_have_what_the_rules_need() -> None:
+    one_resource()
+    judged(frequency=7, due=datetime(2026, 12, 1))
+    assert rows() == [
+        Row(
+            resource_id="r",
+            package_id="p",
+            url_type=None,
+            host="files.example.org",
+            assessed=True,
+            frequency_days=7,
+            due=datetime(2026, 12, 1),
+            archived=False,
+            requestable=False,
+            visited_at=None,
+            has_hash=False,
+            hashed_at=None,
+            tried_at=None,
+            succeeded_at=None,
+            failures=0,
+            unconfirmed=False,
+            is_new=True,
+            is_touched=False,
+        )
+    ]
+    write(finding(at=NOW + HOUR), start=NOW)
+    at = (NOW + HOUR).replace(tzinfo=None)
+    (row,) = check_rows.stream(NOW + DAY, settings.checks())
+    assert (row.visited_at, row.has_hash, row.is_new) == (NOW.replace(tzinfo=None), True, False)
+    assert row.hashed_at == row.tried_at == row.succeeded_at == at
+
+
+@pytest.mark.parametrize(
+    ("extras", "archived", "requestable"),
+    [
+        ({}, False, False),
+        ({"archived": "true"}, True, False),
+        ({"archived": " True "}, True, False),
+        ({"archived": "1", "is_requestdata_type": "yes"}, True, True),
+        ({"archived": "false", "is_requestdata_type": "0"}, False, False),
+        ({"archived": "", "other": "true"}, False, False),
+    ],
+)
+def test_archived_and_requestable_datasets_are_told(
+    extras: dict[str, str], archived: bool, requestable: bool
+) -> None:
+    one_resource()
+    write_extras({"p": extras}, list(extras) or ["none"])
+    model.Session.commit()
+    (row,) = rows()
+    assert (row.archived, row.requestable) == (archived, requestable)
+
+
+def test_the_extras_that_tell_it_are_the_sites() -> None:
+    one_resource()
+    write_extras({"p": {"archived": "true", "old": "true"}}, ["archived", "old"])
+    model.Session.commit()
+    for keys, expected in {
+        ("old",): True,
+        ("closed", "old"): True,
+        ("closed",): False,
+        (): False,
+    }.items():
+        with changed_config("ckanext.freshness.check.archived_keys", list(keys)):
+            assert [row.archived for row in rows()] == [expected]
+
+
+def test_a_date_of_its_own_is_told_once() -> None:
+    one_resource()
+    assert [row.is_touched for row in rows()] == [False]
+    sql("UPDATE resource SET last_modified = '2026-10-01'")
+    assert [row.is_touched for row in rows()] == [True]
+    assert check_rows.remember_dates(TYPES) == 1
+    assert [row.is_touched for row in rows()] == [False]
+    assert check_rows.remember_dates(TYPES) == 0
+    # What the checker wrote is nobody's news.
+    sql('UPDATE freshness_check SET wrote = \'{"last_modified": "2026-11-01T00:00:00"}\'')
+    sql("UPDATE resource SET last_modified = '2026-11-01'")
+    assert [row.is_touched for row in rows()] == [False]
+    assert check_rows.remember_dates(TYPES) == 0
+    sql("UPDATE resource SET last_modified = '2026-11-02'")
+    assert [row.is_touched for row in rows()] == [True]
+
+
+def test_the_date_that_a_resource_was_first_met_with_is_no_news() -> None:
+    """Nor is it where the run that met it never came to its end."""
+    package()
+    resource()
+    sql("UPDATE resource SET last_modified = '2024-01-01 10:00:00.123456'")
+    check_rows.sync(NOW, TYPES)
+    assert [row.is_touched for row in rows()] == [False]
+    assert check_rows.remember_dates(TYPES) == 0
+    sql("UPDATE resource SET last_modified = '2024-01-02'")
+    # Another URL is no other date.
+    sql("UPDATE resource SET url = 'http://files.example.org/other'")
+    check_rows.sync(NOW + DAY, TYPES)
+    assert [row.is_touched for row in rows()] == [True]
+
+
+def test_dates_are_remembered_of_what_a_run_looked_at() -> None:
+    for name, host in {"p": "one", "p2": "two", "p3": "two"}.items():
+        package(name)
+        resource(f"r-{name}", name, f"http://{host}.example.org/")
+    check_rows.sync(NOW, TYPES)
+    sql("UPDATE resource SET last_modified = '2026-10-01'")
+
+    def touched() -> set[str]:
+        return {row.package_id for row in rows() if row.is_touched}
+
+    assert check_rows.remember_dates(TYPES, package_ids=[]) == 0
+    assert check_rows.remember_dates(TYPES, package_ids=["p2"]) == 1
+    assert touched() == {"p", "p3"}
+    assert check_rows.remember_dates(TYPES, package_ids=["p2", "p3"], host="one.example.org") == 0
+    assert check_rows.remember_dates(TYPES, host="two.example.org") == 1
+    assert touched() == {"p"}
+    assert check_rows.remember_dates(TYPES) == 1
+    assert touched() == set()
+
+
+def test_only_some_are_asked_for() -> None:
+    for name, host in {"p": "one", "p2": "two"}.items():
+        package(name)
+        resource(f"r-{name}", name, f"http://{host}.example.org/")
+    check_rows.sync(NOW, TYPES)
+    assert [row.resource_id for row in rows(package_ids=["p2"])] == ["r-p2"]
+    assert [row.resource_id for row in rows(host="one.example.org")] == ["r-p"]
+    assert rows(package_ids=[]) == []
+    assert check_rows.total() == 2
+    shard = shard_of("one.example.org")
+    assert shard != shard_of("two.example.org")
+    assert check_rows.total(rules=Rules(shards={shard})) == 1
+
+
+def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_rows, "_ROWS", 3)
+    monkeypatch.setattr(check_rows, "_VISITS", 3)
+    package()
+    names = sorted(resource(f"r-{number}") for number in range(8))
+    assert check_rows.sync(NOW, TYPES).added == 8
+    assert [row.resource_id for row in rows()] == names
+    picked = [Picked(name, Verdict.VISIT_DUE, name == "r-5") for name in reversed(names)]
+    found = list(check_rows.visits(picked, NOW, settings.aging()))
+    assert [one.resource_id for one in found] == names[::-1]
+    assert [one.resource_id for one in found if one.hash_anyway] == ["r-5"]
+
+
+def test_those_without_a_judgement_are_told() -> None:
+    for name in ("p", "p2", "p3"):
+        package(name)
+    judged("p2")
+    sql("UPDATE package SET state = 'deleted' WHERE id = 'p3'")
+    assert check_rows.unassessed(TYPES) == ["p"]
+
+
+# What a visit starts from.
+
+
+def test_a_visit_starts_from_what_was_remembered() -> None:
+    package()
+    resource(format="CSV", mimetype="text/csv")
+    check_rows.sync(NOW, TYPES)
+    judged(frequency=7)
+    memory = Memory('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
+    write(finding(memory=memory))
+    assert start() == Visit(
+        "r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv", None
+    )
+
+
+@pytest.mark.parametrize("name", ["mimetype", "old_mimetype"])
+def test_a_media_type_that_a_check_wrote_promises_nothing(name: str) -> None:
+    package()
+    resource(format="CSV", mimetype="text/html")
+    check_rows.sync(NOW, TYPES)
+    assert start().mimetype == "text/html"
+    statement = "UPDATE freshness_check SET wrote = jsonb_build_object(:name, :type)"
+    sql(statement, name=name, type="text/html")
+    assert (start().format, start().mimetype) == ("CSV", None)
+    sql(statement, name=name, type="text/plain")
+    assert start().mimetype == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("frequency", "days"), [(1, 1), (30, 30), (365, 365), (0, None), (-1, None), (None, None)]
+)
+def test_which_dates_would_make_it_fresh(frequency: int | None, days: int | None) -> None:
+    one_resource()
+    judged(frequency=frequency)
+    assert start().fresh_after == (None if days is None else NOW - days * DAY)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "expected"),
+    [
+        ([], None),
+        (["created"], "created"),
+        (["created", "url"], "url"),
+        (["upload", "created"], "created"),
+        (["http header", "created", "hash"], "hash"),
+        (["http header", "created", "metadata"], "http header"),
+        # A resource of a source was created here when it was harvested: that says nothing.
+        (["harvest", "created"], "harvest"),
+        (["harvest", "http header", "url", "created"], "http header"),
+    ],
+)
+def test_the_last_modification_that_is_known(kinds: list[str], expected: str | None) -> None:
+    order = ["upload", "harvest", "created", "url", "http header", "hash", "metadata"]
+    dates = {kind: NOW - (10 - place) * DAY for place, kind in enumerate(order)}
+    one_resource()
+    for kind in kinds:
+        evidence(kind, dates[kind])
+    evidence("review", NOW, resource_id="")
+    evidence("hash", NOW, resource_id="another")
+    assert start().known == (None if expected is None else dates[expected])
+
+
+def test_what_is_gone_or_moved_is_not_visited() -> None:
+    one_resource()
+    picked = [Picked("r", Verdict.VISIT_DUE, False), Picked("gone", Verdict.VISIT_DUE, False)]
+    assert len(list(check_rows.visits(picked, NOW, settings.aging()))) == 1
+    sql("UPDATE resource SET url = 'http://other.example.org/'")
+    assert list(check_rows.visits(picked, NOW, settings.aging())) == []

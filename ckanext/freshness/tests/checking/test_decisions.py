@@ -1,0 +1,287 @@
+"""The rules of a visit, as tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.checking.decisions import (
+    EARLIER_HASHES,
+    Headers,
+    Memory,
+    Next,
+    Outcome,
+    Step,
+    after_confirmation,
+    after_hash,
+    after_headers,
+    believed,
+    question,
+)
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+KNOWN = NOW - 40 * DAY
+A, B, C = "sha256:a", "sha256:b", "sha256:c"
+SEEN = Memory('"1"', "Mon", A, (C,))
+OK = Headers(200, '"2"', "Tue", None, NOW)
+
+
+def fresh(modified: datetime) -> bool:
+    return NOW - modified < 30 * DAY
+
+
+def first_step(
+    memory: Memory, headers: Headers, *, known: datetime | None = KNOWN, anyway: bool = False
+) -> Step:
+    return after_headers(memory, headers, known=known, fresh=fresh, hash_anyway=anyway, now=NOW)
+
+
+# What is asked
+
+
+@pytest.mark.parametrize(
+    ("memory", "anyway", "asked"),
+    [
+        (SEEN, False, ('"1"', "Mon")),
+        (SEEN, True, (None, None)),
+        (replace(SEEN, etag=None), False, (None, "Mon")),
+        (replace(SEEN, outdated=True), False, ('"1"', "Mon")),
+        (Memory(), False, (None, None)),
+        # Validators of bytes that nobody has hashed prove nothing.
+        (Memory('"1"', "Mon"), False, (None, None)),
+    ],
+)
+def test_question(memory: Memory, anyway: bool, asked: tuple[str | None, str | None]) -> None:
+    assert question(memory, hash_anyway=anyway) == asked
+
+
+# Headers
+
+
+@pytest.mark.parametrize(
+    ("status", "wall", "outcome"),
+    [
+        (304, False, Outcome.NOT_MODIFIED),
+        (401, False, Outcome.CANNOT_TELL),
+        (403, False, Outcome.CANNOT_TELL),
+        (429, False, Outcome.CANNOT_TELL),
+        (451, False, Outcome.CANNOT_TELL),
+        (200, True, Outcome.CANNOT_TELL),
+        (503, True, Outcome.CANNOT_TELL),
+        (404, False, Outcome.ERROR),
+        (410, False, Outcome.ERROR),
+        (500, False, Outcome.ERROR),
+        (503, False, Outcome.ERROR),
+        (999, False, Outcome.ERROR),
+        (301, False, Outcome.ERROR),
+    ],
+)
+def test_what_ends_a_visit_and_is_remembered_as_nothing(
+    status: int, wall: bool, outcome: Outcome
+) -> None:
+    headers = Headers(status, '"9"', "Now", NOW - DAY, NOW, wall)
+    assert first_step(SEEN, headers) == Step(Next.END, SEEN, outcome)
+
+
+@pytest.mark.parametrize(
+    ("modified", "date", "is_believed"),
+    [
+        (NOW - DAY, NOW, True),
+        (NOW - timedelta(seconds=61), NOW, True),
+        (NOW - timedelta(seconds=60), NOW, False),
+        (NOW, NOW, False),
+        (NOW - DAY, NOW - DAY, False),
+        (NOW - DAY, NOW - DAY - timedelta(seconds=60), False),
+        (NOW - DAY, None, True),
+        # By the time of receipt, where Date is absent or wrong
+        (NOW - timedelta(seconds=61), None, True),
+        (NOW - timedelta(seconds=60), None, False),
+        (NOW, None, False),
+        (NOW, NOW - DAY, False),
+        (NOW - timedelta(seconds=60), NOW + DAY, False),
+        (NOW + timedelta(seconds=1), NOW + DAY, False),
+        (None, NOW, False),
+        # In local time, called GMT
+        (NOW - timedelta(hours=5, seconds=2), NOW, False),
+        (NOW - timedelta(hours=5, seconds=61), NOW, True),
+        (NOW - timedelta(hours=12), None, False),
+        (NOW - timedelta(hours=13), None, True),
+    ],
+)
+def test_dates_that_say_something(
+    modified: datetime | None, date: datetime | None, is_believed: bool
+) -> None:
+    found = believed(Headers(200, None, "text", modified, date), NOW)
+    assert found == (modified if is_believed else None)
+
+
+@pytest.mark.parametrize("date", [None, NOW, NOW - timedelta(minutes=20)])
+@pytest.mark.parametrize(
+    ("since_made", "is_believed"), [(1139, True), (1140, False), (1260, False), (1261, True)]
+)
+def test_a_date_made_for_an_answer_that_a_cache_kept(
+    date: datetime | None, since_made: int, is_believed: bool
+) -> None:
+    modified = NOW - timedelta(seconds=since_made)
+    headers = Headers(200, None, "text", modified, date, age=timedelta(minutes=20))
+    assert believed(headers, NOW) == (modified if is_believed else None)
+
+
+@pytest.mark.parametrize(
+    ("modified", "known", "memory", "anyway", "next_", "evidence"),
+    [
+        # newer, makes fresh, and there is a hash: the end
+        (NOW - DAY, KNOWN, SEEN, False, Next.END, True),
+        (NOW - DAY, None, SEEN, False, Next.END, True),
+        # newer, but not fresh by it
+        (NOW - 30 * DAY, KNOWN, SEEN, False, Next.HASH, True),
+        # newer and fresh, but never hashed, or the bytes are wanted
+        (NOW - DAY, KNOWN, Memory(), False, Next.HASH, True),
+        (NOW - DAY, KNOWN, SEEN, True, Next.HASH, True),
+        # not newer
+        (KNOWN, KNOWN, SEEN, False, Next.HASH, False),
+        (KNOWN - DAY, KNOWN, SEEN, False, Next.HASH, False),
+        (NOW - DAY, NOW - DAY, SEEN, False, Next.HASH, False),
+        # no date, or one that is not believed
+        (None, KNOWN, SEEN, False, Next.HASH, False),
+        (NOW, KNOWN, SEEN, False, Next.HASH, False),
+        (NOW + DAY, KNOWN, SEEN, False, Next.HASH, False),
+    ],
+)
+def test_last_modified(
+    modified: datetime | None,
+    known: datetime | None,
+    memory: Memory,
+    anyway: bool,
+    next_: Next,
+    evidence: bool,
+) -> None:
+    step = first_step(memory, replace(OK, last_modified=modified), known=known, anyway=anyway)
+    assert step.next is next_
+    assert step.modified == (modified if evidence else None)
+    if next_ is Next.HASH:
+        assert (step.memory, step.outcome) == (memory, None)
+    else:
+        assert step.outcome is Outcome.HEADER
+        assert step.memory == Memory('"2"', "Tue", A, (C,), outdated=True)
+
+
+# Hashes
+
+
+@pytest.mark.parametrize(
+    ("memory", "digest", "outcome", "earlier"),
+    [
+        (Memory(), A, Outcome.FIRST_HASH, ()),
+        (SEEN, A, Outcome.SAME_HASH, (C,)),
+        (SEEN, C, Outcome.REPEAT_HASH, (A,)),
+        # What came with a date that ended an earlier visit is no second change.
+        (replace(SEEN, outdated=True), B, Outcome.FIRST_HASH, (A, C)),
+        (replace(SEEN, outdated=True), A, Outcome.FIRST_HASH, (C,)),
+        # Hashes of two detectors cannot be compared.
+        (SEEN, "xlsx:a", Outcome.FIRST_HASH, (A, C)),
+    ],
+)
+def test_a_hash_that_ends_a_visit(
+    memory: Memory, digest: str, outcome: Outcome, earlier: tuple[str, ...]
+) -> None:
+    modified = NOW - 35 * DAY
+    step = after_hash(memory, OK, digest, modified)
+    assert step == Step(Next.END, Memory('"2"', "Tue", digest, earlier), outcome, modified)
+    assert not step.changed
+
+
+def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
+    step = after_hash(SEEN, OK, B, None)
+    assert step == Step(Next.CONFIRM, SEEN)
+
+
+@pytest.mark.parametrize(
+    ("second", "outcome", "memory"),
+    [
+        (B, Outcome.CHANGED, Memory('"3"', "Wed", B, (A, C))),
+        (None, Outcome.UNCONFIRMED, SEEN),
+        (A, Outcome.SAME_HASH, SEEN),
+        ("sha256:d", Outcome.API, SEEN),
+        (C, Outcome.API, SEEN),
+    ],
+)
+def test_confirmation(second: str | None, outcome: Outcome, memory: Memory) -> None:
+    headers = Headers(200, '"3"', "Wed", None, NOW)
+    step = after_confirmation(SEEN, headers, B, second, None)
+    assert step == Step(Next.END, memory, outcome)
+    assert step.changed is (outcome is Outcome.CHANGED)
+
+
+# Whole histories
+
+
+def visit(memory: Memory, contents: str, *, second: str | None = "", etag: str | None) -> Step:
+    """A visit to a server that sends these contents, with an ETag of its own or none."""
+    asked, _ = question(memory, hash_anyway=False)
+    if asked is not None and asked == etag:
+        return first_step(memory, Headers(304))
+    headers = Headers(200, etag)
+    step = first_step(memory, headers)
+    assert step.next is Next.HASH
+    step = after_hash(memory, headers, f"sha256:{contents}", step.modified)
+    if step.next is Next.CONFIRM:
+        again = contents if second == "" else second
+        digest = None if again is None else f"sha256:{again}"
+        step = after_confirmation(memory, headers, f"sha256:{contents}", digest, step.modified)
+    return step
+
+
+@pytest.mark.parametrize("validators", [True, False])
+def test_a_change_whose_confirmation_fails_is_not_lost(validators: bool) -> None:
+    def tag(contents: str) -> str | None:
+        return f'"{contents}"' if validators else None
+
+    memory = visit(Memory(), "1", etag=tag("1")).memory
+    for _ in range(3):
+        step = visit(memory, "2", second=None, etag=tag("2"))
+        assert step.outcome is Outcome.UNCONFIRMED
+        memory = step.memory
+    assert visit(memory, "2", etag=tag("2")).changed
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("1234"), st.booleans(), st.booleans()), max_size=30),
+    st.booleans(),
+)
+def test_no_change_is_lost_and_none_invented(
+    runs: list[tuple[str, bool, bool]], validators: bool
+) -> None:
+    """Whatever fails in between: contents never seen before are told once, and nothing else is."""
+    memory = Memory()
+    told: list[str] = []
+    seen: list[str] = []
+    for contents, confirmed, answers in runs:
+        if not answers:
+            assert first_step(memory, Headers(500)).memory == memory
+            continue
+        etag = f'"{contents}"' if validators else None
+        step = visit(memory, contents, second="" if confirmed else None, etag=etag)
+        memory = step.memory
+        if step.outcome is not Outcome.UNCONFIRMED and contents not in seen:
+            if seen:
+                told.append(contents)
+                assert step.changed
+            seen.append(contents)
+        else:
+            assert not step.changed
+    assert len(memory.earlier) <= EARLIER_HASHES
+    assert told == seen[1:]
+
+
+def test_old_hashes_are_forgotten() -> None:
+    memory = Memory()
+    for number in range(EARLIER_HASHES + 5):
+        memory = visit(memory, str(number), etag=None).memory
+    assert len(memory.earlier) == EARLIER_HASHES
+    assert memory.earlier[0] == f"sha256:{EARLIER_HASHES + 3}"

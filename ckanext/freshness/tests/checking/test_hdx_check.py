@@ -1,0 +1,165 @@
+"""The engine with a policy that is not the checker's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from ckanext.freshness.checking.check import Then
+from ckanext.freshness.checking.engine import Options, converse
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Answer as Served
+from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
+from ckanext.freshness.web.attempts import Visit as Asking
+from ckanext.freshness.web.client import Answer, Body, Client, FetchError, Limits, Request
+from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.hosts import Hosts
+from ckanext.freshness.web.urls import Target
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Somebody who wants to know of a URL."""
+
+    url: str
+    start_at: str | None = None
+    name: str = ""
+
+
+QUICK = Options(confirm_after=0.01)
+
+Said = tuple[str, str]
+Sink = Callable[[Said], None]
+
+
+class HeadThenGet:
+    """Asks by HEAD; where that is refused or gets no answer, by GET."""
+
+    def __init__(self, client: Client, wanted: Wanted, target: Target | None) -> None:
+        self.wanted = [wanted]
+        self.client = client
+        self.target = target
+        self.asking: Asking | None = None
+        self.closed = False
+
+    def takes(self, visit: Wanted, /) -> bool:
+        self.wanted.append(visit)
+        return True
+
+    def begin(self) -> Asking:
+        if self.asking is None:
+            self._ask("HEAD")
+        assert self.asking is not None
+        return self.asking
+
+    def _ask(self, method: str) -> None:
+        url = self.wanted[0].start_at or self.wanted[0].url
+        request = Request(url, method, limits=Limits(read=0.2, attempts=1))
+        self.asking = self.client.begin(request, lambda answer: Body.COLLECT, self.target)
+
+    async def answered(self, answer: Answer, sink: Sink, /) -> Then:
+        method = self.begin().request.method
+        if method == "HEAD" and answer.status == 405:
+            self._ask("GET")
+            return Then.CONFIRM
+        return self._end(f"{method} {answer.status}", sink)
+
+    def failed(self, error: FetchError, sink: Sink, /) -> Then:
+        if self.asking is not None and self.asking.request.method == "HEAD":
+            self._ask("GET")
+            return Then.ASK_NOW
+        return self._end(error.reason.value, sink)
+
+    def handed(self, sink: Sink, /) -> None:
+        self._end(f"handed {self.begin().target.url}", sink)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def _end(self, said: str, sink: Sink) -> Then:
+        for one in self.wanted:
+            sink((one.name, said))
+        return Then.END
+
+
+def run(wanted: Sequence[Wanted], options: Options = QUICK) -> list[Said]:
+    found: list[Said] = []
+
+    async def main() -> None:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            await converse(
+                wanted,
+                client,
+                lambda one, host, target: HeadThenGet(client, one, target),
+                options,
+                found.append,
+            )
+
+    asyncio.run(main())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("served", "said", "methods"),
+    [
+        (Served(200, b"data"), "HEAD 200", ["HEAD"]),
+        (Served(404, b""), "HEAD 404", ["HEAD"]),
+        (Served(405, b""), "GET 405", ["HEAD", "GET"]),
+    ],
+)
+def test_the_policy_says_what_is_asked(served: Served, said: str, methods: list[str]) -> None:
+    with FileServer() as server:
+        server.files["/x"] = served
+        assert run([Wanted(f"{server.url}/x", name="one")]) == [("one", said)]
+        assert [one.method for one in server.requests] == methods
+
+
+def test_what_gets_no_answer_may_be_asked_otherwise() -> None:
+    with FileServer() as server:
+        server.faults["/x"] = faults.Reset(times=2)
+        assert run([Wanted(f"{server.url}/x", name="one")]) == [("one", "GET 200")]
+
+
+def test_each_visit_gets_what_its_url_gave() -> None:
+    with FileServer() as server:
+        wanted = [Wanted(f"{server.url}/x", name=name) for name in ("one", "two")]
+        assert run(wanted) == [("one", "HEAD 200"), ("two", "HEAD 200")]
+        assert len(server.requests) == 1
+
+
+def test_a_url_that_is_none_is_not_asked() -> None:
+    assert run([Wanted("no URL", name="one")]) == [("one", "invalid url")]
+
+
+def test_a_redirect_to_a_host_of_another_worker_is_handed_over() -> None:
+    with FileServer() as server:
+        there = f"http://127.0.0.2:{server.port}/y"
+        server.files["/x"] = Served(302, b"", {"Location": there})
+        options = Options(mine=lambda host: host == "127.0.0.1")
+        assert run([Wanted(f"{server.url}/x", name="one")], options) == [("one", f"handed {there}")]
+
+
+def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:
+    begun: list[HeadThenGet] = []
+
+    async def main(wanted: Sequence[Wanted]) -> None:
+        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
+
+            def begin(one: Wanted, host: str, target: Target | None) -> HeadThenGet:
+                begun.append(HeadThenGet(client, one, target))
+                return begun[-1]
+
+            await converse(wanted, client, begin, QUICK, fail)
+
+    def fail(said: Said) -> None:
+        raise RuntimeError(said)
+
+    with FileServer() as hanging, FileServer(address="127.0.0.2") as server:
+        hanging.faults["/x"] = faults.Hang()
+        urls = [f"{one.url}/x" for one in (hanging, server)]
+        with pytest.raises(RuntimeError, match="HEAD 200"):
+            asyncio.run(main([Wanted(url) for url in urls]))
+    assert [one.closed for one in begun] == [True, True]

@@ -1,0 +1,239 @@
+"""What visits bring home, written safely at any moment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckanext.freshness import settings
+from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.result_writer import EFFECTS
+from ckanext.freshness.checking.results import Attempt
+from ckanext.freshness.checking.rotation import Picked
+from ckanext.freshness.checking.selection import Verdict
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.tests.checking.tables import (
+    AFTER,
+    BEFORE,
+    DAY,
+    HASH,
+    HOUR,
+    LATER,
+    NOW,
+    TYPES,
+    finding,
+    known,
+    one_resource,
+    rows,
+    sql,
+    start,
+    write,
+)
+from ckanext.freshness.web.errors import Reason
+
+pytestmark = pytest.mark.usefixtures("tables")
+
+
+def test_each_outcome_has_its_effect() -> None:
+    assert EFFECTS.keys() == set(Outcome)
+
+
+FOUND = {"failures": 0, "failing_since": None}
+FAILING = {"failures": 2, "failing_since": (NOW - DAY).replace(tzinfo=None)}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "more", "expected"),
+    [
+        (Outcome.NOT_MODIFIED, {}, FOUND | {"hashed_at": BEFORE, "undetermined": None}),
+        (Outcome.HEADER, {}, FOUND | {"hashed_at": BEFORE, "undetermined": None}),
+        (Outcome.SAME_HASH, {}, FOUND | {"hashed_at": AFTER, "undetermined": None}),
+        (Outcome.FIRST_HASH, {}, FOUND | {"hashed_at": AFTER, "undetermined": None}),
+        (Outcome.REPEAT_HASH, {}, FOUND | {"hashed_at": AFTER, "undetermined": None}),
+        (
+            Outcome.CHANGED,
+            {"changed_at": LATER},
+            FOUND | {"changed_at": AFTER, "undetermined": None},
+        ),
+        (Outcome.API, {}, FOUND | {"hashed_at": AFTER, "undetermined": "api"}),
+        (Outcome.UNCONFIRMED, {}, FOUND | {"hashed_at": BEFORE, "unconfirmed": True}),
+        (Outcome.UNCONFIRMED, {"counts_as_failure": True}, {"failures": 3, "unconfirmed": True}),
+        (Outcome.CANNOT_TELL, {}, FAILING | {"hashed_at": BEFORE, "undetermined": "blocked"}),
+        (
+            Outcome.ERROR,
+            {"counts_as_failure": True},
+            FAILING | {"failures": 3, "undetermined": "api"},
+        ),
+        (Outcome.ERROR, {}, FAILING | {"undetermined": "api"}),
+    ],
+    ids=lambda value: value.value if isinstance(value, Outcome) else "",
+)
+@pytest.mark.parametrize("unconfirmed", [False, True])
+def test_what_an_outcome_changes(
+    outcome: Outcome, more: dict[str, Any], expected: dict[str, Any], unconfirmed: bool
+) -> None:
+    one_resource()
+    write(finding(Outcome.API))
+    sql(
+        "UPDATE freshness_check SET failures = 2, failing_since = :since",
+        since=FAILING["failing_since"],
+    )
+    sql("UPDATE freshness_check SET unconfirmed = :unconfirmed", unconfirmed=unconfirmed)
+    assert write(finding(outcome, LATER, **more), start=LATER - HOUR)
+    row = known()
+    assert {key: row[key] for key in expected} == expected
+    assert (row["visited_at"], row["tried_at"]) == (AFTER - HOUR, AFTER)
+    was_found = row["failures"] == 0
+    assert row["succeeded_at"] == (AFTER if was_found else BEFORE)
+    stays = outcome in (Outcome.ERROR, Outcome.CANNOT_TELL) and unconfirmed
+    assert row["unconfirmed"] is (outcome is Outcome.UNCONFIRMED or stays)
+
+
+def test_failures_are_counted_from_the_first() -> None:
+    one_resource()
+    for day in range(3):
+        write(finding(Outcome.ERROR, NOW + day * DAY, counts_as_failure=True))
+    assert known("failures, failing_since") == {"failures": 3, "failing_since": BEFORE}
+    write(finding(Outcome.SAME_HASH))
+    write(finding(Outcome.ERROR, LATER, counts_as_failure=True))
+    assert known("failures, failing_since") == {"failures": 1, "failing_since": AFTER}
+
+
+def test_memory_is_kept_as_the_finding_has_it() -> None:
+    one_resource()
+    memory = Memory('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
+    write(finding(memory=memory))
+    assert start().memory == memory
+    write(finding(memory=Memory()))
+    assert start().memory == Memory()
+
+
+@pytest.mark.parametrize("reason", Reason)
+def test_what_was_never_asked_is_asked_by_the_next_run(reason: Reason) -> None:
+    one_resource()
+    write(finding(Outcome.ERROR, reason=reason.value), start=NOW)
+    ours = {
+        *(Reason.HOST_DEFERRED, Reason.HOST_SILENT),
+        *(Reason.PROXY, Reason.OUT_OF_SOCKETS),
+    }
+    assert known("visited_at") == {"visited_at": None if reason in ours else BEFORE}
+
+
+def test_a_visit_that_was_handed_on_has_found_nothing_yet() -> None:
+    one_resource()
+    write(finding())
+    before = known()
+    write(finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=Memory()))
+    assert known() == before | {"handed_to": "http://other.example.org/"}
+    assert check_rows.handed_on()
+    # Whoever reads now does not take it for a resource of the other host, unless that is what it is for.
+    (plain,), (handed,) = rows(), rows(handed=True)
+    assert (plain.host, handed.host) == ("files.example.org", "other.example.org")
+    picked = [Picked("r", Verdict.VISIT_DUE, False)]
+    for one, start_at in ((False, None), (True, "http://other.example.org/")):
+        (visit,) = check_rows.visits(picked, NOW, settings.aging(), handed=one)
+        assert visit.start_at == start_at
+    write(finding(Outcome.SAME_HASH, LATER))
+    assert known("handed_to") == {"handed_to": None}
+    assert not check_rows.handed_on()
+
+
+def test_the_last_five_attempts_are_kept() -> None:
+    one_resource()
+    for number in range(7):
+        attempt = Attempt(NOW + number * HOUR, "GET", Outcome.SAME_HASH, 200 + number)
+        write(finding(attempt=attempt))
+    attempts = known("attempts")["attempts"]
+    assert [one["status"] for one in attempts] == [206, 205, 204, 203, 202]
+
+
+def test_an_attempt_is_kept_with_all_that_it_was() -> None:
+    one_resource()
+    attempt = Attempt(
+        at=NOW,
+        method="GET",
+        outcome=Outcome.ERROR,
+        status=404,
+        reason="format",
+        words="is a page",
+        received=5,
+        seconds=0.12345,
+        final_url="http://x.org/",
+        etag='"e"',
+        last_modified="then",
+        modified=NOW - DAY,
+    )
+    write(finding(Outcome.ERROR, attempt=attempt))
+    assert known("attempts")["attempts"] == [
+        {
+            "at": "2026-11-21T02:00:00Z",
+            "method": "GET",
+            "outcome": "error",
+            "status": 404,
+            "reason": "format",
+            "words": "is a page",
+            "received": 5,
+            "seconds": 0.123,
+            "final_url": "http://x.org/",
+            "etag": '"e"',
+            "last_modified": "then",
+            "modified": "2026-11-20T02:00:00Z",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        ('"é"', '"é"'),
+        ('"\udce9"', '"\ufffd"'),
+        ('"\udcc3\udca9"', '"é"'),
+        ('"a\0b"', '"a\ufffdb"'),
+        ('"\ud800"', '"?"'),
+        ("\\u0000 \\ ' \" :x %s", "\\u0000 \\ ' \" :x %s"),
+        ("a\tb\nc\rd \\t", "a\tb\nc\rd \\t"),
+        ("\\N", "\\N"),
+        ("\\.", "\\."),
+        ("", ""),
+    ],
+)
+def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
+    one_resource()
+    attempt = Attempt(NOW, "GET", Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
+    write(finding(memory=Memory(sent, sent, HASH), attempt=attempt))
+    row = known()
+    assert (row["etag"], row["last_modified"], row["attempts"][0]["words"]) == (kept, kept, kept)
+
+
+def test_a_finding_about_another_url_tells_nothing() -> None:
+    one_resource()
+    sql("UPDATE resource SET url = 'http://other.example.org/'")
+    assert write(finding()) == []
+    check_rows.sync(NOW, TYPES)
+    assert write(finding()) == []
+    assert known("visited_at, hash") == {"visited_at": None, "hash": None}
+
+
+def test_a_finding_about_what_is_gone_tells_nothing() -> None:
+    one_resource()
+    sql("UPDATE resource SET state = 'deleted'")
+    assert write(finding()) == []
+    sql("DELETE FROM freshness_check")
+    assert write(finding()) == []
+    assert write() == []
+
+
+def test_of_two_findings_about_one_resource_the_last_counts() -> None:
+    one_resource()
+    last = finding(Outcome.SAME_HASH, LATER)
+    assert write(finding(), last) == [last]
+    assert len(known("attempts")["attempts"]) == 1
+
+
+def test_nothing_is_half_written() -> None:
+    one_resource()
+    result_writer.write([finding()], NOW)
+    model.Session.rollback()
+    assert known("visited_at, attempts") == {"visited_at": None, "attempts": []}

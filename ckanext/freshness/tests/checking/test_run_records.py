@@ -1,0 +1,129 @@
+"""The locks of a run, and what is written down of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from datetime import timedelta
+
+import pytest
+
+from ckanext.freshness.checking import check_rows, run_records
+from ckanext.freshness.checking.selection import SHARDS
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.dates import utc
+from ckanext.freshness.tests.checking.tables import (
+    AFTER,
+    BEFORE,
+    DAY,
+    LATER,
+    NOW,
+    sql,
+)
+
+pytestmark = pytest.mark.usefixtures("tables")
+
+
+# Locks.
+
+
+def test_a_shard_has_one_holder() -> None:
+    assert run_records.held_shards() == frozenset()
+    with run_records.shards({1, 2, 3}) as first:
+        assert first.held == {1, 2, 3}
+        with run_records.shards() as second:
+            assert second.held == set(range(SHARDS)) - {1, 2, 3}
+            assert run_records.held_shards() == set(range(SHARDS))
+            second.check()
+        assert run_records.held_shards() == {1, 2, 3}
+        # Going all over the table holds a lock, but no shard.
+        check_rows.wait_for_writers(model.Session)
+        assert run_records.held_shards() == {1, 2, 3}
+        model.Session.commit()
+    assert run_records.held_shards() == frozenset()
+
+
+def test_a_killed_run_holds_nothing() -> None:
+    script = """
+    import sys, time
+    import sqlalchemy as sa
+    engine = sa.create_engine(sys.argv[1])
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"SELECT pg_advisory_lock({sys.argv[2]}, 7)"))
+        print("held", flush=True)
+        time.sleep(60)
+    """
+    url = model.Session.get_bind().url.render_as_string(hide_password=False)
+    child = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script), url, str(run_records.LOCKS)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        with run_records.shards({6, 7}) as mine:
+            assert mine.held == {6}
+    finally:
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+    # The server notices by itself, and soon.
+    sql(
+        "SELECT pg_advisory_lock(:class, 7), pg_advisory_unlock(:class, 7)",
+        **{"class": run_records.LOCKS},
+    )
+    with run_records.shards({6, 7}) as mine:
+        assert mine.held == {6, 7}
+
+
+def test_lost_locks_are_noticed() -> None:
+    with run_records.shards({5}) as mine:
+        sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks "
+            "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 5 "
+            "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            **{"class": run_records.LOCKS},
+        )
+        with pytest.raises(run_records.LocksLostError, match="The next run goes on"):
+            mine.check()
+        with pytest.raises(run_records.LocksLostError):
+            mine.check()
+    with run_records.shards({5}) as mine:
+        assert mine.held == {5}
+
+
+# Runs.
+
+
+def test_a_run_is_written_down() -> None:
+    run_id = run_records.begin_run(NOW, {"everything": True})
+    assert sql("SELECT id, kind, started_at, ended_at, options, resources FROM freshness_run") == [
+        (run_id, "check", BEFORE, None, {"everything": True}, None)
+    ]
+    figures = run_records.Figures(
+        {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"visits": 2}}, 2
+    )
+    run_records.end_run(run_id, LATER, figures)
+    assert sql(
+        "SELECT ended_at, resources, datasets, frequencies, hosts, visited, error FROM freshness_run"
+    ) == [(AFTER, {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"visits": 2}}, 2, None)]
+    run_records.end_run(run_id, LATER, error="no database")
+    assert sql("SELECT error FROM freshness_run") == [("no database",)]
+
+
+def test_what_is_old_is_pruned() -> None:
+    keep = {"keep_runs": 730 * DAY, "keep_transitions": 1826 * DAY}
+    second = timedelta(seconds=1)
+    for age in (730 * DAY - second, 730 * DAY, 730 * DAY + second):
+        run_records.begin_run(NOW - age, {})
+    for age in (1826 * DAY - second, 1826 * DAY + second):
+        sql(
+            "INSERT INTO freshness_transition (package_id, to_status, changed_at, cause) "
+            "VALUES ('p', 'fresh', :at, 'edit')",
+            at=utc(NOW - age),
+        )
+    assert run_records.prune(NOW, **keep) == run_records.Pruned(runs=1, transitions=1)
+    assert run_records.prune(NOW, **keep) == run_records.Pruned(runs=0, transitions=0)

@@ -1,0 +1,237 @@
+"""Migrations that were forgotten: every command says which, and the doctor looks at the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.lib import search
+from ckan.tests import factories
+
+from ckanext.freshness.ckan_adapter import tables
+from ckanext.freshness.ckan_adapter.lost_database import telling_of_loss
+from ckanext.freshness.ckan_adapter.tables import TablesMissingError
+from ckanext.freshness.tests.status.measuring import measured
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+FORGOTTEN = [("harvest",), ("freshness",), ("freshness", "harvest")]
+
+
+@contextlib.contextmanager
+def without_tables(*plugins: str) -> Iterator[None]:
+    """A database in which the migrations of some plugins were never done."""
+    names = sa.inspect(model.Session.get_bind()).get_table_names()
+    away = [name for name in names if name.startswith(tuple(f"{plugin}_" for plugin in plugins))]
+    assert away
+    try:
+        _rename({name: f"elsewhere_{name}" for name in away})
+        yield
+    finally:
+        model.Session.remove()
+        _rename({f"elsewhere_{name}": name for name in away})
+
+
+@contextlib.contextmanager
+def with_old_tables() -> Iterator[None]:
+    """A database in which the newest migration of this extension was never done."""
+    version = "UPDATE freshness_alembic_version SET version_num = :version RETURNING version_num"
+    column = 'ALTER TABLE freshness_transition RENAME COLUMN "{}" TO "{}"'
+    newest = model.Session.execute(
+        sa.text("SELECT version_num FROM freshness_alembic_version")
+    ).scalar()
+    try:
+        model.Session.execute(sa.text(version), {"version": "009_lists"})
+        model.Session.execute(sa.text(column.format("action", "elsewhere")))
+        model.Session.commit()
+        yield
+    finally:
+        model.Session.remove()
+        model.Session.execute(sa.text(version), {"version": newest})
+        model.Session.execute(sa.text(column.format("elsewhere", "action")))
+        model.Session.commit()
+
+
+def _rename(names: dict[str, str]) -> None:
+    for old, new in names.items():
+        model.Session.execute(sa.text(f'ALTER TABLE "{old}" RENAME TO "{new}"'))
+    model.Session.commit()
+
+
+@pytest.mark.parametrize("plugins", FORGOTTEN, ids="+".join)
+def test_the_doctor(cli: Any, plugins: tuple[str, ...]) -> None:
+    with without_tables(*plugins):
+        done = cli.invoke(ckan, ["freshness", "doctor", "--json"])
+    assert done.exit_code == 1, done.output
+    output = done.output
+    told = json.loads(output[output.index("{\n") :])["findings"]
+    tables = {one["what"]: one["advice"] for one in told if "missing or old" in one["what"]}
+    assert tables == {
+        f"The tables of the plugin {plugin} are missing or old": f"ckan db upgrade -p {plugin}"
+        for plugin in plugins
+    }
+    what = [one["what"] for one in told]
+    assert ("Not looked at: gathers" in what) == ("harvest" in plugins)
+    assert ("Not looked at: nights" in what) == ("freshness" in plugins)
+    assert "Not looked at: consumers" not in what
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("freshness", "refresh", "--all"),
+        ("freshness", "refresh"),
+        ("freshness", "check"),
+        ("freshness", "check", "--dry-run"),
+        ("freshness", "report"),
+        ("freshness", "nightly"),
+        ("freshness", "notify"),
+        ("freshness", "notify", "--dry-run"),
+        ("freshness", "runs"),
+        ("freshness", "prune"),
+    ],
+    ids=" ".join,
+)
+def test_commands(
+    cli: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    for key, value in {
+        "ckanext.freshness.notify.enabled": True,
+        "smtp.server": "127.0.0.1:9",
+        "smtp.mail_from": "site@example.org",
+    }.items():
+        monkeypatch.setitem(ckan_config, key, value)
+    with without_tables("freshness"):
+        done = cli.invoke(ckan, list(arguments))
+    assert done.exit_code == 1, done.output
+    assert isinstance(done.exception, SystemExit)
+    (said,) = [line for line in done.output.splitlines() if line.startswith("Error: ")]
+    assert said == (
+        "Error: The tables of freshness are missing or old. This makes them: "
+        "ckan -c ... db upgrade -p freshness"
+    )
+
+
+def test_the_night_does_what_needs_no_tables_of_harvests(cli: Any) -> None:
+    with without_tables("harvest"):
+        done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 1
+    assert "iati update: The tables of harvest are missing or old." in done.output
+    assert "db upgrade -p harvest" in done.output and "prune: Forgot" in done.output
+
+
+def test_of_a_table_that_no_migration_makes_nothing_is_said() -> None:
+    for statement in ("SELECT 1 FROM freshness_nothing", "SELECT nothing FROM freshness_run"):
+        with pytest.raises(sa.exc.ProgrammingError), telling_of_loss():
+            model.Session.execute(sa.text(statement))
+        model.Session.rollback()
+    with (
+        without_tables("freshness", "harvest"),
+        pytest.raises(TablesMissingError) as caught,
+        telling_of_loss(),
+    ):
+        model.Session.execute(sa.text("SELECT 1 FROM freshness_run"))
+    assert caught.value.plugins == ["harvest", "freshness"]
+    assert "db upgrade -p harvest && ckan -c ... db upgrade -p freshness" in str(caught.value)
+
+
+WITHOUT = {"missing": lambda: without_tables("freshness"), "old": with_old_tables}
+WORDS = "ckan -c ... db upgrade -p freshness"
+
+
+def new(act: Callable[..., Any], **more: Any) -> dict[str, Any]:
+    extras = [{"key": "frequency", "value": "7"}]
+    resources = [{"url": "http://x.org/1"}]
+    return act("package_create", name=f"d-{uuid4()}", extras=extras, resources=resources, **more)
+
+
+def status(act: Callable[..., Any], dataset: dict[str, Any]) -> str | None:
+    shown = act("package_show", id=dataset["id"])
+    extras = {one["key"]: one["value"] for one in shown["extras"]}
+    return extras.get("freshness")
+
+
+@pytest.mark.parametrize("state", WITHOUT)
+def test_the_site_works_as_if_the_extension_were_off(
+    app: Any,
+    act: Callable[..., Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    state: str,
+) -> None:
+    monkeypatch.setattr(tables, "_RETRY", 3600)
+    owner = factories.Organization()
+    before = new(act, owner_org=owner["id"])
+    with WITHOUT[state](), caplog.at_level(logging.ERROR):
+        made = new(act, owner_org=owner["id"])
+        act("package_patch", id=before["id"], title="Edited meanwhile")
+        act("resource_create", package_id=made["id"], url="http://x.org/2")
+        act("resource_patch", id=before["resources"][0]["id"], url="http://x.org/3")
+        act("resource_delete", id=made["resources"][0]["id"])
+        act("organization_patch", id=owner["id"], description="Edited")
+        search.rebuild(made["id"])
+        pages = ("/", "/dataset/", f"/dataset/{made['name']}", f"/organization/{owner['name']}")
+        for page in pages:
+            app.get(page, status=200)
+        app.get("/api/action/package_search", status=200)
+        app.get("/api/action/package_show", query_string={"id": before["id"]}, status=200)
+        assert status(act, made) is None
+        assert act("package_show", id=before["id"])["title"] == "Edited meanwhile"
+        assert act("package_show", id=made["id"])["resources"][0]["url"] == "http://x.org/2"
+        with measured(monkeypatch) as found:
+            act("package_show", id=made["id"])
+        assert not [one for one in found.statements if "freshness_" in one], "it does not look"
+    said = [one.getMessage() for one in caplog.records if WORDS in one.getMessage()]
+    assert len(said) == 1
+    # The first edit after the upgrade counts, however soon it comes.
+    act("package_patch", id=made["id"], title="Edited later")
+    assert status(act, made) == "fresh"
+    history = act("freshness_show", id=before["id"])["transitions"]
+    assert len(history) == 1
+
+
+@pytest.mark.parametrize("path", ["/api/action/package_search", "/api/action/package_show?id={}"])
+def test_the_first_request_after_a_downgrade_is_answered(
+    app: Any, act: Callable[..., Any], path: str
+) -> None:
+    made = new(act)
+    with without_tables("freshness"):
+        answer = app.get(path.format(made["id"]), status=200)
+        assert made["name"] in answer.body
+
+
+def test_the_first_look_after_a_downgrade_loses_nothing_that_was_written(
+    act: Callable[..., Any],
+) -> None:
+    flushed, waiting = new(act), new(act)
+    with without_tables("freshness"):
+        model.Package.get(flushed["id"]).title = "Flushed"
+        model.Session.flush()
+        act("package_show", id=flushed["id"])
+        model.Session.commit()
+        tables.look_again()
+        model.Package.get(waiting["id"]).title = "Waiting"
+        act("package_show", id=waiting["id"])
+        model.Session.commit()
+        model.Session.remove()
+        titles = [model.Package.get(one["id"]).title for one in (flushed, waiting)]
+    assert titles == ["Flushed", "Waiting"]
+
+
+def test_own_pages_and_actions_say_what_to_do(app: Any, act: Callable[..., Any]) -> None:
+    made = new(act)
+    with without_tables("freshness"):
+        for page in ("/freshness", "/freshness/changes.atom", f"/dataset/{made['name']}/freshness"):
+            assert WORDS in app.get(page, status=503).body, page
+        asked = {"id": made["id"]}
+        answer = app.get("/api/action/freshness_show", query_string=asked, status=409)
+        assert WORDS in answer.json["error"]["tables"][0]
+    assert app.get(f"/dataset/{made['name']}/freshness", status=200)

@@ -1,0 +1,313 @@
+"""``ckan freshness set-frequency`` and ``ckan freshness uninstall``, and what people confirm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.lib import search
+from ckan.tests import factories
+from freezegun import freeze_time
+
+from ckanext.freshness.ckan_adapter import package_extras
+from ckanext.freshness.tests.status.measuring import activities
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+
+
+def new(act: Act, **more: Any) -> dict[str, Any]:
+    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
+    return act("package_create", **data)
+
+
+def one_extra(key: str, value: str) -> dict[str, Any]:
+    return {"extras": [{"key": key, "value": value}]}
+
+
+def stored(package_id: str) -> dict[str, str]:
+    model.Session.remove()
+    return package_extras(model.Package.get(package_id))
+
+
+def a_table(tmp_path: Path, *lines: str) -> str:
+    file = tmp_path / "table.csv"
+    file.write_text("\n".join(("note,dataset,frequency", *lines)), encoding="utf-8-sig")
+    return str(file)
+
+
+def test_frequencies_from_a_table(act: Act, cli: Any, tmp_path: Path) -> None:
+    bare = new(act)
+    theirs = new(act, **one_extra("accrual_periodicity", "daily"))
+    same = new(act, **one_extra("frequency", "weekly"))
+    table = a_table(
+        tmp_path, f"a,{bare['name']},P1M", f",{theirs['id']}, 7 ", f",{same['name']},weekly"
+    )
+    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table])
+    assert done.exit_code == 0, done.output
+    assert "Changed: 2; as they were: 1; refused: 0" in done.output
+    found = stored(bare["id"])
+    assert (found["data_update_frequency"], found["freshness_frequency"]) == ("P1M", "30")
+    found = stored(theirs["id"])
+    assert (found["accrual_periodicity"], found["freshness_frequency"]) == ("7", "7")
+    assert "data_update_frequency" not in found
+    shown = act("package_search", fq=f"id:{bare['id']}")["results"][0]
+    assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_frequency"] == "30"
+
+
+def test_nothing_is_written_while_a_line_is_wrong(act: Act, cli: Any, tmp_path: Path) -> None:
+    good = new(act)
+    table = a_table(tmp_path, f",{good['name']},7", ",nobody,7", f",{good['name']},soon")
+    for more in ([], ["--dry-run"]):
+        done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table, *more])
+        assert done.exit_code == 1
+        assert "Line 3 (nobody): There is no such dataset" in done.output
+        assert "'soon' is not understood" in done.output
+    assert "data_update_frequency" not in stored(good["id"])
+    table = a_table(tmp_path, f",{good['name']},7")
+    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table, "--dry-run"])
+    assert (done.exit_code, "data_update_frequency" in stored(good["id"])) == (0, False)
+
+
+@pytest.mark.parametrize("text", ["", "dataset;frequency\na;7", "name,often\na,7", "\0"])
+def test_a_table_that_is_none(act: Act, cli: Any, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(text, encoding="utf-8")
+    done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", str(file)])
+    assert done.exit_code == 1
+    assert "Error: " in done.output and "Traceback" not in done.output
+
+
+def test_uninstall(act: Act, cli: Any) -> None:
+    made = new(act, **one_extra("frequency", "weekly"))
+    before = model.Package.get(made["id"]).metadata_modified
+    had = activities(made["id"])
+    done = cli.invoke(ckan, ["freshness", "uninstall"], input="n\n")
+    assert done.exit_code == 1
+    assert "freshness" in stored(made["id"])
+    done = cli.invoke(ckan, ["freshness", "uninstall", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert stored(made["id"]) == {"frequency": "weekly"}
+    assert model.Package.get(made["id"]).metadata_modified == before
+    assert activities(made["id"]) == had
+    document = search.show(made["id"])
+    assert document["extras_frequency"] == "weekly"
+    assert not [key for key in document if "freshness" in key]
+    rows = "SELECT count(*) FROM freshness_dataset"
+    assert model.Session.execute(sa.text(rows)).scalar() == 0
+    again = cli.invoke(ckan, ["freshness", "uninstall", "--yes"])
+    assert again.exit_code == 0 and "0 datasets" in again.output
+
+
+def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:
+    editor, reader = factories.User()["name"], factories.User()["name"]
+    owner = factories.Organization(users=[{"name": editor, "capacity": "editor"}])
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    with freeze_time(then):
+        made = new(
+            act,
+            owner_org=owner["id"],
+            extras=[{"key": "frequency", "value": "7"}, {"key": "zone", "value": "3"}],
+        )
+    now = then + timedelta(days=100)
+    with freeze_time(now):
+        assert act("freshness_show", id=made["id"])["status"] == "delinquent"
+        with pytest.raises(tk.NotAuthorized):
+            act("freshness_confirm", by=reader, id=made["id"])
+        assert not act("freshness_show", by=reader, id=made["id"])["may_confirm"]
+        assert act("freshness_show", by=editor, id=made["name"])["may_confirm"]
+        shown = act("freshness_confirm", by=editor, id=made["name"])
+    assert (shown["status"], shown["evidence"]) == ("fresh", "review")
+    assert shown["confirmation"] == {"date": "2026-04-11T12:00:00Z", "author": editor}
+    assert shown["transitions"][0]["author"] == editor
+    assert shown["last_modified"] == "2026-04-11T12:00:00Z"
+    assert [(one["from"], one["to"], one["at"], one["cause"]) for one in shown["transitions"]] == [
+        ("delinquent", "fresh", "2026-04-11T12:00:00Z", "edit"),
+        ("overdue", "delinquent", "2026-01-22T12:00:00Z", "time"),
+        ("due", "overdue", "2026-01-15T12:00:00Z", "time"),
+        ("fresh", "due", "2026-01-08T12:00:00Z", "time"),
+        (None, "fresh", "2026-01-01T12:00:00Z", "edit"),
+    ]
+    assert stored(made["id"])["zone"] == "3"
+
+
+@pytest.mark.parametrize("is_lost", [False, True], ids=["review_date", "no review_date"])
+def test_a_confirmation_is_taken_back_and_the_one_before_counts_again(
+    act: Act, is_lost: bool
+) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    frequency = {"key": "frequency", "value": "7"}
+    with freeze_time(then):
+        made = new(act, extras=[frequency])
+        with pytest.raises(tk.ValidationError, match="Nobody has confirmed"):
+            act("freshness_confirm", id=made["id"], withdraw=True)
+    for days in (10, 40):
+        with freeze_time(then + timedelta(days=days)):
+            act("freshness_confirm", id=made["id"])
+
+    def lose() -> None:
+        if is_lost:
+            act("package_patch", id=made["id"], extras=[frequency])
+
+    lose()
+    with freeze_time(then + timedelta(days=41)):
+        shown = act("freshness_confirm", id=made["id"], withdraw="true")
+        assert (shown["status"], shown["evidence"]) == ("delinquent", "review")
+        assert shown["confirmation"] == {"date": "2026-01-11T12:00:00Z", "author": None}
+        assert stored(made["id"])["review_date"] == "2026-01-11T12:00:00"
+        lose()
+        shown = act("freshness_confirm", id=made["id"], withdraw=True)
+    assert (shown["evidence"], shown["confirmation"]) == ("created", None)
+    assert "review_date" not in stored(made["id"])
+    assert stored(made["id"])["freshness_evidence"] == "created"
+
+
+def test_a_double_click_is_one_confirmation(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    other = factories.Sysadmin()["name"]
+    with freeze_time(then):
+        made = new(act, extras=[{"key": "frequency", "value": "7"}])
+    with freeze_time(then + timedelta(days=40)) as clock:
+        for _ in range(2):
+            act("freshness_confirm", id=made["id"])
+            clock.tick(1)
+        shown = act("freshness_confirm", id=made["id"], withdraw=True)
+        assert (shown["status"], shown["confirmation"]) == ("delinquent", None)
+        act("freshness_confirm", id=made["id"])
+        clock.tick(1)
+        shown = act("freshness_confirm", by=other, id=made["id"])
+        assert shown["confirmation"]["author"] == other
+        clock.tick(60)
+        assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
+            "2026-02-10T12:01:03Z"
+        )
+
+
+def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    editor = factories.Sysadmin()["name"]
+    with freeze_time(then):
+        made = new(act, extras=[{"key": "frequency", "value": "7"}])
+
+    def newest(days: int, **changes: Any) -> dict[str, Any]:
+        with freeze_time(then + timedelta(days=days)):
+            act("package_patch", by=editor, id=made["id"], **changes)
+            change = act("freshness_show", id=made["id"])["transitions"][0]
+        return {key: change[key] for key in ("cause", "author", "frequency", "to")}
+
+    yearly, weekly = ([{"key": "frequency", "value": one}] for one in ("365", "7"))
+    assert newest(30, extras=yearly) == {
+        "cause": "frequency",
+        "author": editor,
+        "frequency": {"before": 7, "after": 365},
+        "to": "fresh",
+    }
+    assert newest(31, extras=weekly)["frequency"] == {"before": 365, "after": 7}
+    other = [{"url": "http://x.org/other"}]
+    both = newest(32, extras=yearly, resources=other)
+    assert both == {"cause": "edit", "author": editor, "frequency": None, "to": "fresh"}
+    # When it was given none, nothing could be said.
+    assert newest(33, extras=[])["frequency"] == {"before": 365, "after": None}
+
+
+@pytest.mark.parametrize("action", ["freshness_show", "freshness_confirm"])
+@pytest.mark.parametrize("reference", [["d"], {"a": 1}, 7])
+def test_an_id_that_is_none_is_a_clear_error(act: Act, action: str, reference: Any) -> None:
+    for user in (None, factories.User()["name"]):
+        with pytest.raises(tk.ValidationError) as caught:
+            act(action, id=reference, **({"by": user} if user else {}))
+        assert list(caught.value.error_dict) == ["id"]
+
+
+def test_what_is_shown(act: Act) -> None:
+    then = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+    with freeze_time(then):
+        made = new(
+            act,
+            title="A title",
+            resources=[{"url": "http://x.org/1", "name": "One", "created": "2026-01-01T12:00:00"}],
+            extras=[
+                {"key": "frequency", "value": "weekly"},
+                {"key": "review_date", "value": "2099-01-01"},
+                {"key": "dataset_date", "value": "2025"},
+            ],
+        )
+    resource = made["resources"][0]["id"]
+    with freeze_time(then + timedelta(days=10)):
+        act("resource_patch", id=resource, url="http://x.org/2")
+    with freeze_time(then + timedelta(days=18)):
+        shown = act("freshness_show", id=made["id"])
+    (problem,) = shown.pop("problems")
+    assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
+    assert shown.pop("transitions")
+    assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
+    # What is at the URLs has tests of its own.
+    assert shown.pop("visits")["total"] == 1
+    assert shown == {
+        "id": made["id"],
+        "name": made["name"],
+        "title": "A title",
+        "status": "due",
+        "status_since": "2026-01-18T12:00:00Z",
+        "needs_update": True,
+        "last_modified": "2026-01-11T12:00:00Z",
+        "evidence": "url",
+        "frequency": {
+            "days": 7,
+            "label": "Every week",
+            "from": "dataset",
+            "raw": "weekly",
+            "understood": True,
+            "reason": None,
+        },
+        "boundaries": {
+            "due": "2026-01-18T12:00:00Z",
+            "overdue": "2026-01-25T12:00:00Z",
+            "delinquent": "2026-02-01T12:00:00Z",
+        },
+        "next_change": {"at": "2026-01-25T12:00:00Z", "to": "overdue"},
+        "undetermined": None,
+        "pieces": [
+            {
+                "resource_id": resource,
+                "resource_name": "One",
+                "evidence": "url",
+                "date": "2026-01-11T12:00:00Z",
+                "claimed": None,
+            },
+            {
+                "resource_id": resource,
+                "resource_name": "One",
+                "evidence": "created",
+                "date": "2026-01-01T12:00:00Z",
+                "claimed": None,
+            },
+            {
+                "resource_id": None,
+                "resource_name": None,
+                "evidence": "review",
+                "date": "2026-01-01T12:00:00Z",
+                "claimed": "2099-01-01T00:00:00Z",
+            },
+        ],
+        "deciding_resource": {"id": resource, "name": "One"},
+        "stated_date": {"value": "2025", "since": "2026-01-01T12:00:00Z", "stands_still": True},
+        "may_check": True,
+        "may_confirm": True,
+    }
+
+
+def test_a_private_dataset_is_shown_to_its_readers_only(act: Act) -> None:
+    made = new(act, owner_org=factories.Organization()["id"], private=True)
+    with pytest.raises(tk.NotAuthorized):
+        act("freshness_show", by=factories.User()["name"], id=made["id"])
+    assert search.show(made["id"])

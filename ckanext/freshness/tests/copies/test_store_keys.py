@@ -1,0 +1,147 @@
+"""Keys of names that others have chosen: ordinary ones stay, none leaves the store, none meets another."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.copies import store_keys
+
+ANY = st.text(st.characters(), max_size=320) | st.sampled_from(
+    [
+        "",
+        ".",
+        "..",
+        "/",
+        "a/b",
+        "a\\b",
+        "con",
+        "CON",
+        "nul.xml",
+        "a\0b",
+        "\ud800",
+        "x" * 300,
+        "ä",
+        "ä",
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "name", ["aidagency", "fcdo-tz", "3fi_x", "a", "_x", "a" * 100, "resources", "0", "constant"]
+)
+def test_ordinary_names_stay_as_they_are(name: str) -> None:
+    assert store_keys.segment(name) == name
+    assert store_keys.iati_key(name, name) == f"{name}/{name}.xml"
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [
+        ("", "x"),
+        (".", "x"),
+        ("..", "x"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("/etc/passwd", "etc-passwd"),
+        ("a\\b", "a-b"),
+        ("a\0b", "a-b"),
+        ("AidAgency", "aidagency"),
+        ("ministère", "ministere"),
+        ("министерство", "x"),
+        ("援助", "x"),
+        ("-rf", "rf"),
+        ("con", "con"),
+        ("lpt1", "lpt1"),
+        ("iati-data.zip", "iati-data-zip"),
+        (".staging", "staging"),
+        ("a b", "a-b"),
+        ("a~b", "a-b"),
+        ("y" * 101, "y" * 60),
+        ("y" * 300, "y" * 60),
+        ("\ud800", "x"),
+    ],
+)
+def test_other_names_are_spelled_and_marked(name: str, stem: str) -> None:
+    part = store_keys.segment(name)
+    assert part.rpartition("~")[0] == stem
+    assert len(part.rpartition("~")[2]) == 32
+    assert store_keys.check(store_keys.iati_key(name, name))
+
+
+def test_the_example_of_the_docstring() -> None:
+    import doctest
+
+    assert doctest.testmod(store_keys).attempted == 2
+    assert doctest.testmod(store_keys).failed == 0
+
+
+@given(ANY)
+def test_every_name_gives_a_key(name: str) -> None:
+    for key in (store_keys.iati_key(name, name), store_keys.resource_key(name)):
+        assert store_keys.check(key) == key
+        assert store_keys.check(store_keys.zip_key(key)) == store_keys.zip_key(key)
+        assert key == key.lower()
+
+
+@given(st.sets(ANY, min_size=2, max_size=8))
+def test_no_two_names_have_one_key(different: set[str]) -> None:
+    assert len({store_keys.segment(name) for name in different}) == len(different)
+    keys = {store_keys.iati_key(name, "x") for name in different}
+    keys |= {store_keys.iati_key("x", name) for name in different if name != "x"}
+    keys |= {store_keys.resource_key(name) for name in different}
+    zips = {store_keys.zip_key(key) for key in keys}
+    assert len(zips) == len(keys)
+    assert not zips & keys
+
+
+@given(ANY)
+def test_what_a_key_is_made_of_is_never_changed_again(name: str) -> None:
+    """Else one name could be another's key."""
+    part = store_keys.segment(name)
+    assert part == name or store_keys.segment(part) != part
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("org/data.xml", "org/data.zip"),
+        ("resources.d/ab/abc", "resources.d/ab/abc.zip"),
+        ("a.b/c", "a.b/c.zip"),
+        ("org/data.zip", "org/data.zip.zip"),
+        ("data", "data.zip"),
+    ],
+)
+def test_a_zip_stands_beside_its_copy(key: str, expected: str) -> None:
+    assert store_keys.zip_key(key) == expected
+
+
+@pytest.mark.parametrize(
+    ("filename", "expected"),
+    [
+        ("data.csv", "data.csv"),
+        ("Données 2024.csv", "Données 2024.csv"),
+        ("数据.xlsx", "数据.xlsx"),
+        ("../../etc/passwd", "_._etc_passwd"),
+        ("/etc/passwd", "_etc_passwd"),
+        ("C:\\x.csv", "C_x.csv"),
+        ("a\0b.csv", "a_b.csv"),
+        ("exe.\u202evsc.csv", "exe._vsc.csv"),
+        ("con.csv", "_con.csv"),
+        ("", "data"),
+        (" . ", "data"),
+        (".csv", "csv"),
+        ("x" * 300 + ".csv", "x" * 146 + ".csv"),
+        ("é" * 300 + ".csv", "é" * 73 + ".csv"),
+    ],
+)
+def test_a_file_in_a_zip_unpacks_where_it_should(filename: str, expected: str) -> None:
+    assert store_keys.member(filename) == expected
+
+
+@given(ANY, st.sampled_from(["", ".xml", ".tar.gz"]))
+def test_every_file_in_a_zip_unpacks_where_it_should(name: str, ending: str) -> None:
+    member = store_keys.member(name + ending)
+    assert member not in ("", ".", "..")
+    assert not set(member) & set("/\\:\0")
+    assert 0 < len(member.encode()) <= 151

@@ -1,0 +1,211 @@
+"""The doctor about checks: each thing that can be wrong is named with the command that helps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests import factories
+from ckan.tests.helpers import changed_config
+
+from ckanext.freshness.checking.run_records import shards
+from ckanext.freshness.doctor import Finding, Severity, checks, options
+from ckanext.freshness.doctor.examination import examine
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
+from ckanext.freshness.runs import night
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
+NIGHTLY = "Call ckan freshness nightly by cron, once a night."
+
+
+@pytest.fixture(autouse=True)
+def nothing(kept_db: None) -> None:
+    for table in (CheckRun, DatasetFreshness, Unindexed):
+        model.Session.query(table).delete()
+    model.Session.commit()
+
+
+def told(check: Callable[[datetime], Any]) -> list[Finding]:
+    return list(check(NOW))
+
+
+def add_run(hours: float, **more: Any) -> None:
+    """A run that began so many hours ago, and has ended at once unless said otherwise."""
+    at = (NOW - timedelta(hours=hours)).replace(tzinfo=None)
+    plain = {"package_ids": None, "host": None, "everything": False}
+    values = {"ended_at": at, "options": plain, "kind": "check", "version": "1", **more}
+    model.Session.add(CheckRun(id=str(hours), started_at=at, **values))
+    model.Session.commit()
+
+
+def test_nobody_ever_checked() -> None:
+    (one,) = told(checks.nights)
+    assert (one.severity, one.advice) == (Severity.NOTE, NIGHTLY)
+
+
+@pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
+def test_nobody_checks_any_more(hours: float, late: bool) -> None:
+    add_run(hours)
+    found = told(checks.nights)
+    assert len(found) == late
+    if late:
+        assert (found[0].severity, found[0].advice) == (Severity.PROBLEM, NIGHTLY)
+        assert "2026-03-01 23:59 UTC" in found[0].what
+
+
+def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
+    add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
+    add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
+    add_run(3, kind="iati", options={"source": "a"})
+    (one,) = told(checks.nights)
+    assert one.severity is Severity.NOTE
+
+
+def test_a_check_that_ended_early() -> None:
+    add_run(1, error="Solr went away")
+    (one,) = told(checks.nights)
+    assert one.severity is Severity.PROBLEM
+    assert "ended early: Solr went away" in one.what
+
+
+def test_a_run_that_was_killed() -> None:
+    add_run(1, ended_at=None)
+    with shards([7]):
+        assert told(checks.stuck) == []
+    (one,) = told(checks.stuck)
+    assert "has not ended, and nobody works on it" in one.what
+    assert "ckan freshness nightly" in one.advice
+    add_run(0.5)
+    assert told(checks.stuck) == []
+
+
+def test_a_run_that_has_just_begun_is_not_stuck() -> None:
+    """But that it may have been killed is said at once, unless somebody is known to work on it."""
+    add_run(0.1, ended_at=None)
+    with shards([7]):
+        assert told(checks.stuck) == []
+    with locked(night.LOCK):
+        assert told(checks.stuck) == []
+    (one,) = told(checks.stuck)
+    assert one.severity is Severity.NOTE
+    assert "has not ended" in one.what and "it was killed" in one.what
+    assert "10 minutes after" in one.advice and "ckan freshness nightly" in one.advice
+
+
+def test_parts_of_the_night_that_were_not_done() -> None:
+    def add_part(name: str, hours: float) -> None:
+        add_run(hours, kind="nightly", options={"part": name}, error=f"{name}: no reason")
+
+    assert told(checks.parts) == []
+    add_part("report", 50)
+    assert len(told(checks.parts)) == 1
+    add_run(26)
+    assert told(checks.parts) == []
+    add_part("report", 25.5)
+    add_part("refresh", 25)
+    add_part("refresh", 24)
+    found = {one.what: one for one in told(checks.parts)}
+    assert set(found) == {
+        "Not all of the nightly work of 2026-03-02 10:30 UTC was done: report: no reason",
+        "Not all of the nightly work of 2026-03-02 12:00 UTC was done: refresh: no reason",
+    }
+    for one in found.values():
+        assert one.severity is Severity.PROBLEM
+        assert one.advice.endswith("ckan freshness nightly")
+    add_run(2)
+    assert told(checks.parts) == []
+    # The row of a check that was not all done begins a moment before the check's own, and ends after it.
+    at = (NOW - timedelta(hours=1)).replace(tzinfo=None)
+    add_run(2.001, kind="nightly", options={"part": "check"}, error="check: left", ended_at=at)
+    assert len(told(checks.parts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "state", "late"),
+    [(16, "active", True), (14, "active", False), (16, "deleted", False)],
+)
+def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> None:
+    made = factories.Dataset(state=state)
+    boundary = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
+    values = {"status": "fresh", "next_boundary": boundary}
+    model.Session.merge(DatasetFreshness(package_id=made["id"], **values))
+    model.Session.commit()
+    found = told(checks.statuses)
+    assert len(found) == late
+    if late:
+        assert "statuses of 1 dataset are behind" in found[0].what
+        assert "ckan freshness refresh" in found[0].advice
+
+
+def test_datasets_without_a_status() -> None:
+    # Datasets of other tests have lost their rows.
+    model.Session.query(model.Package).update({"state": "deleted"})
+    made = factories.Dataset()
+    assert told(checks.unjudged) == []
+    model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
+    (found,) = told(checks.unjudged)
+    assert found.what == "1 dataset has no freshness status yet"
+    assert found.advice == "ckan freshness refresh --all"
+    for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
+        model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
+        assert len(told(checks.unjudged)) == (value == "dataset"), value
+    model.Session.commit()
+
+
+@pytest.mark.parametrize(("minutes", "late"), [(16, True), (14, False)])
+def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
+    since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
+    model.Session.add(Unindexed(package_id="p", since=since))
+    model.Session.commit()
+    found = told(checks.statuses)
+    assert len(found) == late
+    if late:
+        assert "documents of 1 dataset in Solr are older" in found[0].what
+
+
+def test_an_option_that_was_removed() -> None:
+    assert told(options.removed) == []
+    with changed_config("ckanext.freshness.check.max_bytes", "1"):
+        (one,) = told(options.removed)
+        assert told(options.unknown) == []
+    assert one.severity is Severity.WARNING
+    assert one.what == "The option ckanext.freshness.check.max_bytes was removed and has no effect"
+    assert "Use ckanext.freshness.max_bytes, for example" in one.advice
+
+
+def test_an_option_that_is_misspelt() -> None:
+    assert told(options.unknown) == []
+    with (
+        changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
+        changed_config("ckanext.freshness.zzz", "1"),
+    ):
+        near, far = told(options.unknown)
+    assert near.severity is far.severity is Severity.WARNING
+    assert "There is no option ckanext.freshness.allowed_network:" in near.what
+    assert near.advice.startswith("Is ckanext.freshness.allowed_networks meant? ")
+    assert "meant" not in far.advice
+
+
+def test_of_old_tables_one_thing_is_said() -> None:
+    version = "freshness_alembic_version"
+    before = model.Session.execute(sa.text(f"SELECT version_num FROM {version}")).scalar()
+    try:
+        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = '003_unindexed'"))
+        model.Session.execute(sa.text("ALTER TABLE freshness_run RENAME TO elsewhere"))
+        model.Session.commit()
+        found = list(examine(NOW))
+        advice = [one.advice for one in found if one.severity is Severity.PROBLEM]
+        assert "ckan db upgrade -p freshness" in advice
+        assert "Not looked at: nights" in [one.what for one in found]
+    finally:
+        model.Session.rollback()
+        model.Session.execute(sa.text("ALTER TABLE elsewhere RENAME TO freshness_run"))
+        model.Session.execute(sa.text(f"UPDATE {version} SET version_num = :v"), {"v": before})
+        model.Session.commit()

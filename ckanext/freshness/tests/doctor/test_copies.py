@@ -1,0 +1,292 @@
+"""The doctor about mails, the store of copies and IATI's cycles: each with what is to be done now."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan import model
+from ckan.tests import factories
+from ckan.tests.helpers import changed_config
+
+from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.copies.directory import DirectoryStore
+from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.doctor import Finding, Severity, copies, mails
+from ckanext.freshness.doctor.examination import CHECKS
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.iati import doctor_checks
+from ckanext.freshness.iati.cycle import cycle
+from ckanext.freshness.model import CheckRun, Copy
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
+LOCATION = "ckanext.freshness.copies.location"
+
+
+def told(check: Callable[[datetime], Any]) -> list[Finding]:
+    return list(check(NOW))
+
+
+def test_all_of_it_is_looked_at() -> None:
+    assert {mails.mails, copies.store, copies.missing, doctor_checks.cycles} <= {
+        one.look for one in CHECKS
+    }
+
+
+# Mails
+
+
+@pytest.fixture
+def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in {
+        "ckanext.freshness.notify.enabled": True,
+        "ckanext.freshness.notify.operators": ["root@example.org"],
+        "smtp.server": "127.0.0.1:25",
+        "smtp.mail_from": "site@example.org",
+    }.items():
+        monkeypatch.setitem(ckan_config, key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "what", "advice"),
+    [
+        ("smtp.server", "", "smtp.server is not set", "Set it in the site's ini file"),
+        ("smtp.mail_from", None, "smtp.mail_from is not set", "Set it in the site's ini file"),
+    ],
+)
+def test_mails_that_cannot_be_sent(
+    mails_on: None, key: str, value: Any, what: str, advice: str
+) -> None:
+    assert told(mails.mails) == []
+    with changed_config(key, value):
+        (one,) = told(mails.mails)
+        assert one.severity is Severity.PROBLEM
+        assert what in one.what and one.advice.startswith(advice)
+
+
+def test_mails_that_nobody_gets(mails_on: None) -> None:
+    with changed_config("ckanext.freshness.notify.operators", []):
+        model.Session.query(model.User).update({"sysadmin": False})
+        model.Session.commit()
+        (one,) = told(mails.mails)
+        assert "no sysadmin has an address" in one.what
+        factories.Sysadmin(email="root@example.org")
+        assert told(mails.mails) == []
+
+
+def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
+    with (
+        changed_config("ckanext.freshness.notify.enabled", False),
+        changed_config("smtp.server", ""),
+    ):
+        assert told(mails.mails) == []
+
+
+# The store
+
+
+@pytest.fixture
+def copies_of_all(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.all", True)
+
+
+@pytest.mark.parametrize("where", ["taken", "taken/below"])
+def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, where: str) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with changed_config(LOCATION, str(tmp_path / where)):
+        (one,) = told(copies.store)
+    assert one.severity is Severity.PROBLEM
+    assert one.what.startswith("No copies can be kept: ") and str(tmp_path / where) in one.what
+    assert LOCATION in one.advice
+
+
+def test_a_store_that_takes_nothing(copies_of_all: None, tmp_path: Path) -> None:
+    with changed_config(LOCATION, str(tmp_path)):
+        assert told(copies.store) == []
+        # The byte that was written is gone.
+        assert not [one for one in tmp_path.rglob("*") if one.is_file()]
+        (tmp_path / ".staging").rmdir()
+        (tmp_path / ".staging").write_text("no folder")
+        (one,) = told(copies.store)
+    assert "cannot take anything more" in one.what
+
+
+def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with changed_config(LOCATION, str(tmp_path / "taken")):
+        assert told(copies.store) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENOSPC, "Make room there"),
+        (errno.EDQUOT, "Make room there"),
+        (errno.EACCES, "CKAN's user can write"),
+        (errno.EROFS, "CKAN's user can write"),
+        (errno.ENOENT, "Mount it again"),
+        (errno.EMFILE, "Mend what it says"),
+    ],
+)
+def test_the_advice_fits_what_the_store_says(
+    copies_of_all: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+) -> None:
+    def refuse(self: DirectoryStore) -> tuple[int, str]:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(DirectoryStore, "_new_file", refuse)
+    with changed_config(LOCATION, str(tmp_path)):
+        (one,) = told(copies.store)
+    assert advice in one.advice
+    assert ("can write" in one.advice) == ("can write" in advice)
+
+
+@pytest.mark.parametrize("where", ["nonsense://bucket/copies", "dropbox://copies"])
+def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> None:
+    """One of no protocol, and one whose library is not there."""
+    with changed_config(LOCATION, where):
+        (one,) = told(copies.store)
+    assert "a URL of fsspec whose library is installed" in one.advice
+
+
+@pytest.fixture
+def shelved(tmp_path: Path) -> Iterator[Path]:
+    """A directory with the copies of 21 resources, an old one first."""
+    folder = tmp_path / "copies"
+    with changed_config(LOCATION, str(folder)):
+        place = open_store(str(folder))
+        for number in range(copies.LOOKED_FOR + 1):
+            key = f"resources.d/{number}"
+            place.write_bytes(key, b"a")
+            model.Session.add(
+                Copy(
+                    resource_id=f"r{number}",
+                    package_id="p",
+                    key=key,
+                    size=1,
+                    sha256="",
+                    filename="a",
+                    source_url="",
+                    stored_at=datetime(2026, 1, number + 1),
+                    verified_at=datetime(2026, 1, number + 1),
+                )
+            )
+        model.Session.commit()
+        yield folder
+    model.Session.query(Copy).delete()
+    model.Session.commit()
+
+
+def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
+    assert told(copies.missing) == []
+    (shelved / "resources.d" / "0").unlink()
+    assert told(copies.missing) == []
+    (shelved / "resources.d" / "7").unlink()
+    (one,) = told(copies.missing)
+    assert one.what == f"Of the 20 newest copies 1 is not in {shelved}"
+    shelved.rename(shelved.with_name("away"))
+    (one,) = told(copies.missing)
+    assert (one.severity, one.what) == (
+        Severity.PROBLEM,
+        f"Of the 20 newest copies 20 are not in {shelved}",
+    )
+    assert "is it mounted" in one.advice and "ckan iati update" in one.advice
+
+
+def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
+    shelved.rename(shelved.with_name("away"))
+    model.Session.query(Copy).update({"key": None})
+    model.Session.commit()
+    assert told(copies.missing) == []
+
+
+def test_copies_whose_store_cannot_be_opened(shelved: Path) -> None:
+    """Though none are to be kept any more."""
+    assert told(copies.store) == []
+    shelved.rename(shelved.with_name("away"))
+    shelved.write_text("a file")
+    (one,) = told(copies.missing)
+    assert one.what.startswith("No copies can be kept: ")
+
+
+# Cycles
+
+
+@pytest.fixture
+def source() -> Iterator[str]:
+    """The id of a source of a registry."""
+    package = factories.Dataset(name="iati-source")
+    made = harvest_model.HarvestSource(
+        id=package["id"], url="http://registry.example.org", type="iati_registry", active=True
+    )
+    model.Session.add(made)
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+    yield package["id"]
+    model.Session.query(harvest_model.HarvestSource).filter_by(id=package["id"]).delete()
+    model.Session.query(model.Package).filter_by(id=package["id"]).update({"name": package["id"]})
+    model.Session.commit()
+
+
+def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -> None:
+    """A cycle that began so many hours ago, and has ended at once unless said otherwise."""
+    at = (NOW - timedelta(hours=hours)).replace(tzinfo=None)
+    options = {"source": source, "strict": False, "harvest": harvest}
+    values = {"ended_at": at, "options": options, "kind": "iati", "version": "1", **more}
+    model.Session.add(CheckRun(id=f"cycle {hours}", started_at=at, **values))
+    model.Session.commit()
+
+
+def test_no_cycle_yet(source: str) -> None:
+    add_cycle("another", 1)
+    add_cycle(source, 2, harvest=False)
+    (one,) = told(doctor_checks.cycles)
+    assert (one.severity, one.what) == (
+        Severity.NOTE,
+        "No update cycle of the IATI source iati-source has been done yet",
+    )
+    assert one.advice.startswith("ckan iati update iati-source")
+
+
+@pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
+def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
+    add_cycle(source, hours)
+    found = told(doctor_checks.cycles)
+    assert len(found) == late
+    if late:
+        assert found[0].severity is Severity.PROBLEM
+        assert "was begun on 2026-03-01 11:54 UTC" in found[0].what
+        assert found[0].advice.endswith("ckan iati update iati-source")
+
+
+def test_a_cycle_that_failed(source: str) -> None:
+    add_cycle(source, 3, error="long ago")
+    assert "long ago" in told(doctor_checks.cycles)[0].what
+    add_cycle(source, 2)
+    assert told(doctor_checks.cycles) == []
+    add_cycle(source, 1, error="the registry is away")
+    (one,) = told(doctor_checks.cycles)
+    assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.what
+    assert one.advice.endswith("ckan iati update iati-source")
+
+
+def test_a_cycle_that_was_killed(source: str) -> None:
+    add_cycle(source, 1, ended_at=None)
+    with locked(cycle.lock(source)):
+        assert told(doctor_checks.cycles) == []
+    (one,) = told(doctor_checks.cycles)
+    assert "nobody works on it: it was killed" in one.what
+    assert one.advice.endswith("ckan iati update iati-source")
+
+
+def test_the_store_is_needed_for_cycles(source: str, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file")
+    with changed_config(LOCATION, str(tmp_path / "taken")):
+        assert len(told(copies.store)) == 1

@@ -1,0 +1,208 @@
+"""What a job leaves in ckanext-harvest's tables, and in its report."""
+
+from __future__ import annotations
+
+import ckan.plugins as p
+import pytest
+import sqlalchemy as sa
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.harvesting.harvest_tables import current_records
+from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
+from ckanext.freshness.tests.servers.fdp import FdpServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+CURRENT = """
+    SELECT harvest_object.guid, harvest_object.package_id
+    FROM harvest_object
+    WHERE harvest_object.current = true AND harvest_object.harvest_source_id = :source
+"""
+
+
+def current(harvest: Harvest) -> list[tuple[str, str]]:
+    rows = model.Session.execute(sa.text(CURRENT), {"source": harvest.source["id"]})
+    return sorted((guid, package_id) for guid, package_id in rows)
+
+
+def test_guids_have_the_form_that_is_agreed_upon(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog(id="e3faf7ad-050c-475f-8ce4-da7e2faa5cd0")
+    dataset = fdp.add_dataset(catalog, id="d7129d28-b72a-437f-8db0-4f0258dd3c25")
+    harvest = add_source(fdp.source_url)
+    harvest.run()
+    ((guid, package_id),) = current(harvest)
+    assert guid == (
+        f"catalog={fdp.url}/catalog/e3faf7ad-050c-475f-8ce4-da7e2faa5cd0;"
+        f"dataset={fdp.url}/dataset/d7129d28-b72a-437f-8db0-4f0258dd3c25"
+    )
+    package = call_action("package_show", id=package_id)
+    assert extras(package)["guid"] == guid
+    assert extras(package)["uri"] == fdp.iri_of(dataset)
+
+
+def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> None:
+    # A malformed record makes its whole page malformed; that is another test's subject.
+    fdp.layout.pages = False
+    first, second = fdp.add_catalog(), fdp.add_catalog()
+    kept, edited, moving, leaving, broken = (
+        fdp.add_dataset(first, title=title)
+        for title in ("Kept", "Edited", "Moving", "Leaving", "Broken")
+    )
+    names = {fdp.iri_of(record): record.label for record in (kept, edited, moving, leaving, broken)}
+    harvest = add_source(fdp.source_url)
+    before = harvest.objects(harvest.run())
+    assert set(before) == set(names)
+    for url, one in before.items():
+        assert (one.state, one.report_status, one.current) == ("COMPLETE", "added", True)
+        assert one.guid == f"catalog={fdp.iri_of(first)};dataset={url}"
+        told = {key: one.extras.get(key) for key in ("status", "dataset_url", "catalog_url")}
+        assert told == {"status": "new", "dataset_url": url, "catalog_url": fdp.iri_of(first)}
+        assert one.content
+    assert current(harvest) == sorted((one.guid, one.package_id) for one in before.values())
+
+    fdp.change(edited, description="Edited again")
+    fdp.move(moving, second)
+    fdp.remove(leaving)
+    fdp.break_turtle(broken)
+    added = fdp.add_dataset(second, title="Added")
+    names[fdp.iri_of(added)] = added.label
+    job = harvest.run()
+    after = harvest.objects(job)
+    table = {
+        names[url]: (one.state, one.report_status, one.current, one.extras.get("status"))
+        for url, one in after.items()
+    }
+    assert table == {
+        "Kept": ("COMPLETE", "not modified", False, None),
+        "Edited": ("COMPLETE", "updated", True, "change"),
+        "Moving": ("COMPLETE", "updated", True, "change"),
+        "Leaving": ("COMPLETE", "deleted", False, "delete"),
+        "Broken": ("ERROR", "errored", False, None),
+        "Added": ("COMPLETE", "added", True, "new"),
+    }
+    assert job.stats == {"added": 1, "updated": 2, "not modified": 1, "errored": 1, "deleted": 1}
+    moved = after[fdp.iri_of(moving)]
+    assert moved.extras["moved_from"] == before[fdp.iri_of(moving)].guid
+    assert moved.extras["catalog_url"] == fdp.iri_of(second)
+    assert moved.guid == f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(moving)}"
+    assert "moved_from" not in after[fdp.iri_of(edited)].extras
+    assert after[fdp.iri_of(leaving)].extras["reason"] == "no longer listed by the source"
+    assert set(job.object_errors) == {before[fdp.iri_of(broken)].guid}
+    (words,) = job.errors
+    assert words.startswith(f"{fdp.iri_of(broken)}: the text/turtle is malformed near line ")
+
+    # What the literal query gives is what the harvester takes for current, and what search shows.
+    remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]
+    known = current_records(harvest.source["id"])
+    assert set(known) == set(remaining) == set(harvest.datasets())
+    assert current(harvest) == sorted((one.guid, one.package_id) for one in known.values())
+    states = dict(model.Session.query(model.Package.id, model.Package.state))
+    assert states[before[fdp.iri_of(leaving)].package_id] == "deleted"
+
+
+def test_nobody_adopts_what_belongs_to_another_organization(fdp: FdpServer) -> None:
+    """Else its editors could write anew what they may not even see."""
+    fdp.add_dataset(fdp.add_catalog(), title="Theirs")
+    old = add_source(fdp.source_url)
+    old.run()
+    ((_, package_id),) = old.current()
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
+
+    other = add_source(fdp.source_url, owner_org=factories.Organization()["id"], language="en")
+    job = other.run()
+    assert (job.errors, job.stats["added"]) == ([], 1)
+    ((_, own_id),) = other.current()
+    assert own_id != package_id
+    assert call_action("package_show", id=package_id)["owner_org"] == old.source["owner_org"]
+
+
+def test_a_source_made_again_adopts_its_datasets(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    for title in ("One", "Two"):
+        fdp.add_dataset(catalog, title=title)
+    old = add_source(fdp.source_url)
+    old.run()
+    before = {url: (one["id"], one["name"]) for url, one in old.datasets().items()}
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
+
+    # ckanext-harvest refuses URL and config of a source that was deleted.
+    again = add_source(fdp.source_url, notify_contacts=False)
+    job = again.run()
+    assert job.errors == []
+    for url, one in again.objects(job).items():
+        assert (one.extras["status"], one.extras["adopted"]) == ("new", before[url][0])
+        assert one.current
+    assert {url: (one["id"], one["name"]) for url, one in again.datasets().items()} == before
+    assert current(old) == []
+    assert again.run().stats["not modified"] == 2
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=old.source["id"])
+    states = dict(model.Session.query(model.Package.id, model.Package.state))
+    assert {states.get(package_id) for package_id, _ in before.values()} == {"active"}, (
+        "clearing the old source takes the datasets away that the new one has taken over"
+    )
+    assert again.run().stats["not modified"] == 2
+
+
+def rows() -> dict[str, int]:
+    """How many rows the tables that could grow have."""
+    tables = (
+        "harvest_object",
+        "harvest_object_extra",
+        "harvest_object_error",
+        "freshness_harvest_document",
+    )
+    return {
+        table: model.Session.execute(sa.text(f"SELECT count(*) FROM {table}")).scalar_one()
+        for table in tables
+    }
+
+
+def test_unchanged_runs_do_not_let_tables_grow(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    for _ in range(3):
+        fdp.add_dataset(catalog)
+    harvest, other = add_source(fdp.source_url), add_source(f"{fdp.source_url}/", language="en")
+    harvest.run()
+    other.run()
+    other.run()
+    first = harvest.run()
+    grown = rows()
+    for _ in range(3):
+        job = harvest.run()
+        assert job.stats["not modified"] == 3
+        assert rows() == grown
+    assert call_action("harvest_job_show", id=first.id)["stats"]["not modified"] == 0
+    assert len(current(harvest)) == len(current(other)) == 3
+
+
+def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
+    catalog = fdp.add_catalog()
+    dataset = fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url, harvest_catalogs=True)
+    job = harvest.run()
+    plugin = p.get_plugin("fdp_harvester")
+    found = {plugin.get_original_url(one.id) for one in harvest.objects(job).values()}
+    assert found == {fdp.iri_of(catalog), fdp.iri_of(dataset)}
+    assert plugin.get_original_url("no such object") is None
+
+
+def test_a_page_that_is_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
+    """Its first record is still current; the others may have been written anew since.
+
+    A message that Redis sends again must not bring an old version of a record back.
+    """
+    catalog = fdp.add_catalog()
+    for _ in range(3):
+        fdp.add_dataset(catalog)
+    harvest = add_source(fdp.source_url)
+    first = harvest.run()
+    lead = next(one for one in harvest.objects(first).values() if "page" in one.extras)
+    follower = next(
+        one for one in fdp.datasets if harvest.objects(first)[fdp.iri_of(one)].id != lead.id
+    )
+    fdp.change(follower, title="Newer")
+    harvest.run()
+    p.get_plugin("fdp_harvester").import_stage(harvest_model.HarvestObject.get(lead.id))
+    assert harvest.datasets()[fdp.iri_of(follower)]["title"] == "Newer"

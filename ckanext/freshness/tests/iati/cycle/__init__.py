@@ -1,0 +1,1 @@
+"""The IATI cycle, whole: registry, files, store, database, downloads."""

@@ -1,0 +1,113 @@
+"""A small registry, a source of it, and cycles as the commands do them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.copies.store import Store
+from ckanext.freshness.iati.cycle import cycle, published_files
+from ckanext.freshness.iati.cycle.report import Report
+from ckanext.freshness.model import Copy, IatiDataset
+from ckanext.freshness.runs.copies import options
+from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.freshness.tests.servers.registry_model import Dataset
+
+
+@dataclass
+class Site:
+    """A site with one source of a registry.
+
+    :ivar now: the time in it, which tests move
+    """
+
+    server: RegistryServer
+    source_id: str
+    now: datetime = field(default_factory=lambda: datetime.now(timezone.utc).replace(microsecond=0))
+
+    @classmethod
+    def of(cls, server: RegistryServer) -> Site:
+        """A new source of a registry's."""
+        owner = factories.Organization()["id"]
+        made = helpers.call_action(
+            "harvest_source_create",
+            {"user": factories.Sysadmin()["name"]},
+            # The port alone may have been another's.
+            name=f"registry-{owner}",
+            title="A registry",
+            url=server.url,
+            source_type="iati_registry",
+            owner_org=owner,
+        )
+        return cls(server, made["id"])
+
+    def later(self, **span: float) -> Site:
+        """The time goes on."""
+        self.now += timedelta(**span)
+        return self
+
+    def update(self, **options_: Any) -> Report:
+        """A cycle."""
+        model.Session.remove()
+        source = harvest_model.HarvestSource.get(self.source_id)
+        try:
+            return cycle.update(source, lambda: self.now, **options_)
+        finally:
+            model.Session.remove()
+
+    @property
+    def store(self) -> Store:
+        return options.store()
+
+    def row(self, dataset: Dataset) -> Any:
+        """What is known of a dataset."""
+        found = model.Session.query(IatiDataset).filter_by(
+            source_id=self.source_id, dataset_id=dataset.id
+        )
+        return found.one_or_none()
+
+    def copy(self, dataset: Dataset) -> Any:
+        """The row of a dataset's copy."""
+        row = self.row(dataset)
+        return row and model.Session.query(Copy).get(row.resource_id)
+
+    def bytes_of(self, dataset: Dataset) -> bytes | None:
+        """A dataset's copy."""
+        copy = self.copy(dataset)
+        if copy is None or copy.key is None or self.store.size(copy.key) is None:
+            return None
+        return self.read(copy.key)
+
+    def read(self, key: str) -> bytes:
+        reader = self.store.open(key)
+        try:
+            return b"".join(reader)
+        finally:
+            reader.close()
+
+    def published(self, filename: str) -> bytes:
+        """A published file."""
+        return self.read(published_files.published_key(self.source_id, filename))
+
+    def listed(self, filename: str = "datasets-full.json") -> dict[str, dict[str, Any]]:
+        """The datasets of an index file, by their short names."""
+        found: Sequence[Any] = json.loads(self.published(filename))["datasets"]
+        return {one["short_name"]: one for one in found}
+
+    def files(self, folder: Path) -> set[str]:
+        """Names of all copies, below a source's folder."""
+        root = folder / published_files.copies_prefix(self.source_id)
+        return {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()}
+
+    def asked(self, dataset: Dataset) -> list[str]:
+        """The methods by which a dataset's file was asked for, since the last look."""
+        path = self.server.file_url(dataset).removeprefix(self.server.url)
+        return [one.method for one in self.server.requests if one.path == path]

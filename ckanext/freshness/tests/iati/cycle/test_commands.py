@@ -1,0 +1,272 @@
+"""The commands: a whole cycle, the files alone, every night; and what Prometheus is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.ckan_adapter import disconnect, harvest_model
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.iati import gauges
+from ckanext.freshness.iati.cycle.night import cycles
+from ckanext.freshness.iati.registry.immediate_harvest import harvest_now
+from ckanext.freshness.model import CheckRun
+from ckanext.freshness.runs import queued_run
+from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.tcp import TcpProxy
+
+from .cycles import Site
+from .test_cycle import datasets
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+
+@pytest.fixture
+def own(site: Site) -> Site:
+    """The only source of its type."""
+    for source in model.Session.query(harvest_model.HarvestSource):
+        source.active = source.id == site.source_id
+    model.Session.query(CheckRun).filter_by(kind="iati").delete()
+    model.Session.commit()
+    return site
+
+
+def as_json(output: str) -> dict[str, Any]:
+    """The line of JSON among the log's."""
+    found: dict[str, Any] = json.loads(
+        next(one for one in output.splitlines() if one.startswith('{"run"'))
+    )
+    return found
+
+
+def test_update_does_a_whole_cycle(own: Site, cli: Any) -> None:
+    done = cli.invoke(ckan, ["iati", "update", own.source_id, "--json"])
+    assert not done.exit_code, done.output
+    told = as_json(done.output)
+    assert (told["visited"], told["downloaded"], told["zips_made_anew"]) == (3, 3, True)
+    assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
+
+
+def test_update_ends_with_1_if_not_all_was_done(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.registry.remove(*datasets(own))
+    done = cli.invoke(ckan, ["iati", "update", own.source_id])
+    assert done.exit_code == 1 and "3" in done.output and "stopped" in done.output
+
+
+@pytest.fixture
+def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A URL at which nobody listens, where Redis should be."""
+    with TcpProxy("127.0.0.1", 1) as gone:
+        url = f"redis://{gone.address}/0"
+    monkeypatch.setitem(ckan_config, "ckan.redis.url", url)
+    return url
+
+
+def jobs(site: Site) -> list[Any]:
+    model.Session.expire_all()
+    job = harvest_model.HarvestJob
+    return model.Session.query(job).filter_by(source_id=site.source_id).all()
+
+
+@pytest.mark.parametrize("nightly", [False, True], ids=["update", "nightly"])
+def test_a_cycle_needs_no_redis(
+    own: Site,
+    no_redis: str,
+    store_folder: Path,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    nightly: bool,
+) -> None:
+    """Whoever runs the command reads on its standard error what was left undone."""
+    if nightly:
+        told = cycles(own.now)
+        assert told.complete, told.words
+        said = caplog.text
+    else:
+        arguments = ("iati", "update", own.source_id)
+        ini = write_ini(tmp_path, copies__location=str(store_folder))
+        process = CkanProcess(arguments, tmp_path, CKAN_INI=ini, CKAN_REDIS_URL=no_redis)
+        try:
+            output, said = process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 0, (output, said)
+        assert "3 datasets" in output
+    assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
+    (job,) = jobs(own)
+    assert job.status == "Finished" and job.finished and not job.gather_errors
+    assert "the harvest queues were left as they are" in said
+
+
+def test_only_sources_of_registries_have_cycles(own: Site, cli: Any) -> None:
+    assert cli.invoke(ckan, ["iati", "update", "nobody"]).exit_code == 1
+    with locked(f"iati {own.source_id}"):
+        done = cli.invoke(ckan, ["iati", "update", own.source_id])
+    assert done.exit_code == 1 and "under way" in done.output
+
+
+def test_check_looks_at_files_without_the_registry(own: Site, cli: Any) -> None:
+    own.update()
+    first, second, _ = datasets(own)
+    for one in (first, second):
+        one.edition += 1
+    own.server.reset()
+    name = model.Package.get(own.row(first).package_id).name
+    done = cli.invoke(ckan, ["freshness", "check", name, "--policy", "iati", "--json"])
+    assert not done.exit_code, done.output
+    assert as_json(done.output)["visited"] == 1
+    assert not own.server.count("/api")
+    assert own.bytes_of(first) == first.contents()
+    assert own.bytes_of(second) != second.contents()
+    wrong = cli.invoke(ckan, ["freshness", "check", "--policy", "iati", "--all"])
+    assert wrong.exit_code == 2
+
+
+def test_check_says_that_there_is_no_registry(own: Site, cli: Any) -> None:
+    source = harvest_model.HarvestSource.get(own.source_id)
+    source.active = False
+    model.Session.commit()
+    done = cli.invoke(ckan, ["freshness", "check", "--policy", "iati"])
+    assert not done.exit_code
+    assert "There is no source of an IATI registry" in done.output
+
+
+def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.reset()
+    name = model.Package.get(own.row(datasets(own)[0]).package_id).name
+    for more in ([], ["--dry-run"], ["--queue"]):
+        done = cli.invoke(ckan, ["freshness", "check", name, *more])
+        assert done.exit_code == 1
+        words = f"{name} belongs to an IATI registry and is visited with --policy iati: nothing was"
+        assert words in done.output
+    assert not cli.invoke(ckan, ["freshness", "check"]).exit_code
+    assert not own.asked(datasets(own)[0])
+
+
+def test_the_checker_visits_what_else_a_dataset_of_a_registry_has(own: Site, cli: Any) -> None:
+    own.update()
+    first, second, _ = datasets(own)
+    package_id = own.row(first).package_id
+    user = factories.Sysadmin()["name"]
+    url = own.server.file_url(second)
+    helpers.call_action("resource_create", {"user": user}, package_id=package_id, url=url)
+    own.server.reset()
+    done = cli.invoke(ckan, ["freshness", "check", package_id])
+    assert not done.exit_code, done.output
+    assert own.asked(second) and not own.asked(first)
+
+
+def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.reset()
+    name = model.Package.get(own.row(datasets(own)[0]).package_id).name
+    other = factories.Dataset()["name"]
+    source = model.Package.get(own.source_id).name
+    arguments = ["freshness", "check", name, other, source, "nothing", "--policy", "iati"]
+    done = cli.invoke(ckan, arguments)
+    assert done.exit_code == 1
+    assert "There is no dataset nothing: nothing was visited" in done.output
+    for one in (other, source):
+        assert f"{one} belongs to no IATI registry: nothing was visited" in done.output
+    assert f"{name} belongs" not in done.output
+    assert not own.asked(datasets(own)[0])
+
+
+def test_a_file_that_no_cycle_has_seen_is_visited_by_its_name(own: Site, cli: Any) -> None:
+    harvest_now(own.source_id)
+    package = model.Session.query(model.Package).filter_by(type="dataset", state="active")
+    (row,) = package.filter(model.Package.title == datasets(own)[0].title)
+    done = cli.invoke(ckan, ["freshness", "check", row.name, "--policy", "iati"])
+    assert not done.exit_code, done.output
+    assert own.asked(datasets(own)[0]) and not own.asked(datasets(own)[1])
+
+
+def test_the_checker_visits_what_a_deleted_source_has_left(own: Site, cli: Any) -> None:
+    own.update()
+    own.server.reset()
+    left = datasets(own)[0]
+    name = model.Package.get(own.row(left).package_id).name
+    user = factories.Sysadmin()["name"]
+    helpers.call_action("harvest_source_delete", {"user": user}, id=own.source_id)
+    assert own.row(left) is not None
+    done = cli.invoke(ckan, ["freshness", "check", name])
+    assert not done.exit_code and own.asked(left)
+
+
+def test_what_somebody_asks_for_is_visited_by_the_cycles_rules(own: Site) -> None:
+    own.update()
+    first, second, _ = datasets(own)
+    for one in (first, second):
+        one.edition += 1
+    own.server.reset()
+    queued_run.visit_dataset(own.row(first).package_id)
+    model.Session.remove()
+    assert own.asked(first) == ["HEAD", "GET"] and not own.asked(second)
+    assert not own.server.count("/api")
+    assert own.bytes_of(first) == first.contents()
+    assert own.listed()[first.name]["last_known_good_dataset"]["hash"] == own.row(first).hash
+
+
+def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
+    own.update()
+    own.server.reset()
+    first = datasets(own)[0]
+    with locked(f"iati {own.source_id}"):
+        queued_run.visit_dataset(own.row(first).package_id)
+    assert not own.asked(first)
+
+
+def test_the_database_is_lost(own: Site, cli: Any) -> None:
+    def terminate(request: Request) -> None:
+        """What a database does that starts again."""
+        if request.path.startswith("/files/"):
+            own.server.before = None
+            with model.Session.get_bind().connect() as connection:
+                connection.execute(
+                    sa.text(
+                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                    )
+                )
+
+    own.server.before = terminate
+    try:
+        done = cli.invoke(ckan, ["iati", "update", own.source_id])
+    finally:
+        disconnect()
+    *_, told = [line for line in done.output.splitlines() if line and not line.startswith("20")]
+    assert done.exit_code == 1 and told.startswith("Error: The database was lost"), done.output
+    assert "next run goes on" in told
+    assert own.update().figures.visited == 3
+    assert [own.bytes_of(one) for one in datasets(own)] == [one.contents() for one in datasets(own)]
+
+
+def test_every_night(own: Site) -> None:
+    told = cycles(own.now)
+    assert told.complete and "3 downloaded" in told.words
+    own.server.registry.remove(*datasets(own)[:2])
+    assert not cycles(own.now).complete
+
+
+def test_figures_for_prometheus(own: Site, app: Any) -> None:
+    own.update()
+    bad = datasets(own)[0]
+    bad.status = 404
+    own.later(hours=1).update()
+    token = factories.SysadminWithToken()["token"]
+    text = app.get("/freshness/metrics", headers={"Authorization": token}).body
+    lines = dict(one.rsplit(" ", 1) for one in text.splitlines() if one and one[0] != "#")
+    assert set(gauges.GAUGES) <= set(lines)
+    assert float(lines["total_number_of_datasets"]) == 3
+    assert float(lines["datasets_head_request_non_200"]) == 1
+    assert float(lines["datasets_downloads_non_200"]) == 0

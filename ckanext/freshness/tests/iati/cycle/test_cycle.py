@@ -1,0 +1,419 @@
+"""The update cycle, whole: a registry, files, a store, CKAN."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan import model
+from ckan.tests import helpers
+
+from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries, published_files
+from ckanext.freshness.iati.cycle.report import Report
+from ckanext.freshness.model import CheckRun, FreshnessEvidence
+from ckanext.freshness.tests.servers.registry_model import Dataset
+
+from .cycles import Site
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+
+def datasets(site: Site) -> list[Dataset]:
+    return list(site.server.registry.datasets.values())
+
+
+def done(report: Report) -> dict[str, float]:
+    """What a cycle counted, without zeros and times."""
+    assert report.complete, list(report.complaints())
+    return {
+        key: value
+        for key, value in report.figures.as_dict().items()
+        if value and not key.endswith("duration")
+    }
+
+
+def test_the_first_cycle_brings_all(site: Site, store_folder: Path, app: Any) -> None:
+    assert done(site.update()) == {
+        "total_number_of_datasets": 3,
+        "datasets_with_download": 3,
+        "datasets_added": 3,
+        "visited": 3,
+        "downloaded": 3,
+    }
+    for dataset in datasets(site):
+        assert site.bytes_of(dataset) == dataset.contents()
+        row = site.row(dataset)
+        owner = site.server.registry.organisations[dataset.organisation_id]
+        copy = site.copy(dataset)
+        assert copy.key.endswith(f"/files.d/{owner.name}/{dataset.name}.xml")
+        with zipfile.ZipFile(io.BytesIO(site.read(copy.zip_key))) as found:
+            assert found.read(f"{dataset.name}.xml") == dataset.contents()
+        listed = site.listed()[dataset.name]["last_known_good_dataset"]
+        assert listed["hash"] == row.hash
+        assert app.get(listed["cached_dataset_xml_url"]).data == dataset.contents()
+    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
+        assert {one for one in bulk.namelist() if one.endswith(".xml")} == {
+            f"iati-data/datasets/{one}" for one in site.files(store_folder) if one.endswith(".xml")
+        }
+    run = model.Session.query(CheckRun).filter_by(kind="iati").order_by(CheckRun.started_at).all()
+    assert run[-1].error is None and run[-1].datasets["downloaded"] == 3
+
+
+def test_an_unchanged_cycle_asks_each_file_by_head_and_writes_no_zip(site: Site) -> None:
+    site.update()
+    before = site.published("iati-data.zip")
+    site.server.reset()
+    report = site.later(hours=1).update()
+    assert done(report) == {
+        "total_number_of_datasets": 3,
+        "datasets_with_download": 3,
+        "visited": 3,
+    }
+    assert not report.published and site.published("iati-data.zip") == before
+    assert [site.asked(one) for one in datasets(site)] == [["HEAD"]] * 3
+    assert site.row(datasets(site)[0]).last_update_check == site.now.replace(tzinfo=None)
+
+
+def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> None:
+    site.update()
+    changed, stamped, same = datasets(site)
+    changed.edition += 1
+    # The server's validators tell that the bytes are others; what changed is a date alone.
+    stamped.generated = "2026-02-02T00:00:00Z"
+    figures = done(site.later(hours=1).update())
+    assert (figures["downloaded"], figures["changed"]) == (2, 1)
+    noted = {
+        row.package_id: row.happened_at
+        for row in model.Session.query(FreshnessEvidence).filter_by(evidence="hash")
+    }
+    packages = {one.name: site.row(one).package_id for one in (changed, stamped, same)}
+    assert noted[packages[changed.name]] == site.now.replace(tzinfo=None)
+    assert not {packages[stamped.name], packages[same.name]} & set(noted)
+    assert site.row(stamped).content_modified == site.now.replace(tzinfo=None)
+    assert (
+        site.row(stamped).content_modified_excluding_generated_timestamp
+        < site.row(stamped).content_modified
+    )
+    assert site.bytes_of(stamped) == stamped.contents()
+    shown = helpers.call_action("package_show", id=packages[changed.name])
+    extras = {one["key"]: one["value"] for one in shown["extras"]}
+    assert extras["freshness_evidence"] == "hash"
+
+
+FAULTS: dict[str, dict[str, Any]] = {
+    "gone": {"status": 404},
+    "html": {"body": b"<html>Sorry</html>", "edition": 2},
+    "nothing": {"body": b"", "edition": 2},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_the_last_good_copy_outlives_failures_for_72_hours(
+    site: Site, fault: dict[str, Any], app: Any
+) -> None:
+    site.update()
+    bad = datasets(site)[1]
+    good = bad.contents()
+    for key, value in fault.items():
+        setattr(bad, key, value)
+    for _ in range(3):
+        figures = done(site.later(hours=24).update())
+        assert figures["failed"] == 1 and "datasets_expired" not in figures
+        assert site.bytes_of(bad) == good
+        assert site.listed()[bad.name]["last_known_good_dataset"]["hash"]
+    figures = done(site.later(hours=24).update(strict=True))
+    assert (figures["datasets_expired"], figures["datasets_with_download"]) == (1, 2)
+    assert site.bytes_of(bad) is None
+    row, copy = site.row(bad), site.copy(bad)
+    assert row.hash is not None and copy.key is None and copy.expired_at is not None
+    assert site.listed()[bad.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
+    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
+        assert not [one for one in bulk.namelist() if bad.name in one]
+    # What has expired is not lost.
+    assert not {"lost", "restored"} & set(done(site.later(hours=1).update()))
+    bad.status, bad.body, bad.edition = 200, None, 1
+    assert not {"lost", "restored"} & set(done(site.later(hours=7).update()))
+    assert site.bytes_of(bad) == good
+
+
+def test_if_most_copies_would_expire_none_does(site: Site) -> None:
+    """In a small registry only while the registry itself is out of reach."""
+    site.update()
+    first, second, third = datasets(site)
+    first.status = second.status = 404
+    done(site.later(hours=1).update())
+    out_of_order(site)
+    report = site.later(hours=72).update()
+    assert [one for one in report.complaints() if one.startswith("2 of 3 copies would expire")]
+    assert site.bytes_of(first) and site.bytes_of(second)
+    del site.server.answer  # type: ignore[method-assign]
+    assert done(site.later(hours=7).update())["datasets_expired"] == 2
+    assert [site.bytes_of(one) for one in (first, second)] == [None, None]
+    assert site.bytes_of(third)
+
+
+def test_a_304_to_a_condition_is_a_healthy_download(site: Site) -> None:
+    site.update()
+    answers: list[tuple[int | None, bool]] = [(304, False), (304, True), (None, True)]
+    for dataset, (status, failed) in zip(datasets(site), answers, strict=True):
+        site.row(dataset).get_attempt = {"http_status": status, "error_occurred": failed}
+    model.Session.commit()
+    assert done(site.later(hours=1).update())["datasets_downloads_non_200"] == 2
+
+
+def test_what_is_no_longer_registered_goes_and_the_rest_stays(
+    site: Site, store_folder: Path
+) -> None:
+    site.update()
+    gone, *rest = datasets(site)
+    package_id = site.row(gone).package_id
+    site.server.registry.remove(gone)
+    figures = done(site.later(hours=1).update())
+    assert (figures["datasets_unregistered"], figures["total_number_of_datasets"]) == (1, 2)
+    assert site.row(gone) is None
+    assert model.Package.get(package_id).state == "deleted"
+    assert set(site.listed()) == {one.name for one in rest}
+    assert not [one for one in site.files(store_folder) if gone.name in one]
+    assert [site.bytes_of(one) for one in rest] == [one.contents() for one in rest]
+
+
+def out_of_order(site: Site) -> None:
+    """Let the registry answer nothing but files."""
+    original = site.server.answer
+
+    def answer(request: Any) -> Any:
+        if request.path.startswith("/files/"):
+            return original(request)
+        # A status after which nobody asks again, which would take a minute.
+        return type(original(request)).text("out of order", "text/plain", 501)
+
+    site.server.answer = answer  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_registry_that_suddenly_lists_few_stops_the_cycle(
+    site: Site, left: int, store_folder: Path
+) -> None:
+    site.update()
+    all_of_them, files = datasets(site), site.files(store_folder)
+    site.server.registry.remove(*all_of_them[left:])
+    site.server.reset()
+    report = site.later(hours=1).update()
+    assert not report.complete
+    assert report.stopped is not None and "3" in report.stopped
+    assert site.files(store_folder) == files
+    assert [site.asked(one) for one in all_of_them] == [[]] * 3
+
+
+def test_a_registry_out_of_reach_leaves_nobodys_file_alone(site: Site) -> None:
+    site.update()
+    out_of_order(site)
+    datasets(site)[0].edition += 1
+    report = site.later(hours=1).update()
+    assert report.errors and report.stopped is None
+    assert (report.figures.downloaded, report.figures.visited) == (1, 3)
+
+
+def test_a_lost_copy_is_fetched_again_whatever_the_validators_say(
+    site: Site, store_folder: Path
+) -> None:
+    site.update()
+    lost, zipless, cut = datasets(site)
+    (store_folder / site.copy(lost).key).unlink()
+    (store_folder / site.copy(zipless).zip_key).unlink()
+    with (store_folder / site.copy(cut).key).open("r+b") as file:
+        file.truncate(10)
+    site.server.reset()
+    figures = done(site.later(hours=1).update())
+    assert figures["restored"] == 2
+    assert [site.asked(one) for one in (lost, zipless, cut)] == [["GET"], ["HEAD"], ["GET"]]
+    for one in (lost, zipless, cut):
+        assert site.bytes_of(one) == one.contents()
+        assert site.store.size(site.copy(one).zip_key)
+
+
+def test_that_copies_were_lost_is_said(site: Site, store_folder: Path) -> None:
+    site.update()
+    away = store_folder.with_name("away")
+    store_folder.rename(away)
+    failing = datasets(site)[0]
+    failing.status = 500
+    report = site.later(hours=1).update()
+    words = "3 copies were lost: 2 fetched again, 1 not"
+    assert list(report.complaints()) == [words] and not report.complete
+    assert words not in list(report.lines())
+    row = model.Session.get(CheckRun, report.run_id)
+    assert row.error == words
+
+    # It is back, and nothing is wrong with a cycle that finds it so.
+    (away / site.copy(failing).key).rename(store_folder / site.copy(failing).key)
+    report = site.later(hours=2).update()
+    assert report.complete and len(list(report.lines())) == 1
+    failing.status = 200
+    (store_folder / site.copy(failing).key).unlink()
+    report = site.later(hours=10).update()
+    assert report.complete and not list(report.complaints())
+    assert list(report.lines())[1:] == ["1 copy was lost: 1 fetched again, 0 not"]
+
+
+def test_a_copy_that_stays_lost_is_not_named(site: Site, store_folder: Path) -> None:
+    site.update()
+    lost = datasets(site)[0]
+    (store_folder / site.copy(lost).key).unlink()
+    lost.status = 500
+    site.later(hours=1).update()
+    assert site.listed()[lost.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
+    assert site.row(lost).hash is not None
+    lost.status = 200
+    site.later(hours=7).update()
+    assert site.bytes_of(lost) == lost.contents()
+
+
+def test_the_path_of_a_copy_that_has_lost_its_zip_stays(site: Site, store_folder: Path) -> None:
+    site.update()
+    (store_folder / site.copy(datasets(site)[0]).zip_key).unlink()
+    there = frozenset(site.store.keys(published_files.copies_prefix(site.source_id)))
+    with published_entries.of_source(site.source_id, there) as found:
+        paths = {one.path for one in found.datasets()}
+    assert paths == {name for name in site.files(store_folder) if name.endswith(".xml")}
+
+
+def test_names_that_change_places_take_their_copies_along(site: Site, store_folder: Path) -> None:
+    site.update()
+    first, second, third = datasets(site)
+    dataset_rows = [site.row(one).resource_id for one in (first, second, third)]
+    bodies = [one.contents() for one in (first, second, third)]
+    for one, body in zip((first, second, third), bodies, strict=True):
+        one.body = body
+    first.name, second.name = second.name, first.name
+    third.name = "another-name"
+    owner = site.server.registry.organisations[third.organisation_id]
+    owner.name = f"{owner.name}_new"
+    # Nothing can be downloaded: the copies are all there is.
+    for one in (first, second, third):
+        one.status = 503
+    figures = site.later(hours=1).update().figures
+    assert figures.moved >= 3 and figures.datasets_unregistered == 0
+    site.later(hours=1).update()
+    assert [site.row(one).resource_id for one in (first, second, third)] == dataset_rows
+    assert [site.bytes_of(one) for one in (first, second, third)] == bodies
+    assert f"{owner.name}/another-name.xml" in site.files(store_folder)
+    assert len(site.files(store_folder)) == 6
+    assert set(site.listed()) == {first.name, second.name, "another-name"}
+    copy = site.copy(third)
+    with zipfile.ZipFile(io.BytesIO(site.read(copy.zip_key))) as found:
+        assert found.namelist() == ["another-name.xml"]
+
+
+def test_a_store_that_is_full_leaves_the_last_good_untouched(
+    site: Site, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.update()
+    changed = datasets(site)[0]
+    before, hash_before = changed.contents(), site.row(changed).hash
+    changed.body = b"<iati-activities>" + b"x" * 5000 + b"</iati-activities>"
+    changed.edition += 1
+    used = str(site.store.used() + 1)
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", used)
+    report = site.later(hours=1).update()
+    assert not report.complete and report.figures.not_stored == 1
+    assert site.bytes_of(changed) == before
+    row = site.row(changed)
+    assert row.hash == hash_before and row.failures == 0
+    assert row.get_attempt["error_details"]["error_type"] == "store_error"
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
+    done(site.later(minutes=1).update())
+    assert site.bytes_of(changed) == changed.contents()
+
+
+def test_private_datasets_are_in_no_published_file(site: Site, app: Any) -> None:
+    site.update()
+    hidden = datasets(site)[0]
+    row = site.row(hidden)
+    source = model.Package.get(site.source_id).name
+    app.get(f"/iati/{source}/iati-data.zip", status=200)
+    model.Session.query(model.Package).get(row.package_id).private = True
+    model.Session.commit()
+    # Until they are made anew nobody gets the files that name it.
+    app.get(f"/iati/{source}/iati-data.zip", status=503)
+    site.later(hours=1).update(harvest=False)
+    answer = app.get(f"/iati/{source}/iati-data.zip", status=200)
+    assert hidden.name not in str(zipfile.ZipFile(io.BytesIO(answer.data)).namelist())
+    for name in ("datasets-minimal.json", "datasets-full.json"):
+        assert hidden.name not in app.get(f"/iati/{source}/{name}", status=200).body
+    app.get(f"/iati/{source}/manifest.json", status=404)
+    app.get("/iati/nobody/iati-data.zip", status=404)
+
+
+def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
+    site: Site, app: Any
+) -> None:
+    site.update()
+    gone = datasets(site)[0]
+    url = f"/iati/{model.Package.get(site.source_id).name}/iati-data.zip"
+    model.Session.query(model.Package).get(site.row(gone).package_id).state = "deleted"
+    model.Session.commit()
+    app.get(url, status=503)
+    # A cycle that goes no further than this.
+    assert dataset_rows.sync(site.source_id, []).removed
+    app.get(url, status=503)
+    named: list[str] = []
+
+    def tell(what: str, numbers: tuple[int, ...]) -> None:
+        if what == cycle.FILES and not numbers[0]:
+            archive = zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip")))
+            named.extend(archive.namelist())
+
+    site.later(hours=1).update(harvest=False, tell=tell)
+    assert named and not [one for one in named if gone.name in one]
+    app.get(url, status=200)
+    assert site.row(gone) is None
+
+
+def test_two_datasets_of_one_name_have_a_copy_each(site: Site) -> None:
+    first, second, _ = datasets(site)
+    second.name = first.name
+    first.body, second.body = b"<iati-activities a='1'/>", b"<iati-activities a='2'/>"
+    for one, path in ((first, "one"), (second, "two")):
+        one.url = f"{site.server.url}/files/{path}.xml"
+    done(site.update())
+    assert site.bytes_of(first) == first.body
+    assert site.bytes_of(second) == second.body
+
+
+def test_of_two_datasets_of_one_name_one_has_no_copy(site: Site) -> None:
+    first, second, _ = datasets(site)
+    second.name = first.name
+    for one, path in ((first, "one"), (second, "two")):
+        one.url, one.status = f"{site.server.url}/files/{path}.xml", 404
+    assert done(site.update())["failed"] == 2
+    second.status = 200
+    assert done(site.later(hours=7).update())["downloaded"] == 1
+    with zipfile.ZipFile(io.BytesIO(site.published("code-for-iati-data-download.zip"))) as legacy:
+        found = legacy.namelist()
+    assert len(found) == len(set(found))
+    assert len([one for one in found if one.endswith(".xml")]) == 3
+
+
+def test_a_copy_of_which_nothing_is_known_is_not_published(site: Site) -> None:
+    site.update()
+    unknown = datasets(site)[0]
+    site.row(unknown).hash = None
+    model.Session.commit()
+    unknown.status = 404
+    done(site.later(hours=25).update())
+    assert site.listed()[unknown.name]["last_known_good_dataset"]["hash"] is None
+    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
+        assert not [one for one in bulk.namelist() if unknown.name in one]
+
+
+def test_strays_of_killed_cycles_are_swept_away(site: Site, store_folder: Path) -> None:
+    site.update()
+    files = site.files(store_folder)
+    key = site.copy(datasets(site)[0]).key.rpartition("/")[0] + "/stray.xml"
+    site.store.write_bytes(key, b"nobody's")
+    done(site.later(hours=1).update())
+    assert site.files(store_folder) == files

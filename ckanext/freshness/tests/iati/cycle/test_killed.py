@@ -1,0 +1,98 @@
+"""A cycle that is killed anywhere: what is named is there, and the next one makes good the rest."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan import model
+
+from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.copies.directory import DirectoryStore
+from ckanext.freshness.iati.cycle import dataset_rows, publication
+from ckanext.freshness.model import Copy
+from ckanext.freshness.runs.copies import shelf
+from ckanext.freshness.status import conclusions
+
+from .cycles import Site
+from .test_cycle import datasets, done
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+
+def die(*_: Any, **__: Any) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def at_call(owner: Any, name: str, number: int) -> Callable[[], None]:
+    """Dies when a function of ours is called for the n-th time, from 1."""
+
+    def patch() -> None:
+        original, left = getattr(owner, name), [number]
+
+        def counted(*arguments: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if not left[0]:
+                die()
+            return original(*arguments, **named)
+
+        setattr(owner, name, counted)
+
+    return patch
+
+
+def killed_in(site: Site, patch: Callable[[], None]) -> None:
+    """A cycle in another process, which dies."""
+    disconnect()
+    process = os.fork()
+    if not process:
+        try:
+            patch()
+            site.update()
+        finally:
+            os._exit(7)
+    ended = os.waitpid(process, 0)[1]
+    assert os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGKILL, ended
+
+
+POINTS = {
+    "before the first bytes": at_call(DirectoryStore, "_replace", 1),
+    "between bytes and zip": at_call(DirectoryStore, "_replace", 2),
+    "between zip and row": at_call(dataset_rows, "write", 1),
+    "before the commit": at_call(conclusions, "judge", 1),
+    "before a copy goes": at_call(shelf, "throw_away", 1),
+    "before what is named is marked": at_call(publication, "_mark", 1),
+    "before the bulk zips": at_call(publication, "build", 1),
+    "before it is unmarked": at_call(publication, "_mark", 2),
+}
+
+
+@pytest.mark.parametrize("patch", POINTS.values(), ids=POINTS)
+def test_the_next_cycle_makes_it_good(
+    site: Site, patch: Callable[[], None], store_folder: Path
+) -> None:
+    site.update()
+    changed, gone, same = datasets(site)
+    changed.edition += 1
+    site.server.registry.remove(gone)
+    killed_in(site.later(hours=1), patch)
+    model.Session.remove()
+    for copy in model.Session.query(Copy).filter(Copy.key.isnot(None)):
+        if copy.package_id == site.row(same).package_id:
+            assert hashlib.sha256(site.read(copy.key)).hexdigest() == copy.sha256
+    for listed in site.listed().values():
+        assert listed["last_known_good_dataset"]["hash"]
+    done(site.later(hours=1).update())
+    assert [site.bytes_of(one) for one in (changed, same)] == [
+        changed.contents(),
+        same.contents(),
+    ]
+    assert site.row(changed).hash == hashlib.sha1(changed.contents()).hexdigest()
+    assert len(site.files(store_folder)) == 4
+    assert set(site.listed()) == {changed.name, same.name}
+    assert site.row(gone) is None

@@ -1,0 +1,76 @@
+"""Index files and bulk ZIPs of cycles: when they are made anew, and what of."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+from ckan import model
+
+from ckanext.freshness.iati.cycle import publication
+
+from .cycles import Site
+from .test_cycle import datasets, done
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+FULL = "datasets-full.json"
+
+
+@pytest.mark.parametrize("step", ["files", "publish"])
+def test_a_store_that_vanishes_between_two_steps(site: Site, store_folder: Path, step: str) -> None:
+    site.update()
+    changed, *others = datasets(site)
+    before = changed.contents()
+    changed.edition += 1
+    away = store_folder.with_name("away")
+
+    def vanish(what: str, _: tuple[int, ...]) -> None:
+        if what == step and store_folder.exists():
+            store_folder.rename(away)
+
+    report = site.later(hours=1).update(tell=vanish)
+    assert not report.complete and "Is the disk mounted?" in str(list(report.complaints()))
+    # The root is never made anew: it might be the place where a disk belongs.
+    assert not store_folder.exists()
+    away.rename(store_folder)
+    stored = before if step == "files" else changed.contents()
+    assert site.bytes_of(changed) == stored
+    assert [site.bytes_of(one) for one in others] == [one.contents() for one in others]
+    assert site.row(changed).failures == 0
+    done(site.later(hours=1).update())
+    assert site.bytes_of(changed) == changed.contents()
+    listed = site.listed()[changed.name]["last_known_good_dataset"]
+    assert listed["hash"] == hashlib.sha1(changed.contents()).hexdigest()
+    row = site.row(changed)
+    with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as archive:
+        name = f"iati-data/datasets/{row.organisation_name}/{changed.name}.xml"
+        assert archive.read(name) == changed.contents()
+
+
+def test_the_same_bytes_again_make_no_zip_anew(site: Site) -> None:
+    site.update()
+    before = [site.published(name) for name in ("iati-data.zip", FULL)]
+    site.server.reset()
+    report = site.later(hours=25).update()
+    assert [site.asked(one) for one in datasets(site)] == [["GET"]] * 3
+    assert not report.published
+    assert site.published("iati-data.zip") == before[0]
+    # The index files say when that was.
+    assert site.published(FULL) != before[1]
+    listed = site.listed()[datasets(site)[0].name]["last_known_good_dataset"]
+    assert listed["downloaded"] == site.now.isoformat().replace("+00:00", "Z")
+
+
+def test_datasets_are_listed_by_the_code_points_of_their_names(site: Site) -> None:
+    site.update()
+    names = ["\U0001f600", "\uff5e", "Z"]
+    for one, name in zip(datasets(site), names, strict=True):
+        row = site.row(one)
+        row.organisation_name, row.dataset_name = "a", name
+    model.Session.commit()
+    publication.publish(site.source_id, site.store, site.now)
+    assert list(site.listed()) == sorted(names)

@@ -1,0 +1,253 @@
+"""What is an IATI file, and what is not."""
+
+from __future__ import annotations
+
+import codecs
+import time
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.iati.policy.detection import (
+    FIRST_CHARACTERS,
+    INITIAL_CHARACTERS,
+    Detection,
+    Root,
+    Verdict,
+)
+
+ROOT = '<iati-activities version="2.03">'
+XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+
+def look(data: bytes, *cuts: int) -> Verdict:
+    return looked(data, *cuts).finish()
+
+
+def looked(data: bytes, *cuts: int) -> Detection:
+    detection, start = Detection(), 0
+    for cut in [*sorted(cuts), len(data)]:
+        detection.write(data[start:cut])
+        start = max(start, cut)
+    return detection
+
+
+def comment(characters: int, filling: str = "x") -> str:
+    """A comment of so many characters."""
+    return f"<!--{filling * (characters - 7)}-->"
+
+
+LAUGHS = (
+    "<!DOCTYPE iati-activities [<!ENTITY a0 'ha'>"
+    + "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 10))
+    + "]>"
+)
+EXTERNAL = (
+    '<!DOCTYPE iati-activities SYSTEM "http://127.0.0.1:1/x.dtd" ['
+    '<!ENTITY a SYSTEM "file:///etc/passwd"><!ENTITY % b SYSTEM "http://127.0.0.1:1/y"> %b;]>'
+)
+
+IATI: dict[str, str] = {
+    "bare": ROOT,
+    "nothing follows": "<iati-activities/>",
+    "a declaration": XML + ROOT,
+    "white space": f"\n  {ROOT}",
+    "white space before a declaration": f"\r\n{XML}{ROOT}",
+    "single quotation marks": f"<?xml version='1.0' encoding='utf-8'?>{ROOT}",
+    "two comments": f"{XML}<!-- one --><!-- two -->{ROOT}",
+    "a comment with >": f"{XML}<!-- a > b -->{ROOT}",
+    "a comment with another root": f"{XML}<!-- <html> -->{ROOT}",
+    "a stylesheet": f'{XML}<?xml-stylesheet type="text/xsl" href="a.xsl"?>{ROOT}',
+    "a DOCTYPE": f"{XML}<!DOCTYPE iati-activities>{ROOT}",
+    "a DTD": f'{XML}<!DOCTYPE iati-activities [<!ATTLIST iati-activities a CDATA "b">]>{ROOT}',
+    "a prefix": '<iati:iati-activities xmlns:iati="http://example.org/">',
+    "a prefix of nothing": "<x:iati-activities>",
+    "billion laughs": f'{XML}{LAUGHS}<iati-activities version="&a9;">&a9;',
+    "external entities": f"{XML}{EXTERNAL}<iati-activities>&a;",
+    "another encoding declared": f'<?xml version="1.0" encoding="UTF-16"?>{ROOT}',
+    "an unknown encoding declared": f'<?xml version="1.0" encoding="klingon"?>{ROOT}',
+    "no encoding at all declared": f'<?xml version="1.0" encoding="unicode_escape"?>{ROOT}',
+    "standalone": f'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>{ROOT}',
+    "malformed later": f"{ROOT}<a></b>",
+    "an ampersand": '<iati-activities href="https://example.org/?a=1&amp;b=2">',
+    "just fits": comment(FIRST_CHARACTERS - len(ROOT)) + ROOT,
+    "many characters of many bytes": comment(FIRST_CHARACTERS - len(ROOT), "語") + ROOT,
+}
+
+
+@pytest.mark.parametrize("text", IATI.values(), ids=IATI)
+def test_iati_files(text: str) -> None:
+    data = text.encode()
+    assert look(data) == Verdict(Root.ACTIVITIES)
+    assert look(data, *range(len(data))) == Verdict(Root.ACTIVITIES)
+
+
+def test_organisations() -> None:
+    assert look(b"<iati-organisations version='2.03'>") == Verdict(Root.ORGANISATIONS)
+
+
+NONE: dict[str, tuple[str, str]] = {
+    "empty": ("", "is empty"),
+    "blank": (" \r\n", "is empty"),
+    "HTML": ("<!DOCTYPE html>\n<html><head>", "is no IATI file: its root element is <html>"),
+    "HTML, as it is written": ("<!doctype html><p>Hello", "is no XML: "),
+    "HTML that names it": ("<html>&lt;iati-activities&gt;", "root element is <html>"),
+    "JSON": ('{"iati-activities": []}', "is no XML: "),
+    "PDF": ("%PDF-1.7\n%âãÏÓ", "is no XML: "),
+    "text": ("iati-activities", "is no XML: "),
+    "longer name": ("<iati-activitiesfoo/>", "root element is <iati-activitiesfoo>"),
+    "another case": ("<IATI-Activities>", "root element is <IATI-Activities>"),
+    "inside of another": (f"<result>{ROOT}", "root element is <result>"),
+    "a long name": (f"<{'a' * 100}>", f"root element is <{'a' * 60}…>"),
+    "truncated root": ('<iati-activities version="2', "is no XML: unclosed token"),
+    "truncated name": ("<iati-activities", "is no XML: unclosed token"),
+    "only a comment": (comment(100), "is no XML: no element found"),
+    "in a comment": (f"<!-- {ROOT} -->", "is no XML: no element found"),
+    "two declarations": (f"{XML}{XML}{ROOT}", "is no XML: "),
+    "a comment too long": (comment(FIRST_CHARACTERS + 1) + ROOT, "has no whole opening tag"),
+    "does not fit": (comment(FIRST_CHARACTERS - len(ROOT) + 1) + ROOT, "has no whole opening tag"),
+    "a tag too long": (f"<iati-activities a='{'x' * FIRST_CHARACTERS}'>", "has no whole opening"),
+    "a name too long": (f"<{'x' * FIRST_CHARACTERS}>", "has no whole opening tag"),
+    "white space too long": (" " * FIRST_CHARACTERS + ROOT, "has no whole opening tag"),
+    "character 0": (f"\0{ROOT}x", "is no XML: "),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), NONE.values(), ids=NONE)
+def test_other_files(text: str, words: str) -> None:
+    data = text.encode()
+    verdict = look(data)
+    assert verdict.root is None and verdict.words is not None
+    assert words in verdict.words
+    assert look(data, *range(len(data))).root is None
+
+
+@pytest.mark.parametrize("text", [f"{XML}{ROOT}", f"<!-- 語 -->{ROOT}"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        *("utf-8", "utf-8-sig", "utf-16", "utf-32"),
+        *("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"),
+    ],
+)
+def test_encodings_that_the_beginning_tells(text: str, encoding: str) -> None:
+    assert look(text.encode(encoding)) == Verdict(Root.ACTIVITIES)
+
+
+@pytest.mark.parametrize("bom", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_a_bom_is_believed_more_than_a_declaration(bom: str) -> None:
+    detection = looked(f"\ufeff{XML}{ROOT}".encode(bom))
+    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert detection.initial_contents == XML + ROOT
+
+
+@pytest.mark.parametrize("declared", ["ISO-8859-1", "windows-1252", "Shift_JIS", "gb18030", "Big5"])
+def test_declared_encodings(declared: str) -> None:
+    text = f'<?xml version="1.0" encoding="{declared}"?><!-- {"é" if "-" in declared else "中"} -->'
+    detection = looked((text + ROOT).encode(declared))
+    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert detection.initial_contents == text + ROOT
+
+
+def test_a_wrong_encoding_spoils_characters_and_not_the_verdict() -> None:
+    detection = looked(f"{XML}<!-- é -->{ROOT}".encode("iso-8859-1"))
+    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert "<!-- \ufffd -->" in detection.initial_contents
+
+
+@pytest.mark.parametrize(
+    ("data", "initial"),
+    [
+        (b"", ""),
+        (b"a\0b", "a\ufffdb"),
+        (codecs.BOM_UTF8 + ROOT.encode(), ROOT),
+        ((ROOT + "語" * 200).encode(), (ROOT + "語" * 200)[:INITIAL_CHARACTERS]),
+    ],
+)
+def test_the_first_characters(data: bytes, initial: str) -> None:
+    for cuts in ((), range(len(data))):
+        detection = looked(data, *cuts)
+        detection.finish()
+        assert detection.initial_contents == initial
+
+
+def test_the_verdict_comes_as_soon_as_it_can() -> None:
+    detection = Detection()
+    detection.write(b"<!DOCTYPE html><html")
+    assert detection.verdict is None
+    detection.write(b">")
+    assert detection.verdict is not None and detection.verdict.words is not None
+
+
+texts = st.lists(
+    st.sampled_from(
+        [
+            *(XML, ROOT, "<", ">", "<iati-activities", "<!--", "-->", " ", "\n", "語", "&a;", "\0"),
+            *(
+                LAUGHS,
+                EXTERNAL,
+                "<!DOCTYPE a [",
+                "]>",
+                "<?",
+                "?>",
+                "'",
+                '"',
+                "\ufeff",
+                "a:",
+                "x" * 999,
+            ),
+        ]
+    ),
+    max_size=12,
+).map("".join)
+
+
+@given(texts, st.sampled_from(["utf-8", "utf-16", "utf-32", "utf-16-be"]), st.data())
+def test_the_verdict_does_not_depend_on_where_it_is_cut(
+    text: str, encoding: str, data: st.DataObject
+) -> None:
+    body = text.encode(encoding)
+    cuts = data.draw(st.lists(st.integers(0, len(body)), max_size=8))
+    whole, cut = looked(body), looked(body, *cuts)
+    assert whole.finish().root is cut.finish().root
+    assert whole.initial_contents == cut.initial_contents
+
+
+@given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
+def test_any_bytes_get_a_verdict(data: bytes, cuts: list[int]) -> None:
+    detection = looked(data, *cuts)
+    assert (detection.finish().root is None) is (detection.finish().words is not None)
+    assert "\0" not in detection.initial_contents
+    detection.initial_contents.encode()
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    ["<iati-activities a='", f"{XML}<!-- ", "<iati-activities><a b='"],
+    ids=["attribute of the root", "comment", "attribute later"],
+)
+def test_a_gigabyte_takes_neither_time_nor_memory(beginning: str) -> None:
+    detection = Detection()
+    detection.write(beginning.encode())
+    piece = b"x" * 1_000_000
+    tracemalloc.start()
+    began = time.process_time()
+    try:
+        for _ in range(1000):
+            detection.write(piece)
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - began < 0.5
+    assert (detection.finish().root is Root.ACTIVITIES) is beginning.startswith("<iati-activities>")
+
+
+def test_nothing_is_expanded() -> None:
+    """Ten thousand files of a billion laughs each take no longer than others."""
+    data = IATI["billion laughs"].encode()
+    began = time.process_time()
+    for _ in range(200):
+        look(data)
+    assert time.process_time() - began < 1

@@ -1,0 +1,122 @@
+"""Why a request failed, as it is published."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from ckanext.freshness.iati.policy import error_details
+from ckanext.freshness.iati.policy.attempts import Attempt, ErrorDetails, ErrorType
+from ckanext.freshness.web.errors import FetchError, Reason
+
+URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
+SHOWN = "https://***@example.org/file.xml?token=***&v=1"
+
+TYPES = {
+    ErrorType.SSL_ERROR: [reason for reason in Reason if reason.name.startswith("TLS_")],
+    ErrorType.CONNECTION_TIMEOUT: [
+        *(Reason.CONNECT_TIMEOUT, Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT),
+    ],
+    ErrorType.TOO_MANY_REDIRECTS: [Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS],
+    ErrorType.CONNECTION_ERROR: [
+        *(Reason.NAME_NOT_FOUND, Reason.NAME_LOOKUP_FAILED, Reason.CONNECTION_REFUSED),
+        *(Reason.CONNECTION_RESET, Reason.UNREACHABLE, Reason.TRUNCATED, Reason.PROXY),
+        *(Reason.OUT_OF_SOCKETS, Reason.HOST_SILENT),
+    ],
+    ErrorType.OTHER_ERROR: [
+        *(Reason.INVALID_URL, Reason.SCHEME_REFUSED, Reason.INSIDE_ADDRESS),
+        *(Reason.HOST_NOT_ALLOWED, Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.TOO_LARGE),
+        *(Reason.INVALID_REQUEST, Reason.MALFORMED),
+    ],
+}
+
+
+def test_each_reason_has_a_type() -> None:
+    assert sorted(reason.name for some in TYPES.values() for reason in some) == sorted(
+        reason.name for reason in Reason
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [(kind, reason) for kind, some in TYPES.items() for reason in some]
+)
+def test_no_answer(kind: ErrorType, reason: Reason) -> None:
+    error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
+    found = error_details.of_fault(error, "HEAD", URL)
+    assert (found.error_type, found.http_method, found.http_reason) == (kind, "HEAD", None)
+    assert found.detailed_message == f"{SHOWN} refused the connection, tried 3 times"
+    assert (found.http_headers, found.source_url) == ({}, SHOWN)
+    assert found.summary_message.startswith("The HEAD request ")
+
+
+@pytest.mark.parametrize(
+    ("status", "phrase", "words"),
+    [(404, "Not Found", "answered 404 (Not Found)"), (799, None, "answered 799")],
+)
+def test_a_status(status: int, phrase: str | None, words: str) -> None:
+    found = error_details.of_status(status, {"Server": "x"}, "GET", URL)
+    assert (found.error_type, found.http_reason) == (ErrorType.HTTP_NON_200, phrase)
+    assert found.detailed_message == f"{SHOWN} {words}"
+    assert found.http_headers == {"Server": "x"}
+
+
+def test_content_and_store() -> None:
+    found = error_details.of_content("is empty", {}, URL)
+    assert found.error_type is ErrorType.NOT_IATI_CONTENT
+    assert found.detailed_message == f"The file at {SHOWN} is empty"
+    found = error_details.of_store("The disk is full.", URL)
+    assert (found.error_type, found.detailed_message) == (
+        ErrorType.STORE_ERROR,
+        "The disk is full.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("headers", "shown"),
+    [
+        ({"Content-Type": "text/html", "ETag": '"v1"'}, None),
+        ({"Set-Cookie": "sid=hunter2"}, {}),
+        ({"Authorization": "Basic hunter2", "WWW-Authenticate": "Digest nonce=hunter2"}, {}),
+        ({"X-Api-Key": "hunter2", "X-CSRF-Token": "hunter2"}, {}),
+        (
+            {"Location": "https://u:hunter2@example.org/?X-Amz-Signature=hunter2"},
+            {"Location": "https://***@example.org/?X-Amz-Signature=***"},
+        ),
+        ({"X-Empty": ""}, None),
+        ({"X-Long": "x" * 600}, {"X-Long": "x" * 500 + "…"}),
+        ({"X-Odd": "a\udcffb"}, {"X-Odd": "a%ED%B3%BFb"}),
+    ],
+)
+def test_headers(headers: dict[str, str], shown: dict[str, str] | None) -> None:
+    found = error_details.shown_headers(headers)
+    assert found == (headers if shown is None else shown)
+    json.dumps(found).encode()
+
+
+def test_headers_are_not_endless() -> None:
+    assert len(error_details.shown_headers({f"X-{n}": "x" for n in range(1000)})) == 50
+
+
+@pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=5, minutes=30))])
+@pytest.mark.parametrize("microsecond", [0, 17])
+def test_an_attempt_as_it_is_stored(zone: timezone, microsecond: int) -> None:
+    at = datetime(2026, 11, 21, 12, 0, 0, microsecond, tzinfo=timezone.utc).astimezone(zone)
+    for found in (None, error_details.of_status(404, {"Server": "x"}, "HEAD", URL)):
+        attempt = Attempt(at, "HEAD", 404 if found else 200, found, insecure=True)
+        stored = json.loads(json.dumps(attempt.as_json()))
+        assert stored["datetime"].startswith("2026-11-21T12:00:00")
+        assert stored["datetime"].endswith("Z")
+        assert stored["error_occurred"] is (found is not None)
+        assert Attempt.from_json(stored) == attempt
+
+
+def test_the_fields_of_error_details() -> None:
+    found = error_details.of_status(404, {}, "GET", URL).as_json()
+    assert list(found) == [
+        *("error_type", "summary_message", "detailed_message", "http_method", "http_reason"),
+        *("http_headers", "source_url"),
+    ]
+    assert found["error_type"] == "http_non_200"
+    assert ErrorDetails.from_json(found).as_json() == found

@@ -1,0 +1,112 @@
+"""Both hashes, against the original's definition, wherever a file is cut."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.iati.policy.hashes import Hashes
+
+NAME = 'generated-datetime="'
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-be", "iso-8859-1"]
+
+
+def original(text: str, encoding: str) -> tuple[str, str]:
+    """As the Bulk Data Service makes them: of the bytes, and of the text without the attribute."""
+    without = re.sub(r'generated-datetime="[^"]+"', "", text)
+    return (
+        hashlib.sha1(text.encode(encoding)).hexdigest(),
+        hashlib.sha1(without.encode(encoding)).hexdigest(),
+    )
+
+
+def ours(data: bytes, *cuts: int) -> tuple[str, str]:
+    hashes, start = Hashes(), 0
+    for cut in [*sorted(cuts), len(data)]:
+        hashes.write(data[start:cut])
+        start = max(start, cut)
+    assert hashes.size == len(data)
+    return hashes.finish()
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("", ""),
+        ("<a/>", "<a/>"),
+        (f'<a {NAME}2026" b="c"/>', '<a  b="c"/>'),
+        (f'<a {NAME}1"/><b {NAME}2"/>', "<a /><b />"),
+        (f'<a {NAME}1"{NAME}2"/>', "<a />"),
+        (f'<a my-{NAME}1"/>', "<a my-/>"),
+        (f'<a {NAME}"/>', f'<a {NAME}"/>'),
+        (f'<a {NAME}"{NAME}x"/>', f'<a {NAME}"/>'),
+        (f"<a {NAME}2026", f"<a {NAME}2026"),
+        (f"<a {NAME}", f"<a {NAME}"),
+        ("<a generated-datetime='2026'/>", "<a generated-datetime='2026'/>"),
+        ('<a generated-datetime = "2026"/>', '<a generated-datetime = "2026"/>'),
+        (f'<a Generated-{NAME}é\n"/>', "<a Generated-/>"),
+    ],
+)
+def test_what_is_left_out(text: str, left: str) -> None:
+    data = text.encode()
+    expected = hashlib.sha1(data).hexdigest(), hashlib.sha1(left.encode()).hexdigest()
+    assert expected == original(text, "utf-8")
+    assert ours(data) == expected
+    assert ours(data, *range(len(data))) == expected
+
+
+parts = st.sampled_from([NAME, "generated-", '"', '""', "g", "ge", " ", "é", "a", 'x"', "\n"])
+texts = st.lists(parts, max_size=12).map("".join)
+
+
+@given(texts, st.sampled_from(ENCODINGS), st.lists(st.integers(0, 400)))
+def test_as_the_original_wherever_it_is_cut(text: str, encoding: str, cuts: list[int]) -> None:
+    if encoding == "utf-16-be":
+        # Without a BOM, its beginning tells.
+        text = f"<{text}"
+    data = text.encode(encoding)
+    assert ours(data, *cuts) == original(text, encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_halves_of_characters_are_no_attribute(encoding: str) -> None:
+    """In other scripts two neighbours can look like one of ours."""
+    opening, closing = (one.encode(encoding) for one in (NAME, '"'))
+    halves = (b"x" + opening + b"1" * 6 + closing + b"x").decode(encoding)
+    value = f"{NAME}1{(b'x' + closing + b'x').decode(encoding)}2"
+    for text in (halves, f'<a {value}" b="c">'):
+        data = f"\ufeff{text}".encode(encoding)
+        assert ours(data)[1] == original(f"\ufeff{text}", encoding)[1]
+
+
+@given(texts, st.integers(0, 30))
+def test_bytes_that_are_no_text_are_hashed_as_they_are(text: str, at: int) -> None:
+    data = text.encode()
+    data = data[:at] + b"\xff\x80" + data[at:]
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return
+    without = re.sub(rb'generated-datetime="[^"]+"', b"", data)
+    assert ours(data)[1] == hashlib.sha1(without).hexdigest()
+
+
+@pytest.mark.parametrize("end", [b"", b'"/>'], ids=["never closed", "closed"])
+def test_a_value_of_any_length_takes_no_memory(end: bytes) -> None:
+    piece = b"2" * 65536
+    hashes = Hashes()
+    hashes.write(f"<a {NAME}".encode())
+    tracemalloc.start()
+    try:
+        for _ in range(1000):
+            hashes.write(piece)
+        hashes.write(end)
+        _, without = hashes.finish()
+        assert tracemalloc.get_traced_memory()[1] < 200_000
+    finally:
+        tracemalloc.stop()
+    whole = b"<a />" if end else f"<a {NAME}".encode() + piece * 1000
+    assert without == hashlib.sha1(whole).hexdigest()

@@ -1,0 +1,509 @@
+"""Whole visits to IATI datasets' URLs, against a server that answers in all ways."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.checking.engine import Options
+from ckanext.freshness.copies.location import open_store
+from ckanext.freshness.copies.store import Staged, Store, StoreError
+from ckanext.freshness.iati.policy.attempts import Attempt, ErrorType
+from ckanext.freshness.iati.policy.iati_check import IatiFinding, IatiVisit, Tools, update
+from ckanext.freshness.iati.policy.intake import Intake
+from ckanext.freshness.iati.policy.rules import Ask, Ending, Policy, State
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.hostile_tls import tls_servers
+from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
+from ckanext.freshness.tests.web.support import FAST, SETTINGS, UNHURRIED, lookup
+from ckanext.freshness.web.client import Client, Settings
+from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.hosts import Hosts
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+OTHER = ACTIVITIES.replace(b"2.03", b"2.02")
+ONLY_THE_TIME = ACTIVITIES.replace(b"2026-11-01", b"2026-11-02")
+
+
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[IatiFiles]:
+    with IatiFiles() as server:
+        yield server
+
+
+@pytest.fixture
+def server(module_server: IatiFiles) -> Iterator[IatiFiles]:
+    yield module_server
+    module_server.faults.clear()
+    module_server.restore()
+    module_server.wait_until_idle()
+    module_server.reset()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path / "copies"))
+
+
+class Cycle:
+    """One dataset, cycle after cycle: what is kept of it, and its copy."""
+
+    def __init__(self, server: IatiFiles, store: Store, path: str = "/file.xml") -> None:
+        self.server = server
+        self.store = store
+        self.url = f"{server.url}{path}"
+        self.state = State()
+
+    def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiFinding:
+        """A cycle, so long after the first."""
+        self.server.reset()
+        visit = IatiVisit("resource", "package", more.pop("url", self.url), self.state, **more)
+        (finding,) = run([visit], self.store.stage, NOW + after)
+        self.state = finding.step.state
+        if finding.staged is not None:
+            with finding.staged:
+                self.store.keep("org/file.xml", finding.staged, zip_member="file.xml")
+        return finding
+
+    @property
+    def copy(self) -> bytes:
+        """The bytes that are kept."""
+        return b"".join(self.store.open("org/file.xml"))
+
+
+@pytest.fixture
+def cycle(server: IatiFiles, store: Store) -> Cycle:
+    return Cycle(server, store)
+
+
+def run(
+    visits: Sequence[IatiVisit],
+    stage: Callable[[], Staged],
+    now: datetime = NOW,
+    *,
+    policy: Policy | None = None,
+    options: Options | None = None,
+    settings: Settings = SETTINGS,
+    hosts: Mapping[str, Sequence[str]] | None = None,
+) -> list[IatiFinding]:
+    found: list[IatiFinding] = []
+
+    async def main() -> None:
+        async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
+            tools = Tools(client, stage, lambda: now, policy or Policy())
+            await update(visits, tools, options or Options(), found.append)
+
+    asyncio.run(main())
+    return found
+
+
+def error_type(attempt: Attempt | None) -> ErrorType | None:
+    assert attempt is not None
+    return None if attempt.error_details is None else attempt.error_details.error_type
+
+
+def sha1(data: bytes) -> str:
+    return hashlib.sha1(data).hexdigest()
+
+
+# Downloads
+
+
+def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
+    finding = cycle()
+    assert finding.step.ending is Ending.DOWNLOADED and server.methods == ["GET"]
+    good = cycle.state.good
+    assert good is not None
+    assert good.hash == sha1(ACTIVITIES)
+    without = ACTIVITIES.replace(b'generated-datetime="2026-11-01T00:00:00Z"', b"")
+    assert good.hash_excluding_generated_timestamp == sha1(without)
+    assert (good.downloaded, good.verified_on_server) == (NOW, NOW)
+    assert good.content_length == len(ACTIVITIES)
+    assert good.initial_contents == ACTIVITIES.decode()[:150]
+    assert (good.etag, good.last_modified, good.source_url) == (ETAG, MODIFIED, cycle.url)
+    assert cycle.state.get_attempt == Attempt(NOW, "GET", 200)
+    assert cycle.state.head_attempt is None
+    assert (finding.mimetype, finding.host, finding.final_url) == (
+        *("application/xml", "127.0.0.1"),
+        None,
+    )
+    assert finding.received == len(ACTIVITIES) and finding.seconds > 0
+    assert cycle.copy == ACTIVITIES
+
+
+def test_the_bytes_are_those_that_were_served(cycle: Cycle, server: IatiFiles) -> None:
+    server.media_type = "text/xml"
+    server.body = ACTIVITIES + b"<!-- \xe9 -->\r\n\x00"
+    cycle()
+    assert cycle.copy == server.body
+
+
+@pytest.mark.parametrize("size", [100_000, 3_000_000])
+def test_a_large_file_in_many_pieces(cycle: Cycle, server: IatiFiles, size: int) -> None:
+    more = b'<a generated-datetime="1"/>' * (size // 27)
+    server.body = ACTIVITIES + more
+    cycle()
+    good = cycle.state.good
+    assert good is not None and good.hash == sha1(server.body)
+    without = ACTIVITIES.replace(b'generated-datetime="2026-11-01T00:00:00Z"', b"")
+    without += more.replace(b'generated-datetime="1"', b"")
+    assert good.hash_excluding_generated_timestamp == sha1(without)
+    assert cycle.copy == server.body
+
+
+def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
+    server.headers = {"Content-Encoding": "gzip"}
+    server.body = gzip.compress(ACTIVITIES)
+    cycle()
+    good = cycle.state.good
+    assert good is not None and good.hash == sha1(ACTIVITIES)
+    assert cycle.copy == ACTIVITIES
+    # The length of HEAD's answer is that of something else.
+    assert cycle(HOUR).step.ending is Ending.VERIFIED
+
+
+@pytest.mark.parametrize(
+    ("body", "kept", "changed"),
+    [(ACTIVITIES, False, False), (ONLY_THE_TIME, True, False), (OTHER, True, True)],
+    ids=["the same", "only the time", "another"],
+)
+def test_a_second_download(
+    cycle: Cycle, server: IatiFiles, body: bytes, kept: bool, changed: bool
+) -> None:
+    cycle()
+    server.body = body
+    finding = cycle(25 * HOUR)
+    assert server.methods == ["GET"], "unconditional"
+    assert (finding.staged is not None) is kept
+    assert (finding.step.changed_at is not None) is changed
+    assert cycle.copy == body
+
+
+# What is asked
+
+
+def test_unchanged(cycle: Cycle, server: IatiFiles) -> None:
+    cycle()
+    finding = cycle(24 * HOUR)
+    assert server.methods == ["HEAD"] and finding.step.ending is Ending.VERIFIED
+    assert cycle.state.head_attempt == Attempt(NOW + 24 * HOUR, "HEAD", 200)
+    good = cycle.state.good
+    assert good is not None
+    assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 24 * HOUR)
+
+
+@pytest.mark.parametrize("etag", [ETAG, None])
+@pytest.mark.parametrize("modified", ["Wed, 02 Sep 2026 10:00:00 GMT", "02.09.2026 10:00"])
+def test_another_header_and_another_file(
+    cycle: Cycle, server: IatiFiles, etag: str | None, modified: str
+) -> None:
+    server.etag = etag
+    cycle()
+    server.body, server.last_modified = OTHER, modified
+    assert cycle(HOUR).step.ending is Ending.DOWNLOADED
+    assert server.methods == ["HEAD", "GET"]
+    assert cycle.copy == OTHER
+    assert cycle(2 * HOUR).step.ending is Ending.VERIFIED
+
+
+def test_a_changed_length_without_validators(cycle: Cycle, server: IatiFiles) -> None:
+    server.etag = server.last_modified = None
+    cycle()
+    assert cycle(HOUR).step.ending is Ending.TRUSTED
+    server.body = OTHER
+    assert cycle(6 * HOUR).step.ending is Ending.TRUSTED, "it has the same length"
+    server.body += b"\n"
+    assert cycle(6 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle.copy == server.body
+
+
+def test_no_validators_and_the_same_length(cycle: Cycle, server: IatiFiles) -> None:
+    server.etag = server.last_modified = None
+    cycle()
+    server.body = OTHER
+    cycle(6 * HOUR + timedelta(seconds=1))
+    assert server.methods == ["HEAD", "GET"] and cycle.copy == OTHER
+
+
+@pytest.mark.parametrize("status", [405, 501])
+def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
+    server.head_status = status
+    cycle()
+    finding = cycle(23 * HOUR)
+    assert server.methods == ["HEAD", "GET!"] and finding.step.ending is Ending.VERIFIED
+    good = cycle.state.good
+    assert good is not None
+    assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 23 * HOUR)
+    assert error_type(cycle.state.head_attempt) is ErrorType.HTTP_NON_200
+    assert cycle.state.get_attempt == Attempt(NOW + 23 * HOUR, "GET", 304)
+    server.body, server.etag, server.last_modified = OTHER, '"v2"', None
+    assert cycle(23 * HOUR).step.ending is Ending.DOWNLOADED
+    assert server.methods == ["HEAD", "GET!"] and cycle.copy == OTHER
+    cycle(48 * HOUR)
+    assert server.methods == ["GET"], "unconditional"
+
+
+def test_head_and_conditions_are_refused(cycle: Cycle, server: IatiFiles) -> None:
+    server.head_status, server.conditional_status = 405, 412
+    cycle()
+    assert cycle(6 * HOUR).step.ending is Ending.TRUSTED
+    assert server.methods == ["HEAD"]
+    assert cycle(7 * HOUR).step.ending is Ending.DOWNLOADED
+    assert server.methods == ["HEAD", "GET!", "GET"]
+
+
+def test_head_fails_and_the_6_hours_decide(cycle: Cycle, server: IatiFiles) -> None:
+    server.head_status = 404
+    cycle()
+    assert cycle(6 * HOUR).step.ending is Ending.HEAD_FAILED
+    assert server.methods == ["HEAD"]
+    assert cycle(6 * HOUR + timedelta(seconds=1)).step.ending is Ending.DOWNLOADED
+    assert server.methods == ["HEAD", "GET"]
+
+
+def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
+    """Also then the 6 hours decide."""
+    cycle()
+    for after, ending in ((6 * HOUR, Ending.HEAD_FAILED), (7 * HOUR, Ending.DOWNLOADED)):
+        server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
+        assert cycle(after).step.ending is ending
+        assert error_type(cycle.state.head_attempt) is ErrorType.CONNECTION_ERROR
+
+
+def test_another_url(cycle: Cycle, server: IatiFiles) -> None:
+    cycle()
+    cycle(HOUR, url=f"{server.url}/other.xml")
+    assert server.methods == ["GET"]
+    assert cycle.state.good is not None
+    assert cycle.state.good.source_url == f"{server.url}/other.xml"
+
+
+def test_a_lost_copy(cycle: Cycle, server: IatiFiles) -> None:
+    cycle()
+    cycle.store.remove("org/file.xml")
+    finding = cycle(HOUR, lost=True)
+    assert server.methods == ["GET"] and finding.step.changed_at is None
+    assert cycle.copy == ACTIVITIES
+
+
+def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
+    server.faults["/file.xml"] = faults.Redirect("/elsewhere.xml?token=hunter2")
+    finding = cycle()
+    assert finding.step.ending is Ending.DOWNLOADED
+    assert finding.final_url == f"{server.url}/elsewhere.xml?token=***"
+    assert cycle(HOUR).step.ending is Ending.VERIFIED
+    assert server.methods == ["HEAD", "HEAD"]
+
+
+# What fails
+
+FAULTS: dict[str, tuple[faults.Fault, ErrorType]] = {
+    "404": (faults.Status(404), ErrorType.HTTP_NON_200),
+    "304": (faults.Status(304), ErrorType.HTTP_NON_200),
+    "204": (faults.Status(204), ErrorType.HTTP_NON_200),
+    "500": (faults.Status(500), ErrorType.HTTP_NON_200),
+    "HTML": (faults.html(), ErrorType.NOT_IATI_CONTENT),
+    "empty": (faults.empty(), ErrorType.NOT_IATI_CONTENT),
+    "JSON": (faults.Body(b'{"a": 1}'), ErrorType.NOT_IATI_CONTENT),
+    "endless": (faults.EndlessBody(), ErrorType.NOT_IATI_CONTENT),
+    "truncated": (faults.Truncate(0.9), ErrorType.CONNECTION_ERROR),
+    "reset": (faults.Reset(), ErrorType.CONNECTION_ERROR),
+    "silent": (faults.Hang(), ErrorType.CONNECTION_TIMEOUT),
+    "a circle": (faults.Redirect("/file.xml"), ErrorType.TOO_MANY_REDIRECTS),
+    "no HTTP": (faults.malformed_headers(), ErrorType.OTHER_ERROR),
+}
+
+
+@pytest.mark.parametrize(("fault", "kind"), FAULTS.values(), ids=FAULTS)
+def test_a_failure_leaves_what_is_good(
+    cycle: Cycle, server: IatiFiles, fault: faults.Fault, kind: ErrorType
+) -> None:
+    cycle()
+    before = cycle.state
+    server.faults["/file.xml"] = fault
+    (finding,) = run(
+        [IatiVisit("resource", "package", cycle.url, before)],
+        cycle.store.stage,
+        NOW + 30 * HOUR,
+        settings=replace(SETTINGS, limits=replace(FAST, read=0.2, attempts=2)),
+    )
+    after = finding.step.state
+    assert error_type(after.get_attempt) is kind
+    assert finding.staged is None
+    assert (after.good, after.content_modified) == (before.good, before.content_modified)
+    assert after.failures == 1
+    assert cycle.copy == ACTIVITIES
+    # At once nothing is asked again.
+    server.reset()
+    cycle.state = after
+    assert cycle(30 * HOUR).step.ending is Ending.POSTPONED
+    assert server.methods == []
+    assert cycle.state.last_update_check == NOW + 30 * HOUR
+    server.faults.clear()
+    assert cycle(31 * HOUR).step.ending is Ending.DOWNLOADED
+
+
+def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiFiles) -> None:
+    server.body = b"<html>" + b"x" * 20_000_000
+    finding = cycle()
+    assert finding.step.ending is Ending.NOT_IATI
+    assert finding.received < 2_000_000
+    assert cycle.state.get_attempt is not None
+    details = cycle.state.get_attempt.error_details
+    assert details is not None
+    assert details.detailed_message == (
+        f"The file at {cycle.url} is no IATI file: its root element is <html>"
+    )
+    assert details.http_headers["Content-Length"] == "20000006"
+
+
+def test_an_error_page_is_not_read(cycle: Cycle, server: IatiFiles) -> None:
+    server.status, server.body = 404, ACTIVITIES + b" " * 20_000_000
+    finding = cycle()
+    assert finding.step.ending is Ending.GET_FAILED and finding.received < 2_000_000
+
+
+def test_a_body_that_begins_again(store: Store) -> None:
+    with store.stage() as staged:
+        intake = Intake(staged)
+        intake.write(OTHER[:100])
+        intake.restart()
+        intake.write(ACTIVITIES)
+        document = intake.finish()
+        assert document is not None and document.hash == sha1(ACTIVITIES)
+        assert b"".join(staged.pieces()) == ACTIVITIES
+
+
+def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
+    server.status = 403
+    server.headers = {"Set-Cookie": "sid=hunter2", "X-Auth-Token": "hunter2", "Server": "x"}
+    cycle(url=f"http://user:hunter2@127.0.0.1:{server.port}/file.xml?token=hunter2")
+    attempt = cycle.state.get_attempt
+    assert attempt is not None
+    assert "hunter2" not in str(attempt.as_json())
+    assert attempt.as_json()["error_details"]["http_headers"]["Server"] == "x"
+
+
+@pytest.mark.parametrize("url", ["", "no URL", "ftp://example.org/file.xml", "http://"])
+def test_what_is_no_url(cycle: Cycle, url: str) -> None:
+    finding = cycle(url=url)
+    assert finding.step.ending is Ending.GET_FAILED
+    assert error_type(cycle.state.get_attempt) is ErrorType.OTHER_ERROR
+    cycle.url = url
+    assert cycle().step.ending is Ending.POSTPONED
+
+
+def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
+    """Whatever the rules would ask next: nothing can be asked of it."""
+    cycle()
+    good = cycle.state.good
+    assert good is not None
+    cycle.state = replace(cycle.state, good=replace(good, source_url="no URL"))
+    finding = cycle(7 * HOUR, url="no URL")
+    assert (finding.step.ask, finding.step.ending) == (Ask.NOTHING, Ending.GET_FAILED)
+
+
+# The store
+
+
+@pytest.mark.parametrize("when", ["opened", "written"])
+def test_a_body_that_cannot_be_put_aside(
+    cycle: Cycle, server: IatiFiles, tmp_path: Path, when: str
+) -> None:
+    cycle()
+    before = cycle.state
+    server.body = OTHER + b" " * 1_000_000
+
+    def full() -> Any:
+        raise StoreError("The disk is full.")
+
+    (finding,) = run(
+        [IatiVisit("resource", "package", cycle.url, before)],
+        full if when == "opened" else lambda: Staged(full),
+        NOW + 30 * HOUR,
+    )
+    assert finding.step.ending is Ending.NOT_STORED and finding.staged is None
+    after = finding.step.state
+    assert error_type(after.get_attempt) is ErrorType.STORE_ERROR
+    assert after.get_attempt is not None and after.get_attempt.error_details is not None
+    assert after.get_attempt.error_details.detailed_message == "The disk is full."
+    assert (after.good, after.failures, after.postponed_until) == (before.good, 0, None)
+    cycle.state = after
+    assert cycle(30 * HOUR).step.ending is Ending.DOWNLOADED
+
+
+def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path) -> None:
+    server.body = ACTIVITIES + b" " * 1_000_000
+    cycle()
+    cycle(25 * HOUR)
+    server.body = b"<html>" + b" " * 1_000_000
+    cycle(50 * HOUR)
+    server.body = ACTIVITIES + b" " * 1_000_000
+    server.faults["/file.xml"] = faults.Truncate(0.9)
+    cycle.state = replace(cycle.state, postponed_until=None)
+    cycle(75 * HOUR)
+    files = [str(one.relative_to(tmp_path)) for one in tmp_path.rglob("*") if one.is_file()]
+    assert sorted(files) == ["copies/org/file.xml", "copies/org/file.zip"]
+
+
+# Many
+
+
+def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store: Store) -> None:
+    (first,) = run([IatiVisit("a", "a", f"{server.url}/x", State())], store.stage)
+    visits = [
+        IatiVisit("a", "a", f"{server.url}/x", first.step.state),
+        IatiVisit("b", "b", f"{server.url}/x", State()),
+    ]
+    endings = {one.visit.resource_id: one.step.ending for one in run(visits, store.stage)}
+    assert endings == {"a": Ending.VERIFIED, "b": Ending.DOWNLOADED}
+
+
+def test_many_at_once(server: IatiFiles, store: Store) -> None:
+    server.latency = 0.05
+    try:
+        visits = [IatiVisit(f"{n}", f"{n}", f"{server.url}/{n}", State()) for n in range(40)]
+        found = run(visits, store.stage)
+    finally:
+        server.latency = 0.0
+    assert {one.step.ending for one in found} == {Ending.DOWNLOADED} and len(found) == 40
+    assert server.peak > 20
+
+
+def test_what_is_redirected_to_another_workers_host_is_handed_over(
+    server: IatiFiles, store: Store
+) -> None:
+    there = f"{server.url_at('127.0.0.2')}/there.xml"
+    server.faults["/file.xml"] = faults.Redirect(there)
+    visit = IatiVisit("a", "a", f"{server.url}/file.xml", State())
+    options = Options(mine=lambda host: host == "127.0.0.1")
+    (finding,) = run([visit], store.stage, options=options)
+    assert (finding.handed_to, finding.step.state, finding.step.ending) == (there, State(), None)
+    (finding,) = run([replace(visit, start_at=there)], store.stage)
+    assert finding.step.ending is Ending.DOWNLOADED
+    assert finding.final_url == there
+    assert finding.step.state.good is not None
+    assert finding.step.state.good.source_url == visit.url
+
+
+def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_path: Path) -> None:
+    host = "files.example"
+    with tls_servers(host, tmp_path, "127.0.0.1") as urls:
+        for name in ("self-signed", "expired", "wrong-name", "untrusted"):
+            visit = IatiVisit("a", "a", urls[name], State())
+            (finding,) = run([visit], store.stage, hosts={host: ["127.0.0.1"]})
+            assert error_type(finding.step.state.get_attempt) is ErrorType.SSL_ERROR
+        excused = replace(SETTINGS, insecure_hosts=frozenset({host}))
+        (finding,) = run([visit], store.stage, hosts={host: ["127.0.0.1"]}, settings=excused)
+        attempt = finding.step.state.get_attempt
+        assert error_type(attempt) is ErrorType.NOT_IATI_CONTENT
+        assert attempt is not None and attempt.insecure and attempt.as_json()["insecure"]

@@ -1,0 +1,602 @@
+"""The rules of IATI's update cycle, each just inside of, at, and just outside of its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.iati.policy.attempts import Attempt, ErrorDetails, ErrorType
+from ckanext.freshness.iati.policy.rules import (
+    FAILED,
+    KEPT_ATTEMPTS,
+    Ask,
+    Document,
+    Ending,
+    Good,
+    Policy,
+    Response,
+    State,
+    Step,
+    Subject,
+    backoff,
+    brakes_expiry,
+    decide,
+    has_expired,
+    not_stored,
+)
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+HOUR = timedelta(hours=1)
+MOMENT = timedelta(microseconds=1)
+URL = "https://example.org/file.xml"
+ETAG = '"v1"'
+MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
+POLICY = Policy()
+STRICT = Policy(strict=True)
+SUBJECT = Subject(URL)
+
+DOCUMENT = Document("a" * 40, "b" * 40, 1000, "<iati-activities")
+OTHER = Document("c" * 40, "d" * 40, 1001, "<iati-activities")
+ONLY_THE_TIME = replace(DOCUMENT, hash="e" * 40)
+
+
+def error(kind: ErrorType = ErrorType.HTTP_NON_200, method: str = "GET") -> ErrorDetails:
+    return ErrorDetails(kind, "It failed.", "It failed thus.", method, None, {}, URL)
+
+
+def downloaded(ago: timedelta, **more: object) -> State:
+    """What was downloaded so long ago."""
+    at = NOW - ago
+    good = Good("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
+    return State(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
+
+
+def head(status: int | None = 200, **more: object) -> Response:
+    fields: dict[str, object] = {"etag": ETAG, "last_modified": MODIFIED, "length": 1000, **more}
+    if status != 200:
+        fields["error"] = error(method="HEAD")
+    return Response(Ask.HEAD, status, **fields)  # type: ignore[arg-type]
+
+
+def conditional(status: int | None, **more: object) -> Response:
+    failure = None if status in (200, 304) else error()
+    return Response(Ask.CONDITIONAL_GET, status, error=failure, **more)  # type: ignore[arg-type]
+
+
+def got(document: Document = DOCUMENT, **more: object) -> Response:
+    fields: dict[str, object] = {"etag": ETAG, "last_modified": MODIFIED, **more}
+    return Response(Ask.GET, 200, document=document, **fields)  # type: ignore[arg-type]
+
+
+def failed_get(status: int | None = 500, kind: ErrorType = ErrorType.HTTP_NON_200) -> Response:
+    return Response(Ask.GET, status, error=error(kind))
+
+
+def play(
+    state: State,
+    *responses: Response,
+    now: datetime = NOW,
+    policy: Policy = POLICY,
+    subject: Subject = SUBJECT,
+) -> Step:
+    """The step after these responses; each answers what was asked."""
+    step = decide(state, None, now, policy, subject)
+    for response in responses:
+        assert step.ask is response.asked
+        step = decide(step.state, response, now, policy, subject)
+    return step
+
+
+# Rule 1
+
+
+@pytest.mark.parametrize("state", [State(), downloaded(HOUR), downloaded(30 * HOUR)])
+def test_rule_1_the_check_is_noted(state: State) -> None:
+    assert play(state).state.last_update_check == NOW
+
+
+def test_rule_1_is_never_postponed() -> None:
+    state = replace(downloaded(HOUR), failures=1, postponed_until=NOW + MOMENT)
+    step = play(state)
+    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.POSTPONED)
+    assert step.state == replace(state, last_update_check=NOW)
+
+
+# Rule 2
+
+
+@pytest.mark.parametrize(
+    ("state", "subject", "asked"),
+    [
+        (State(), SUBJECT, Ask.GET),
+        (downloaded(timedelta(0)), SUBJECT, Ask.HEAD),
+        (downloaded(24 * HOUR - MOMENT), SUBJECT, Ask.HEAD),
+        (downloaded(24 * HOUR), SUBJECT, Ask.HEAD),
+        (downloaded(24 * HOUR + MOMENT), SUBJECT, Ask.GET),
+        (downloaded(-MOMENT), SUBJECT, Ask.GET),
+        (downloaded(HOUR), Subject(f"{URL}?v=2"), Ask.GET),
+        (downloaded(HOUR), Subject(URL, lost=True), Ask.GET),
+    ],
+    ids=[
+        *("never", "now", "just inside", "at", "just outside", "from the future", "another URL"),
+        "lost",
+    ],
+)
+def test_rule_2_what_is_asked_first(state: State, subject: Subject, asked: Ask) -> None:
+    assert play(state, subject=subject).ask is asked
+
+
+def test_rule_2_in_any_time_zone() -> None:
+    zone = timezone(timedelta(hours=-11))
+    state = downloaded(24 * HOUR)
+    assert state.good is not None
+    good = replace(state.good, downloaded=state.good.downloaded.astimezone(zone))
+    assert play(replace(state, good=good)).ask is Ask.HEAD
+
+
+# Rule 3, and the first half of rule 5
+
+
+@pytest.mark.parametrize("status", [None, 304, 400, 403, 404, 429, 500, 503])
+@pytest.mark.parametrize(
+    ("ago", "asked"),
+    [
+        (timedelta(0), Ask.NOTHING),
+        (6 * HOUR - MOMENT, Ask.NOTHING),
+        (6 * HOUR, Ask.NOTHING),
+        (6 * HOUR + MOMENT, Ask.GET),
+        (24 * HOUR, Ask.GET),
+    ],
+)
+def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: Ask) -> None:
+    state = downloaded(ago)
+    step = play(state, head(status))
+    assert step.ask is asked
+    assert step.ending is (Ending.HEAD_FAILED if asked is Ask.NOTHING else None)
+    assert step.state.good == state.good
+    attempt = step.state.head_attempt
+    assert attempt is not None and attempt.error_occurred and attempt.at == NOW
+    assert (attempt.method, attempt.http_status) == ("HEAD", status)
+    assert step.state.get_attempt is None
+
+
+# Rule 4, and the second half of rule 5
+
+
+@pytest.mark.parametrize(
+    ("stored", "answered", "asked"),
+    [
+        ({}, {}, Ask.NOTHING),
+        ({}, {"etag": '"v2"'}, Ask.GET),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:01 GMT"}, Ask.GET),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 09:59:59 GMT"}, Ask.GET),
+        # One that is absent says nothing; one that is there and was not is another.
+        ({}, {"etag": None}, Ask.NOTHING),
+        ({}, {"last_modified": None}, Ask.NOTHING),
+        ({"etag": None}, {}, Ask.GET),
+        ({"last_modified": None}, {}, Ask.GET),
+        ({"etag": None}, {"etag": None}, Ask.NOTHING),
+        # A server that compresses as it sends
+        ({"etag": f"W/{ETAG}"}, {}, Ask.NOTHING),
+        ({}, {"etag": f"W/{ETAG}"}, Ask.NOTHING),
+        ({}, {"etag": 'W/"v2"'}, Ask.GET),
+        # Dates in other forms, and what is none
+        ({}, {"last_modified": "Tuesday, 01-Sep-26 10:00:00 GMT"}, Ask.NOTHING),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 12:00:00 +0200"}, Ask.NOTHING),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:00 UTC"}, Ask.NOTHING),
+        ({}, {"last_modified": "yesterday"}, Ask.GET),
+        ({"last_modified": "yesterday"}, {"last_modified": "yesterday"}, Ask.NOTHING),
+        ({"last_modified": "yesterday"}, {"last_modified": "today"}, Ask.GET),
+        # The length
+        ({}, {"length": 1001}, Ask.GET),
+        ({}, {"length": None}, Ask.NOTHING),
+        ({}, {"length": 0}, Ask.NOTHING),
+    ],
+)
+@pytest.mark.parametrize("ago", [timedelta(0), 24 * HOUR])
+def test_rules_4_and_5_head_was_answered(
+    stored: dict[str, Any], answered: dict[str, Any], asked: Ask, ago: timedelta
+) -> None:
+    state = downloaded(ago, **stored)
+    step = play(state, head(**answered))
+    assert step.ask is asked
+    attempt = step.state.head_attempt
+    assert attempt == Attempt(NOW, "HEAD", 200)
+    assert state.good is not None
+    if asked is Ask.NOTHING:
+        assert step.ending is Ending.VERIFIED
+        assert step.state.good == replace(state.good, verified_on_server=NOW)
+    else:
+        assert step.state.good == state.good
+
+
+NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
+
+
+@pytest.mark.parametrize("stored", [NOTHING, {}], ids=["never any", "none in this answer"])
+@pytest.mark.parametrize(
+    ("ago", "length", "asked"),
+    [
+        (6 * HOUR - MOMENT, 1000, Ask.NOTHING),
+        (6 * HOUR, 1000, Ask.NOTHING),
+        (6 * HOUR, None, Ask.NOTHING),
+        (6 * HOUR + MOMENT, 1000, Ask.GET),
+        (timedelta(0), 999, Ask.GET),
+    ],
+)
+def test_without_validators_the_6_hours_and_the_length_decide(
+    stored: dict[str, Any], ago: timedelta, length: int | None, asked: Ask
+) -> None:
+    state = downloaded(ago, **stored)
+    step = play(state, head(length=length, **NOTHING))
+    assert step.ask is asked
+    assert step.state.good == state.good, "nothing has been verified"
+    assert step.ending is (Ending.TRUSTED if asked is Ask.NOTHING else None)
+
+
+# HEAD is refused
+
+
+@pytest.mark.parametrize("status", [405, 501])
+@pytest.mark.parametrize("validators", [{}, NOTHING], ids=["validators", "none"])
+@pytest.mark.parametrize("ago", [timedelta(0), HOUR, 6 * HOUR])
+def test_nothing_follows_a_refused_head_within_the_6_hours(
+    status: int, validators: dict[str, Any], ago: timedelta
+) -> None:
+    state = replace(downloaded(ago, **validators), failures=2)
+    step = play(state, head(status))
+    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.TRUSTED)
+    assert step.state.good == state.good
+    assert (step.state.failures, step.state.postponed_until) == (0, None)
+    attempt = step.state.head_attempt
+    assert attempt is not None and (attempt.method, attempt.http_status) == ("HEAD", status)
+    assert step.state.get_attempt is None
+    assert play(step.state).ask is Ask.HEAD, "the next check asks by HEAD again"
+
+
+@pytest.mark.parametrize("status", [405, 501])
+@pytest.mark.parametrize("ago", [6 * HOUR + MOMENT, 24 * HOUR])
+def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
+    status: int, ago: timedelta
+) -> None:
+    state = downloaded(ago)
+    step = play(state, head(status), conditional(304))
+    assert (step.ask, step.ending, step.keep) == (Ask.NOTHING, Ending.VERIFIED, False)
+    assert state.good is not None
+    assert step.state.good == replace(state.good, verified_on_server=NOW)
+    assert step.state.get_attempt == Attempt(NOW, "GET", 304)
+    assert step.state.failures == 0
+
+
+def test_a_conditional_get_that_brings_a_file_is_a_download() -> None:
+    state = downloaded(10 * HOUR)
+    response = conditional(200, document=OTHER, etag='"v2"')
+    step = play(state, head(405), response)
+    assert (step.ending, step.keep, step.changed_at) == (Ending.DOWNLOADED, True, NOW)
+    assert step.state.good is not None and step.state.good.downloaded == NOW
+
+
+def test_a_conditional_get_that_brings_something_else_is_not_repeated() -> None:
+    response = Response(Ask.CONDITIONAL_GET, 200, error=error(ErrorType.NOT_IATI_CONTENT))
+    step = play(downloaded(10 * HOUR), head(405), response)
+    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.NOT_IATI)
+
+
+@pytest.mark.parametrize("status", [None, 412, 500])
+def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int | None) -> None:
+    assert play(downloaded(10 * HOUR), head(405), conditional(status)).ask is Ask.GET
+
+
+def test_without_a_validator_there_is_no_condition() -> None:
+    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).ask is Ask.GET
+
+
+# Rules 6 to 11
+
+
+@pytest.mark.parametrize(
+    ("response", "ending"),
+    [
+        (failed_get(None, ErrorType.CONNECTION_ERROR), Ending.GET_FAILED),
+        (failed_get(404), Ending.GET_FAILED),
+        (failed_get(200, ErrorType.NOT_IATI_CONTENT), Ending.NOT_IATI),
+        (failed_get(200, ErrorType.STORE_ERROR), Ending.NOT_STORED),
+    ],
+)
+@pytest.mark.parametrize("state", [State(), downloaded(30 * HOUR)], ids=["never", "before"])
+def test_rules_6_to_9_get_failed(state: State, response: Response, ending: Ending) -> None:
+    step = play(state, response)
+    assert (step.ask, step.ending, step.keep) == (Ask.NOTHING, ending, False)
+    assert step.state.good == state.good
+    assert step.state.content_modified == state.content_modified
+    attempt = step.state.get_attempt
+    assert attempt is not None and attempt.error_details == response.error
+    assert step.state.attempts == (attempt,)
+
+
+def test_rules_10_and_11_the_first_download() -> None:
+    step = play(State(), got())
+    assert (step.ending, step.keep, step.changed_at) == (Ending.DOWNLOADED, True, None)
+    assert step.state.good == Good(
+        "a" * 40, "b" * 40, NOW, NOW, 1000, "<iati-activities", ETAG, MODIFIED, URL
+    )
+    assert step.state.content_modified == NOW
+    assert step.state.content_modified_excluding_generated_timestamp == NOW
+    assert step.state.get_attempt == Attempt(NOW, "GET", 200)
+
+
+BEFORE = NOW - 30 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("document", "kept", "modified", "modified_excluding", "changed_at"),
+    [
+        (DOCUMENT, False, BEFORE, BEFORE, None),
+        (ONLY_THE_TIME, True, NOW, BEFORE, None),
+        (OTHER, True, NOW, NOW, NOW),
+    ],
+    ids=["the same", "only the time", "another"],
+)
+def test_rules_10_and_11_when_contents_were_modified(
+    document: Document,
+    kept: bool,
+    modified: datetime,
+    modified_excluding: datetime,
+    changed_at: datetime | None,
+) -> None:
+    state = replace(
+        downloaded(30 * HOUR),
+        content_modified=BEFORE,
+        content_modified_excluding_generated_timestamp=BEFORE,
+    )
+    step = play(state, got(document, etag=None))
+    assert (step.keep, step.changed_at) == (kept, changed_at)
+    assert step.state.content_modified == modified
+    assert step.state.content_modified_excluding_generated_timestamp == modified_excluding
+    good = step.state.good
+    assert good is not None and (good.downloaded, good.verified_on_server) == (NOW, NOW)
+    assert (good.hash, good.etag, good.last_modified) == (document.hash, None, MODIFIED)
+
+
+def test_a_lost_copy_is_kept_though_it_is_the_same() -> None:
+    step = play(downloaded(HOUR), got(), subject=Subject(URL, lost=True))
+    assert step.keep and step.changed_at is None
+
+
+def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
+    before = downloaded(30 * HOUR)
+    step = play(before, got(OTHER))
+    details = error(ErrorType.STORE_ERROR)
+    left = not_stored(before, step, NOW, details)
+    assert left.ending is Ending.NOT_STORED and left.changed_at is None and not left.keep
+    attempt = Attempt(NOW, "GET", 200, details)
+    assert left.state == replace(
+        before, last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
+    )
+    assert play(left.state, now=NOW + MOMENT).ask is Ask.GET
+
+
+# Failing URLs
+
+
+@pytest.mark.parametrize(
+    ("failures", "minutes"),
+    [(1, 15), (2, 30), (3, 60), (4, 120), (5, 240), (6, 360), (7, 360), (10_000, 360)],
+)
+def test_the_more_it_failed_the_longer_a_url_is_left_alone(failures: int, minutes: int) -> None:
+    assert backoff(failures, POLICY) == timedelta(minutes=minutes)
+
+
+def failing(times: int, **more: object) -> State:
+    state, now = downloaded(30 * HOUR, **more), NOW
+    for _ in range(times):
+        now = state.postponed_until or now
+        state = play(state, failed_get(), now=now).state
+    return state
+
+
+@pytest.mark.parametrize("times", [1, 2, 6])
+def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
+    state = failing(times)
+    until = state.postponed_until
+    assert until is not None and state.failures == times
+    assert play(state, now=until - MOMENT).ending is Ending.POSTPONED
+    assert play(state, now=until).ask is Ask.GET
+    assert play(state, now=until - MOMENT, policy=STRICT).ask is Ask.GET
+    assert play(state, now=NOW - 10 * HOUR).ask is not Ask.NOTHING, "a clock that was set right"
+
+
+@pytest.mark.parametrize(
+    ("responses", "ago"),
+    [
+        ((got(),), 30 * HOUR),
+        ((head(),), 5 * HOUR),
+        ((head(405),), 5 * HOUR),
+        ((head(405), conditional(304)), 7 * HOUR),
+        ((head(etag=None, last_modified=None),), 5 * HOUR),
+    ],
+)
+def test_a_url_that_works_again_has_not_failed(
+    responses: tuple[Response, ...], ago: timedelta
+) -> None:
+    state = replace(downloaded(ago), failures=3, postponed_until=NOW)
+    after = play(state, *responses).state
+    assert (after.failures, after.postponed_until) == (0, None)
+
+
+def test_another_url_has_not_failed() -> None:
+    state = failing(3)
+    step = play(state, now=NOW + MOMENT, subject=Subject(f"{URL}?v=2"))
+    assert (step.ask, step.state.failures) == (Ask.GET, 0)
+
+
+@pytest.mark.parametrize(
+    ("ago", "until"),
+    [(HOUR, timedelta(minutes=15)), (6 * HOUR - timedelta(minutes=5), timedelta(minutes=5))],
+)
+def test_a_failing_head_does_not_put_off_what_rule_5_downloads(
+    ago: timedelta, until: timedelta
+) -> None:
+    assert play(downloaded(ago), head(500)).state.postponed_until == NOW + until
+
+
+def test_what_was_our_fault_is_not_held_against_the_url() -> None:
+    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), ours=True)
+    state = play(downloaded(30 * HOUR), response).state
+    assert (state.failures, state.postponed_until) == (0, None)
+    assert state.get_attempt is not None and state.get_attempt.error_occurred
+
+
+def test_strictly_nothing_is_postponed() -> None:
+    state = play(downloaded(30 * HOUR), failed_get(), policy=STRICT).state
+    assert (state.failures, state.postponed_until) == (1, None)
+
+
+@pytest.mark.parametrize("policy", [POLICY, STRICT])
+@pytest.mark.parametrize(
+    ("failing_for", "failures", "expired"),
+    [
+        (72 * HOUR - MOMENT, 9, False),
+        (72 * HOUR, 9, True),
+        (72 * HOUR, 1, True),
+        # No cycle ran for days, and the first one fails.
+        (None, 0, False),
+    ],
+)
+def test_a_copy_expires(
+    failing_for: timedelta | None, failures: int, expired: bool, policy: Policy
+) -> None:
+    since = None if failing_for is None else NOW - failing_for
+    state = replace(downloaded(900 * HOUR), failures=failures, failing_since=since)
+    assert not has_expired(state, policy), "it has not failed this time"
+    failed = play(state, failed_get(), policy=policy).state
+    assert has_expired(failed, policy) is expired
+    assert not has_expired(replace(failed, good=None), policy)
+
+
+@pytest.mark.parametrize(
+    ("expiring", "copies", "registry_read", "brakes"),
+    [
+        # A small registry: each copy by itself, unless the registry is out of reach, too.
+        (1, 1, True, False),
+        (2, 2, True, False),
+        (9, 9, True, False),
+        (1, 1, False, True),
+        (1, 2, False, False),
+        (2, 2, False, True),
+        # From ten copies on: never more than half.
+        (5, 10, True, False),
+        (6, 10, True, True),
+        (10, 10, True, True),
+        (6, 10, False, True),
+        (0, 0, True, False),
+        (0, 0, False, False),
+    ],
+)
+def test_more_than_half_of_the_copies_do_not_expire_at_once(
+    expiring: int, copies: int, registry_read: bool, brakes: bool
+) -> None:
+    assert brakes_expiry(expiring, copies, POLICY, registry_read=registry_read) is brakes
+
+
+def test_a_success_ends_the_time_of_failing() -> None:
+    state = replace(downloaded(HOUR), failures=3, failing_since=NOW - 80 * HOUR)
+    assert play(state, head()).state.failing_since is None
+    tried = replace(state, attempts=(Attempt(NOW - HOUR, "GET", 500, error()),))
+    failed = play(tried, failed_get(), subject=Subject(f"{URL}?v=2")).state
+    assert failed.failing_since == NOW, "another URL has not failed before"
+
+
+def test_a_fault_of_ours_expires_nothing() -> None:
+    state = replace(downloaded(80 * HOUR), failures=3, failing_since=NOW - 80 * HOUR)
+    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), ours=True)
+    assert not has_expired(play(state, response).state, POLICY)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"trusted_for": 25 * HOUR},
+        {"trusted_for": -HOUR},
+        {"backoff_first": 7 * HOUR},
+        {"backoff_most": 7 * HOUR},
+    ],
+)
+def test_times_that_contradict_each_other_are_refused(times: dict[str, timedelta]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        Policy(**times)  # type: ignore[arg-type]
+
+
+# Whatever happens
+
+statuses = st.sampled_from([None, 200, 304, 404, 405, 412, 500, 501])
+validators = st.sampled_from([None, ETAG, '"v2"'])
+documents = st.sampled_from([DOCUMENT, OTHER, ONLY_THE_TIME])
+kinds = st.sampled_from(ErrorType)
+
+
+@st.composite
+def responses(draw: st.DrawFn, asked: Ask) -> Response:
+    status = draw(statuses)
+    fine = status == 200 or (status == 304 and asked is Ask.CONDITIONAL_GET)
+    brings = status == 200 and asked is not Ask.HEAD and draw(st.booleans())
+    if status == 200 and asked is not Ask.HEAD:
+        fine = brings
+    return Response(
+        asked,
+        status,
+        etag=draw(validators),
+        last_modified=draw(st.sampled_from([None, MODIFIED, "yesterday"])),
+        length=draw(st.sampled_from([None, 0, 1000, 1001])),
+        error=None if fine else error(draw(kinds), "HEAD" if asked is Ask.HEAD else "GET"),
+        ours=draw(st.booleans()),
+        document=draw(documents) if brings else None,
+    )
+
+
+@given(st.data())
+def test_whatever_happens(data: st.DataObject) -> None:
+    """Many cycles; in each it is noted, it ends, and what is good stays good."""
+    state, now = State(), NOW
+    for _ in range(data.draw(st.integers(1, 6))):
+        now += data.draw(st.timedeltas(timedelta(0), 30 * HOUR))
+        policy = data.draw(st.sampled_from([POLICY, STRICT]))
+        subject = Subject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
+        before = state
+        step = decide(state, None, now, policy, subject)
+        asked = []
+        while step.ask is not Ask.NOTHING:
+            asked.append(step.ask)
+            assert step.ending is None
+            response = data.draw(responses(step.ask))
+            step = decide(step.state, response, now, policy, subject)
+        state = step.state
+        assert len(asked) <= 3
+        assert state.last_update_check == now
+        assert len(state.attempts) <= KEPT_ATTEMPTS
+        assert [one.at for one in state.attempts] == sorted(
+            (one.at for one in state.attempts), reverse=True
+        )
+        assert (step.ending is Ending.POSTPONED) is (not asked)
+        if step.ending is Ending.POSTPONED:
+            assert state == replace(before, last_update_check=now) and policy is POLICY
+        if before.good is None:
+            assert state.good is None or step.ending is Ending.DOWNLOADED
+        else:
+            assert state.good is not None, "what is good is never lost"
+            if step.ending is not Ending.DOWNLOADED:
+                unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
+                assert unverified == before.good
+        if step.ending in FAILED or step.ending is Ending.NOT_STORED:
+            assert state.good == before.good
+            assert state.content_modified == before.content_modified
+        if step.ending is Ending.DOWNLOADED:
+            assert state.good is not None and state.good.downloaded == now
+            assert step.keep is (before.good is None or before.good.hash != state.good.hash)
+        if state.postponed_until is not None:
+            assert state.postponed_until <= now + 6 * HOUR

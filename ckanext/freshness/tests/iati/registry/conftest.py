@@ -1,0 +1,57 @@
+"""A registry of the tests, and a source that harvests it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
+    Harvest,
+    add_source,
+    clean_queues,
+    clean_site,
+)
+from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.freshness.tests.servers.registry_model import sample
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    """Three organisations with two datasets each."""
+    with RegistryServer(sample(3, 6)) as server:
+        yield server
+
+
+def add_registry(url: str, **config: Any) -> Harvest:
+    """Make a source of the type."""
+    return add_source(url, source_type="iati_registry", **config)
+
+
+def organizations() -> dict[str, Any]:
+    """The active organizations that a registry has, by the registry's id."""
+    model.Session.expire_all()
+    groups = model.Session.query(model.Group).filter_by(is_organization=True, state="active")
+    found = {group.extras.get("registry_id"): group for group in groups}
+    return {key: group for key, group in found.items() if key is not None}
+
+
+def packages(harvest: Harvest) -> dict[str, Any]:
+    """The source's active packages by the registry's id."""
+    model.Session.expire_all()
+    ids = [package_id for _guid, package_id in harvest.current() if package_id]
+    found = model.Session.query(model.Package).filter(
+        model.Package.id.in_(ids), model.Package.state == "active"
+    )
+    return {one.extras["registry_id"]: one for one in found}
+
+
+def waiting() -> int:
+    """How many objects a consumer would take up."""
+    return (
+        model.Session.query(harvest_model.HarvestObject)
+        .filter(harvest_model.HarvestObject.state.not_in(("COMPLETE", "ERROR")))
+        .count()
+    )

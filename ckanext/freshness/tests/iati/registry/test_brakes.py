@@ -1,0 +1,176 @@
+"""The brake for registries: organisations and datasets each, and nothing goes where one of them is braked."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.harvesting.brake import Part
+from ckanext.freshness.harvesting.strategy import (
+    Containers,
+    Deletions,
+    Known,
+    Outcome,
+    Seen,
+    deletions,
+    guid_of,
+)
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
+SITE = "https://registry.example.org"
+
+
+def organisation(number: int) -> Known:
+    url = f"{SITE}/organization/{number}"
+    return Known(url, guid_of(url, None))
+
+
+def dataset(number: int) -> Known:
+    owner, url = organisation(0).url, f"{SITE}/dataset/{number}"
+    return Known(url, guid_of(url, owner), owner)
+
+
+def outcome(
+    organisations: tuple[int, int], datasets: tuple[int, int], *, new: int = 0, **options: object
+) -> Deletions:
+    """What becomes of so many known of each kind of which so many are listed still."""
+    known, seen = [], []
+    for make, (current, listed) in ((organisation, organisations), (dataset, datasets)):
+        known += [make(number) for number in range(current)]
+        seen += [
+            Seen(one.url, Outcome.PRESENT, (SITE,), is_catalog=one.is_catalog)
+            for one in known[-current:][:listed]
+            if current
+        ]
+    seen += [
+        Seen(f"{SITE}/dataset/new-{number}", Outcome.PRESENT, (SITE,)) for number in range(new)
+    ]
+    containers = Containers(SITE, listed={one.url for one in seen})
+    return deletions(
+        known,
+        {one.url: one for one in seen},
+        containers,
+        now=NOW,
+        min_records=1,
+        catalogs_apart=True,
+        **options,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("organisations", "datasets", "held", "deleted"),
+    [
+        # known and still listed, of each
+        ((4, 4), (40, 40), 0, 0),
+        ((4, 2), (40, 20), 0, 22),  # half of each is no accident
+        ((4, 1), (40, 40), 3, 0),  # fewer than half of the organisations
+        ((4, 4), (40, 19), 21, 0),  # fewer than half of the datasets
+        ((4, 3), (40, 19), 22, 0),  # and then no organisation goes either
+        ((4, 1), (40, 39), 4, 0),
+        ((4, 1), (40, 1), 42, 0),
+        ((4, 4), (40, 1), 39, 0),  # one dataset of 40
+        ((1, 1), (1, 0), 1, 0),  # none of one
+        ((1, 0), (0, 0), 1, 0),
+        ((4, 0), (40, 40), 4, 0),  # no organisation at all
+        ((4, 4), (40, 0), 40, 0),
+        ((2, 1), (2, 1), 0, 2),
+        ((3, 1), (3, 2), 3, 0),
+        ((0, 0), (3, 2), 0, 1),
+    ],
+)
+def test_each_kind_has_its_brake_and_holds_both(
+    organisations: tuple[int, int], datasets: tuple[int, int], held: int, deleted: int
+) -> None:
+    found = outcome(organisations, datasets)
+    assert (len(found.brake.held) if found.brake else 0, len(found.delete)) == (held, deleted)
+
+
+@pytest.mark.parametrize(
+    ("organisations", "datasets", "words"),
+    [
+        ((4, 1), (9, 9), ["3 of 4 organisations would be deleted"]),
+        ((4, 4), (9, 4), ["5 of 9 datasets would be deleted"]),
+        ((4, 4), (9, 0), ["lists nothing at all, but 9 datasets of it are current"]),
+        ((4, 0), (9, 9), ["lists nothing at all, but 4 organisations of it are current"]),
+        ((4, 1), (9, 1), ["3 of 4 organisations", "8 of 9 datasets"]),
+    ],
+)
+def test_the_reason_has_the_numbers(
+    organisations: tuple[int, int], datasets: tuple[int, int], words: list[str]
+) -> None:
+    brake = outcome(organisations, datasets).brake
+    assert brake is not None
+    assert all(one in brake.reason for one in words), brake.reason
+    assert brake.reason.count("; ") == len(words) - 1
+
+
+def test_what_was_released_goes_and_nothing_else() -> None:
+    first = outcome((4, 4), (10, 2))
+    assert first.brake is not None
+    released = {one.known.guid for one in first.brake.held}
+    second = outcome((4, 4), (10, 2), released=released)
+    assert (len(second.delete), second.brake) == (8, None)
+    third = outcome((4, 1), (10, 2), released=released)
+    assert third.brake is not None
+    assert {one.known.url for one in third.brake.held} == {
+        organisation(number).url for number in (1, 2, 3)
+    }
+    assert len(third.delete) == 8
+
+
+def test_what_is_held_stays_held_when_there_are_many_more() -> None:
+    first = outcome((1, 1), (3, 1))
+    assert first.brake is not None
+    held = {one.known.guid for one in first.brake.held}
+    second = outcome((1, 1), (100, 1), held=held)
+    assert second.brake is not None
+    again = outcome((1, 1), (3, 2), held={dataset(2).guid})
+    assert again.brake is not None and [one.known.url for one in again.brake.held] == [
+        dataset(2).url
+    ]
+
+
+def test_new_records_are_no_reason_to_let_known_ones_go() -> None:
+    found = outcome((1, 1), (10, 4), new=20)
+    assert found.brake is not None and not found.delete
+
+
+@pytest.mark.parametrize(
+    ("part", "fraction", "min_records", "alarm"),
+    [
+        (Part("datasets", 10, 5, 0, True), 0.5, 1, False),
+        (Part("datasets", 10, 6, 0, True), 0.5, 1, True),
+        (Part("datasets", 10, 6, 0, True), 0.5, 10, True),
+        (Part("datasets", 9, 9, 0, True), 0.5, 10, False),
+        (Part("datasets", 9, 9, 0, False), 0.5, 10, True),
+        (Part("datasets", 10, 0, 10, False), 0.5, 1, False),
+        (Part("datasets", 10, 2, 6, True), 0.5, 1, False),
+        (Part("datasets", 10, 3, 6, True), 0.5, 1, True),
+        (Part("datasets", 10, 10, 0, True), 1.0, 1, False),
+        (Part("datasets", 10, 1, 0, True), 0.0, 1, True),
+    ],
+)
+def test_numbers_that_look_like_an_accident(
+    part: Part, fraction: float, min_records: int, alarm: bool
+) -> None:
+    assert (part.alarm(fraction, min_records) is not None) is alarm
+
+
+@given(
+    organisations=st.integers(0, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+    datasets=st.integers(0, 12).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))),
+)
+def test_either_all_goes_or_nothing(
+    organisations: tuple[int, int], datasets: tuple[int, int]
+) -> None:
+    found = outcome(organisations, datasets)
+    gone = sum(current - listed for current, listed in (organisations, datasets))
+    braked = any(
+        listed * 2 < current or (current and not listed)
+        for current, listed in (organisations, datasets)
+    )
+    assert len(found.delete) == (0 if braked else gone)
+    assert len(found.brake.held if found.brake else ()) == (gone if braked else 0)

@@ -1,0 +1,363 @@
+"""What a registry's organisations and datasets become in CKAN, harvest after harvest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.ckan_adapter import (
+    harvest_queue_connection,
+    harvest_routing_keys,
+    model,
+)
+from ckanext.freshness.harvesting import stages
+from ckanext.freshness.iati.registry.immediate_harvest import Result, harvest_now
+from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
+from ckanext.freshness.tests.iati.cycle.registry.conftest import (
+    add_registry,
+    organizations,
+    packages,
+    waiting,
+)
+from ckanext.freshness.tests.servers import faults
+from ckanext.freshness.tests.servers.base import Request
+from ckanext.freshness.tests.servers.registry import RegistryServer
+
+pytestmark = pytest.mark.usefixtures("clean_site")
+
+
+def counts(result: Result) -> dict[str, int]:
+    """Those that are not 0."""
+    return {key: count for key, count in result.counts.items() if count}
+
+
+def again(harvest: Harvest) -> Result:
+    result = harvest_now(harvest.source["id"])
+    assert waiting() == 0
+    return result
+
+
+@pytest.fixture
+def harvest(registry: RegistryServer) -> Harvest:
+    """A source that was harvested once."""
+    made = add_registry(registry.url)
+    assert again(made).complete
+    return made
+
+
+def test_a_dataset_says_what_the_registry_says(registry: RegistryServer, harvest: Harvest) -> None:
+    before = written()
+    assert counts(again(harvest)) == {"not modified": 9}
+    assert written() == before
+
+    dataset = next(iter(registry.registry.datasets.values()))
+    dataset.extras = {"secondary_publisher": "other", "freshness": "fresh", "guid": "theirs"}
+    assert counts(again(harvest)) == {"not modified": 8, "updated": 1}
+    package = stored(packages(harvest)[dataset.id].id)
+    found = extras(package)
+    url = f"{registry.url}/dataset/{dataset.id}"
+    owner = f"{registry.url}/organization/{dataset.organisation_id}"
+    assert found["guid"] == f"catalog={owner};dataset={url}"
+    assert (package["title"], package["license_id"]) == (dataset.title, "odc-by")
+    assert (found["filetype"], found["iati_version"]) == ("organisation", "2.03")
+    assert (found["registry_id"], found["registry_name"]) == (dataset.id, dataset.name)
+    assert found["secondary_publisher"] == "other" and found["uri"] == url
+    assert "language" not in found
+    dataset.extras = {}
+    again(harvest)
+    assert "secondary_publisher" not in extras(stored(package["id"]))
+
+
+def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) -> None:
+    organisation = next(iter(registry.registry.organisations.values()))
+    ids = {key: group.id for key, group in organizations().items()}
+    dataset = next(
+        one for one in registry.registry.datasets.values() if one.organisation_id == organisation.id
+    )
+    before = stored(packages(harvest)[dataset.id].id)
+    organisation.name, dataset.name = "renamed_org", "renamed_org-act"
+    *_, moving = registry.registry.datasets.values()
+    there, moving_id = list(registry.registry.organisations)[1], packages(harvest)[moving.id].id
+    assert moving.organisation_id not in (organisation.id, there)
+    moving.organisation_id = there
+    result = again(harvest)
+    assert result.complete and counts(result)["updated"] >= 2
+    assert {key: group.id for key, group in organizations().items()} == ids
+    assert organizations()[organisation.id].name == "renamed_org"
+    after = stored(before["id"])
+    assert after["name"] == "renamed_org-act" and after["owner_org"] == before["owner_org"]
+    # The file's URL is another one, too; the resource is the same.
+    assert after["resources"][0]["id"] == before["resources"][0]["id"]
+    assert after["resources"][0]["url"] != before["resources"][0]["url"]
+    found = call_action("package_search", fq="organization:renamed_org", rows=100)
+    assert found["count"] == 2
+    moved = packages(harvest)[moving.id]
+    assert (moved.id, moved.owner_org) == (moving_id, organizations()[there].id)
+
+
+def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> None:
+    """Also if the registry changes its title, and leaves a field out."""
+    dataset = next(iter(registry.registry.datasets.values()))
+    package = packages(harvest)[dataset.id]
+    shown = stored(package.id)
+    shown["extras"].append({"key": "review", "value": "mine"})
+    call_action("package_update", {"user": sysadmin()}, **shown)
+    organisation = next(iter(registry.registry.organisations.values()))
+    group = organizations()[organisation.id]
+    call_action(
+        "organization_patch",
+        {"user": sysadmin()},
+        id=group.id,
+        extras=[
+            *({"key": key, "value": value} for key, value in group.extras.items()),
+            {"key": "ours", "value": "kept"},
+        ],
+    )
+    dataset.title = organisation.title = "Another title"
+    del organisation.fields["publisher_country"]
+    assert counts(again(harvest))["updated"] == 2
+    after = stored(package.id)
+    assert (after["title"], extras(after)["review"]) == ("Another title", "mine")
+    group = organizations()[organisation.id]
+    assert group.title == "Another title" and group.extras["ours"] == "kept"
+    assert "publisher_country" not in group.extras
+    members = call_action("member_list", {"user": sysadmin()}, id=group.id, object_type="user")
+    assert len(members) == 1
+
+
+def test_an_organisation_that_is_gone_goes_with_its_datasets_and_comes_back_with_them(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    before = organizations()[first.id].id, packages(harvest)[theirs[0].id].id
+    registry.registry.remove(first, *theirs)
+    result = again(harvest)
+    assert result.complete and counts(result) == {"not modified": 6, "deleted": 3}
+    assert first.id not in organizations() and len(packages(harvest)) == 4
+    assert model.Group.get(before[0]).state == "deleted"
+    assert counts(again(harvest)) == {"not modified": 6}
+
+    registry.registry.organisations[first.id] = first
+    registry.registry.datasets |= {one.id: one for one in theirs}
+    assert again(harvest).complete
+    group, package = organizations()[first.id], packages(harvest)[theirs[0].id]
+    assert (group.id, package.id) == before and package.owner_org == group.id
+
+
+def test_an_organisation_that_owns_anything_else_stays(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    group = organizations()[first.id]
+    other = factories.Dataset(owner_org=group.id)
+    registry.registry.remove(first, *theirs)
+    result = again(harvest)
+    assert result.complete and counts(result)["deleted"] == 3
+    assert model.Group.get(group.id).state == "active"
+    assert stored(other["id"])["owner_org"] == group.id
+    # And it is left alone from now on.
+    assert counts(again(harvest)) == {"not modified": 6}
+
+
+def test_an_organisation_whose_datasets_are_still_listed_stays(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    first = next(iter(registry.registry.organisations.values()))
+    group = organizations()[first.id]
+    registry.registry.remove(first)
+    result = again(harvest)
+    assert model.Group.get(group.id).state == "active"
+    assert len(packages(harvest)) == 6
+    assert any(
+        "are still there" in words for many in result.record_errors.values() for words in many
+    )
+
+
+def test_what_looks_like_an_accident_removes_nothing(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    known = registry.registry
+    organisations, datasets = list(known.organisations.items()), list(known.datasets.items())
+    for left, right in ((1, 6), (3, 2), (0, 0)):
+        known.organisations, known.datasets = dict(organisations[:left]), dict(datasets[:right])
+        result = again(harvest)
+        assert len(organizations()) == 3 and len(packages(harvest)) == 6
+        assert result.hold is not None and not result.complete
+        assert result.hold.count == 9 - left - right
+        assert any(result.hold.reason in words for words in result.source_errors)
+        # What was held and cannot be read stays held: each case begins anew.
+        known.organisations, known.datasets = dict(organisations), dict(datasets)
+        assert again(harvest).complete
+
+
+def test_a_single_dataset_is_not_removed_either(registry: RegistryServer) -> None:
+    known = registry.registry
+    known.organisations = dict(list(known.organisations.items())[:1])
+    known.datasets = dict(list(known.datasets.items())[:1])
+    harvest = add_registry(registry.url)
+    again(harvest)
+    known.datasets.clear()
+    result = again(harvest)
+    assert result.hold is not None and len(packages(harvest)) == 1
+    call_action(
+        "freshness_harvest_release",
+        {"user": sysadmin()},
+        **_release(harvest),
+    )
+    assert counts(again(harvest)) == {"not modified": 1, "deleted": 1}
+
+
+def _release(harvest: Harvest) -> dict[str, Any]:
+    held = call_action("freshness_harvest_hold_show", {"user": sysadmin()}, id=harvest.source["id"])
+    return {"id": harvest.source["id"], "list_id": held["list_id"]}
+
+
+def asks_for(target: str) -> Callable[[Request], bool]:
+    return lambda request: target in request.target
+
+
+def test_a_registry_that_fails_removes_nothing(registry: RegistryServer, harvest: Harvest) -> None:
+    broken = next(iter(registry.registry.datasets))
+    registry.spoil[broken] = lambda record: {**record, "resources": [], "name": "None"}
+    result = again(harvest)
+    assert counts(result) == {"not modified": 8, "errored": 1}
+    assert not result.source_errors and len(result.record_errors) == 1
+    assert broken in packages(harvest)
+    registry.spoil.clear()
+
+    *_, removed = registry.registry.datasets.values()
+    registry.registry.remove(removed)
+    for target in ("organization_list", "package_search"):
+        registry.faults[asks_for(target)] = faults.Status(code=404)
+        result = again(harvest)
+        assert result.source_errors and len(packages(harvest)) == 6 and len(organizations()) == 3
+        registry.faults.clear()
+    assert counts(again(harvest))["deleted"] == 1
+
+
+ODD_NAMES = ("a/b", "..", "../../etc", "nul\x00", "n" * 300, "საქართველო", "A B", "new")
+
+
+def test_odd_names_become_legal_ones_and_equal_names_different_ones(
+    registry: RegistryServer,
+) -> None:
+    known = registry.registry
+    first, second, *_ = known.datasets.values()
+    second.name = first.name
+    for number, name in enumerate(ODD_NAMES):
+        owner = known.add_organisation(f"odd{number}")
+        known.add_dataset(owner, "act").name = name
+        owner.name = name
+    harvest = add_registry(registry.url)
+    result = again(harvest)
+    assert result.complete, result
+    found = [*organizations().values(), *packages(harvest).values()]
+    assert len(found) == 9 + 2 * len(ODD_NAMES)
+    for one in found:
+        assert 2 <= len(one.name) <= 100 and one.name != "new"
+        assert set(one.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_")
+    for name in ODD_NAMES:
+        plain = name.replace("\x00", "")
+        assert sum(one.extras["registry_name"] == plain for one in found) == 2
+    twins = [packages(harvest)[one.id] for one in (first, second)]
+    assert first.name in {one.name for one in twins} and twins[0].name != twins[1].name
+    assert {one.extras["registry_name"] for one in twins} == {first.name}
+    assert counts(again(harvest)) == {"not modified": len(found)}
+
+
+def test_an_organization_of_somebody_else_is_left_alone(registry: RegistryServer) -> None:
+    organisation = next(iter(registry.registry.organisations.values()))
+    theirs = factories.Organization(name=organisation.name, title="Somebody else's")
+    harvest = add_registry(registry.url)
+    assert again(harvest).complete
+    ours = organizations()[organisation.id]
+    assert ours.id != theirs["id"] and ours.name.startswith(f"{organisation.name}-")
+    assert model.Group.get(theirs["id"]).title == "Somebody else's"
+
+
+def test_a_source_that_is_made_again_goes_on_with_what_it_had(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    before = {key: group.id for key, group in organizations().items()}
+    had = {key: package.id for key, package in packages(harvest).items()}
+    call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
+    made = add_registry(registry.url)
+    assert again(made).complete
+    assert {key: group.id for key, group in organizations().items()} == before
+    assert {key: package.id for key, package in packages(made).items()} == had
+    assert counts(again(made)) == {"not modified": 9}
+
+
+def test_two_sources_of_one_registry_each_have_their_own(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    other = add_registry(f"{registry.url}/api/3")
+    assert again(other).complete
+    own, others = packages(harvest), packages(other)
+    assert own.keys() == others.keys()
+    assert not {one.id for one in own.values()} & {one.id for one in others.values()}
+    assert counts(again(harvest)) == {"not modified": 9}
+
+
+def test_a_cleared_source_gets_its_organizations_again(
+    registry: RegistryServer, harvest: Harvest
+) -> None:
+    before = {key: group.id for key, group in organizations().items()}
+    call_action("harvest_source_clear", {"user": sysadmin()}, id=harvest.source["id"])
+    assert again(harvest).complete
+    assert {key: group.id for key, group in organizations().items()} == before
+
+
+def test_a_purged_organization_is_made_again(registry: RegistryServer, harvest: Harvest) -> None:
+    organisation = next(iter(registry.registry.organisations.values()))
+    group = organizations()[organisation.id]
+    call_action("organization_purge", {"user": sysadmin()}, id=group.id)
+    result = again(harvest)
+    assert counts(result)["updated"] >= 1 and organisation.id in organizations()
+
+
+def test_the_queues_do_the_same(registry: RegistryServer) -> None:
+    harvest = add_registry(registry.url)
+    job = harvest.run()
+    assert not job.errors and waiting() == 0
+    assert len(organizations()) == 3 and len(packages(harvest)) == 6
+    first = next(iter(registry.registry.organisations.values()))
+    theirs = [one for one in registry.registry.datasets.values() if one.organisation_id == first.id]
+    registry.registry.remove(first, *theirs)
+    job = harvest.run()
+    assert not job.errors and job.stats["deleted"] == 3
+    assert len(organizations()) == 2 and len(packages(harvest)) == 4
+
+
+def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
+    registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "PAGE_SIZE", 1)
+    harvest = add_registry(registry.url)
+    job = harvest.start()
+    harvest.gather()
+    _backwards()
+    harvest.fetch()
+    done = harvest.finish(job)
+    assert not done.errors
+    found = packages(harvest)
+    assert len(organizations()) == 3
+    assert {one.id: found[one.id].owner_org for one in registry.registry.datasets.values()} == {
+        one.id: organizations()[one.organisation_id].id
+        for one in registry.registry.datasets.values()
+    }
+
+
+def _backwards() -> None:
+    """Turn the fetch queue round: what another consumer was quicker with."""
+    redis, key = harvest_queue_connection(), harvest_routing_keys()["fetch"]
+    assert redis is not None
+    messages = redis.lrange(key, 0, -1)
+    redis.delete(key)
+    redis.rpush(key, *reversed(messages))

@@ -1,0 +1,22 @@
+"""What entries of a registry become."""
+
+from __future__ import annotations
+
+import pytest
+
+from ckanext.freshness.iati.registry import records
+
+
+@pytest.mark.parametrize(
+    ("image", "kept"),
+    [
+        ("https://a.org/logo.png", "https://a.org/logo.png"),
+        ("javascript:alert(1)", None),
+        ("data:text/html,x", None),
+    ],
+)
+def test_the_image_of_an_organisation(image: str, kept: str | None) -> None:
+    raw = {"id": "1", "image_display_url": image}
+    found = records.organisation(raw, "https://registry.org/1", name="a", title="A")
+    assert found.record is not None
+    assert found.record.fields.get("image_url") == kept

@@ -1,0 +1,99 @@
+"""A site that sends mails to a real mail server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.mails import delivery
+from ckanext.freshness.mails.delivery import Report, State
+from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.servers.smtp import MailHost
+
+OVERDUE, DELINQUENT = 15, 22
+"""Days after which a weekly dataset is so."""
+
+Make = Callable[..., dict[str, Any]]
+Notify = Callable[..., Report]
+
+
+def later(days: float = 0) -> datetime:
+    return datetime.now(timezone.utc) + timedelta(days=days)
+
+
+def age(days: float) -> None:
+    """Time passes, and statuses with it."""
+    refresh(later(days))
+
+
+@pytest.fixture
+def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: Any) -> None:
+    for key, value in {
+        "ckanext.freshness.notify.enabled": True,
+        "smtp.server": "127.0.0.1:9",
+        "smtp.mail_from": "site@example.org",
+    }.items():
+        monkeypatch.setitem(ckan_config, key, value)
+    monkeypatch.setattr(delivery, "TIMEOUT", 5.0)
+    model.Session.remove()
+
+
+@pytest.fixture
+def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHost]:
+    """A mail server to which the site sends; mails have begun."""
+    with MailHost() as host:
+        monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
+        assert delivery.notify_all(later).state is State.BEGUN
+        yield host
+
+
+@pytest.fixture
+def make(mails_on: None) -> Make:
+    """A weekly dataset, made now, whose contacts are as only harvesters or older versions make them."""
+    user = factories.Sysadmin(email="root@example.org")["name"]
+
+    def make(
+        name: str,
+        frequency: str = "7",
+        *,
+        maintainer_email: str | None = None,
+        author_email: str | None = None,
+        maintainer: str | None = None,
+        **fields: Any,
+    ) -> dict[str, Any]:
+        made = helpers.call_action(
+            "package_create",
+            {"user": user},
+            name=name,
+            resources=[{"url": "http://example.org/a.csv"}],
+            extras=[{"key": "frequency", "value": frequency}],
+            **fields,
+        )
+        # CKAN's own validators take one good address alone.
+        model.Session.execute(
+            sa.update(model.Package.__table__)
+            .where(model.Package.__table__.c.id == made["id"])
+            .values(
+                maintainer_email=maintainer_email, author_email=author_email, maintainer=maintainer
+            )
+        )
+        model.Session.commit()
+        return made
+
+    return make
+
+
+@pytest.fixture
+def notify() -> Notify:
+    """What ``ckan freshness notify`` does, so many days later."""
+
+    def notify(days: float = OVERDUE, **options: Any) -> Report:
+        return delivery.notify_all(lambda: later(days), **options)
+
+    return notify

@@ -1,0 +1,63 @@
+"""Headers as they go over the wire."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ckan.tests import helpers
+
+from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age
+from ckanext.freshness.tests.servers.smtp import MailHost
+
+ANN = "ann@example.org"
+
+
+@pytest.mark.parametrize(
+    ("site", "root"),
+    [
+        ("http://a.org", ""),
+        ("https://data.a-long-name-of-a-site.example.org", ""),
+        ("https://data.a-very-long-name-of-a-site.government.example.org", ""),
+        ("https://data.a-very-long-name-of-a-site.government.example.org", "/catalogue/{{LANG}}"),
+    ],
+)
+def test_programs_find_the_link(
+    make: Make, notify: Notify, host: MailHost, site: str, root: str
+) -> None:
+    make("rain", maintainer_email=ANN)
+    age(OVERDUE)
+    with (
+        helpers.changed_config("ckan.site_url", site),
+        helpers.changed_config("ckan.root_path", root),
+    ):
+        notify()
+    (mail,) = host.mails
+    head = mail.raw.partition(b"\r\n\r\n")[0].decode("ascii")
+    (header,) = re.findall(r"^List-Unsubscribe:([^\r]*(?:\r\n[ \t][^\r]*)*)", head, re.MULTILINE)
+    # RFC 2369, 2: white space within the brackets is left out.
+    link = re.sub(r"\s", "", header)
+    prefix = re.escape(site + root.replace("/{{LANG}}", ""))
+    assert re.fullmatch(rf"<{prefix}/freshness/mails/\d+\.[\w-]{{16}}>", link)
+    assert max(map(len, head.splitlines())) <= 78
+    assert link.strip("<>") in mail.part("plain")
+
+
+def test_mails_read_from_right_to_left(make: Make, notify: Notify, host: MailHost) -> None:
+    make("rain", maintainer_email=ANN)
+    age(OVERDUE)
+    with helpers.changed_config("ckan.locale_default", "ar"):
+        notify()
+    assert '<html lang="ar" dir="rtl">' in host.mails[0].part("html")
+
+
+def test_the_language_is_the_sites(make: Make, notify: Notify, host: MailHost) -> None:
+    make("rain", maintainer_email=ANN, title="Règen")
+    age(OVERDUE)
+    with helpers.changed_config("ckan.locale_default", "de"):
+        notify()
+    (mail,) = host.mails
+    assert '<html lang="de" dir="ltr">' in mail.part("html")
+    assert "Règen" in mail.part("plain")
+    assert "Jede Woche" in mail.part("plain")
+    assert "/de/" not in mail.part("plain")

@@ -1,0 +1,195 @@
+"""Who is told: only those who may see a dataset, and only where their source and organization want it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import ckan.plugins as p
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.lib.plugins import DefaultPermissionLabels
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.ckan_adapter import harvest_model
+from ckanext.freshness.mails import recipients
+from ckanext.freshness.mails.rules import Outcome
+from ckanext.freshness.tests.harvesting.conftest import install
+from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, later
+from ckanext.freshness.tests.servers.smtp import MailHost
+from ckanext.freshness.tests.usual_site import use_hooks_of
+
+ANN, BOB, ADMIN = "ann@example.org", "bob@example.org", "admin@example.org"
+
+
+class EmbargoPlugin(p.SingletonPlugin, DefaultPermissionLabels):
+    """Another extension's: embargoed datasets are seen by one user alone."""
+
+    p.implements(p.IPermissionLabels)
+
+    def get_dataset_labels(self, dataset_obj: Any) -> list[str]:
+        if dataset_obj.name.startswith("embargoed"):
+            return ["embargo"]
+        return super().get_dataset_labels(dataset_obj)
+
+    def get_user_dataset_labels(self, user_obj: Any) -> list[str]:
+        labels = super().get_user_dataset_labels(user_obj)
+        return [*labels, "embargo"] if getattr(user_obj, "name", "") == "insider" else labels
+
+
+@pytest.fixture
+def embargo(clean_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    install("embargo", EmbargoPlugin, tmp_path, monkeypatch)
+    with use_hooks_of("embargo"):
+        yield
+
+
+def organization(admin: dict[str, Any], *more: tuple[dict[str, Any], str], **fields: Any) -> str:
+    users = [{"name": admin["name"], "capacity": "admin"}]
+    users += [{"name": user["name"], "capacity": capacity} for user, capacity in more]
+    return factories.Organization(users=users, **fields)["id"]
+
+
+def keepers(*package_ids: str) -> list[list[str]]:
+    known = recipients.datasets(package_ids, later())
+    return [list(known[one].decides.keepers) for one in package_ids]
+
+
+def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) -> None:
+    admin, member = factories.User(email=ADMIN), factories.User(email="Member@Example.org")
+    factories.User(email=BOB)
+    owner = organization(admin, (member, "member"))
+    hidden: dict[str, Any] = {"owner_org": owner, "private": True}
+    assert keepers(
+        make("a-stranger", maintainer_email=ANN, **hidden)["id"],
+        make("a-user-of-others", maintainer_email=BOB, **hidden)["id"],
+        make("a-member", maintainer_email=f"{ANN}, member@example.org", **hidden)["id"],
+        make("an-author", maintainer_email=ANN, author_email="member@example.org", **hidden)["id"],
+        make("open", maintainer_email=ANN, owner_org=owner)["id"],
+    ) == [[ADMIN], [ADMIN], ["member@example.org"], ["member@example.org"], [ANN]]
+
+
+def test_datasets_are_looked_at_together(make: Make) -> None:
+    ids = [make(f"rain-{number}", maintainer_email=ANN)["id"] for number in range(5)]
+    statements: list[str] = []
+
+    def note(_: Any, __: Any, statement: str, *___: Any) -> None:
+        statements.append(statement)
+
+    def asked(*package_ids: str) -> int:
+        model.Session.remove()
+        statements.clear()
+        assert keepers(*package_ids) == [[ANN]] * len(package_ids)
+        return len(statements)
+
+    engine = model.Session.get_bind()
+    sa.event.listen(engine, "before_cursor_execute", note)
+    try:
+        assert asked(*ids) == asked(*ids[:2])
+    finally:
+        sa.event.remove(engine, "before_cursor_execute", note)
+
+
+def test_users_that_are_gone_see_nothing(make: Make) -> None:
+    gone = factories.User(email=ADMIN)
+    made = make("hidden", owner_org=organization(gone), private=True, maintainer_email=ADMIN)
+    helpers.call_action("user_delete", id=gone["id"])
+    assert keepers(made["id"]) == [[]]
+
+
+def test_the_labels_of_another_plugin_hold(make: Make, embargo: None) -> None:
+    insider, admin = factories.User(name="insider", email=BOB), factories.User(email=ADMIN)
+    owner = organization(admin)
+    assert keepers(
+        make("embargoed-1", maintainer_email=ANN, owner_org=owner)["id"],
+        make("embargoed-2", maintainer_email=f"{ANN}, {BOB}", owner_org=owner)["id"],
+        make("open", maintainer_email=ANN, owner_org=owner)["id"],
+    ) == [[], [BOB], [ANN]]
+    assert insider["name"] == "insider"
+
+
+def test_no_mail_tells_of_what_became_private(make: Make, notify: Notify, host: MailHost) -> None:
+    owner = organization(factories.User(email=ADMIN))
+    made = make("rain", maintainer_email=ANN, owner_org=owner, title="Secret rain")
+    age(OVERDUE)
+    host.refused[ANN] = 450
+    notify()
+    host.refused.clear()
+    model.Package.get(made["id"]).private = True
+    model.repo.commit()
+    report = notify()
+    assert (report.mails, report.settled, host.mails) == ([], {Outcome.NOBODY: 1}, [])
+
+
+def imported(package_id: str, config: str | None, *, current: bool = True) -> None:
+    source = harvest_model.HarvestSource(url=f"http://{uuid4()}.org", type="x", config=config)
+    source.save()
+    job = harvest_model.HarvestJob(source=source)
+    job.save()
+    harvest_model.HarvestObject(
+        guid=str(uuid4()), job=job, source=source, package_id=package_id, current=current
+    ).save()
+
+
+@pytest.mark.parametrize(
+    ("configs", "told"),
+    [
+        ([], ANN),
+        (['{"notify_contacts": true}'], ANN),
+        (['{"notify_contacts": true, "other": 1}'], ANN),
+        (['{"notify_contacts": false}'], ADMIN),
+        (['{"notify_contacts": "true"}'], ADMIN),
+        (["{}"], ADMIN),
+        ([None], ADMIN),
+        ([""], ADMIN),
+        (["no json"], ADMIN),
+        (["[1]"], ADMIN),
+        (['{"notify_contacts": true}', "{}"], ADMIN),
+    ],
+)
+def test_contacts_of_harvested_datasets(make: Make, configs: list[str | None], told: str) -> None:
+    owner = organization(factories.User(email=ADMIN))
+    made = make("harvested", maintainer_email=ANN, author_email=BOB, owner_org=owner)
+    for config in configs:
+        imported(made["id"], config)
+    assert keepers(made["id"]) == [[told]]
+
+
+def test_of_a_source_that_lists_it_no_more_nobody_has_said_anything(make: Make) -> None:
+    made = make("harvested", maintainer_email=ANN)
+    imported(made["id"], '{"notify_contacts": true}', current=False)
+    assert keepers(made["id"]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("wish", "is_wanted"),
+    [(None, True), ("", True), ("true", True), ("false", False), (" No ", False), ("off", False)],
+)
+def test_an_organization_may_want_none(make: Make, wish: str | None, is_wanted: bool) -> None:
+    extras = [] if wish is None else [{"key": "freshness_notify", "value": wish}]
+    extras = [one for one in extras if one["value"]]
+    owner = organization(factories.User(email=ADMIN), extras=extras)
+    made = make("rain", owner_org=owner)
+    assert recipients.datasets([made["id"]], later())[made["id"]].decides.is_wanted is is_wanted
+
+
+def test_nobody_is_told_of_what_no_organization_wants_told(
+    make: Make, notify: Notify, host: MailHost
+) -> None:
+    extras = [{"key": "freshness_notify", "value": "false"}]
+    make("rain", owner_org=organization(factories.User(), extras=extras), maintainer_email=ANN)
+    age(OVERDUE)
+    assert (notify().settled, host.mails) == ({Outcome.OPTED_OUT: 1}, [])
+
+
+def test_what_is_not_judged_is_nothing_to_tell_of(make: Make) -> None:
+    made = make("rain", maintainer_email=ANN)
+    assert set(recipients.datasets([made["id"], "no-such"], later())) == {made["id"]}
+    user = helpers.call_action("get_site_user")["name"]
+    helpers.call_action("package_delete", {"user": user}, id=made["id"])
+    assert recipients.datasets([made["id"]], later()) == {}
+    assert json.dumps(keepers()) == "[]"

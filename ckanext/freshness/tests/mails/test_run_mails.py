@@ -1,0 +1,129 @@
+"""Operators are told when something is wrong with the checks, once."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from ckan import model
+from ckan.tests import factories
+
+from ckanext.freshness.mails import opt_outs
+from ckanext.freshness.mails.delivery import Report, State
+from ckanext.freshness.model import CheckRun
+from ckanext.freshness.reporting import run_tables
+from ckanext.freshness.runs.night import Part, Told, nightly
+from ckanext.freshness.tests.mails.conftest import Notify, later
+from ckanext.freshness.tests.servers.smtp import MailHost
+
+ROOT = "root@example.org"
+
+
+def night(name: str, days: float, datasets: int = 10, **columns: Any) -> None:
+    start = later(days).replace(tzinfo=None)
+    row: dict[str, Any] = {
+        "kind": "check",
+        "options": {"package_ids": None, "host": None},
+        "datasets": {"0: Fresh, Updated nothing": datasets},
+        "ended_at": start + timedelta(hours=1),
+        "version": "1",
+        **columns,
+    }
+    model.Session.add(CheckRun(id=name, started_at=start, **row))
+    model.Session.commit()
+
+
+def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
+    factories.Sysadmin(email=ROOT)
+    night("one", 0)
+    assert notify(0.5) == Report(State.DONE)
+    night("two", 1, error="No luck\r\nBcc: x@y", ended_at=later(1.1).replace(tzinfo=None))
+    night("three", 2, 0)
+    night("four", 3, 5)
+    report = notify(3.5)
+    assert [(one.address, len(one.about)) for one in report.mails] == [(ROOT, 3)]
+    (mail,) = host.mails
+    assert mail.message["Subject"] == "CKAN: something is wrong with the checks of freshness"
+    for subtype in ("plain", "html"):
+        words = mail.part(subtype)
+        assert "failed: No luck Bcc: x@y" in words
+        assert "saw no datasets" in words
+        assert "saw 5 datasets; the one before saw 10" in words
+    assert notify(3.6) == Report(State.DONE)
+    # The cool-down is for other mails: what is wrong is told at once.
+    night("five", 4, 1)
+    assert len(notify(4.5).mails) == 1
+    report = notify(6)
+    assert "No check was begun in time" in report.mails[0].about[0]
+    assert notify(7) == Report(State.DONE)
+
+
+def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> None:
+    factories.Sysadmin(email=ROOT)
+    night("one", 0)
+    parts = [Part("refresh", lambda now: Told("Solr is away", complete=False))]
+    list(nightly(parts, lambda: later(0.1)))
+    night("cycle", 0.2, kind="iati", error="the registry is away")
+    night("two", 0.3, error="no luck")
+    assert len(notify(0.5).mails) == 1
+    (mail,) = host.mails
+    at = r"on \d{4}-\d\d-\d\d \d\d:\d\d UTC"
+    for subtype in ("plain", "html"):
+        words = mail.part(subtype)
+        for sentence in (
+            f"A part of the nightly work, which ended {at}, was not done in full: refresh: Solr is away",
+            f"The update cycle of an IATI registry that ended {at} failed: the registry is away",
+            f"The check that ended {at} failed: no luck",
+        ):
+            assert re.search(sentence, " ".join(words.split())), sentence
+    # It is no check: neither the last one, nor one that saw nothing.
+    assert notify(0.6) == Report(State.DONE)
+
+
+def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: MailHost) -> None:
+    factories.Sysadmin(email=ROOT)
+    night("old", -1, 0)
+    night("one", -0.1)
+    assert notify(0.5) == Report(State.DONE)
+
+
+def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
+    for address in (ROOT, "other@example.org"):
+        factories.Sysadmin(email=address)
+    opt_outs.write(ROOT, later(), opted_out=True)
+    night("one", 0.1, 0)
+    assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
+
+
+def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
+    for address in (ROOT, "other@example.org"):
+        factories.Sysadmin(email=address)
+    opt_outs.write("other@example.org", later(), opted_out=True)
+    night("one", 0.1, 0)
+    assert [one.address for one in notify(0.5).mails] == [ROOT]
+    factories.Sysadmin(email="new@example.org")
+    opt_outs.write("other@example.org", later(), opted_out=False)
+    assert notify(0.6) == Report(State.DONE)
+
+
+def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
+    factories.Sysadmin(email=ROOT)
+    night("one", 0.1, 0)
+    host.refused[ROOT] = 450
+    notify(0.5)
+    host.refused.clear()
+    notify(0.6)
+    assert [mail.to for mail in host.mails] == [(ROOT,)]
+    assert notify(0.7) == Report(State.DONE)
+
+
+def test_the_last_run(clean_db: None) -> None:
+    assert run_tables.last() is None
+    night("one", -3)
+    night("part", -1, options={"package_ids": ["a"]})
+    found = run_tables.last()
+    assert found is not None
+    assert abs(found - later(-3)) < timedelta(minutes=5)
+    assert found.tzinfo is timezone.utc
+    assert isinstance(found, datetime)

@@ -1,0 +1,139 @@
+"""What is wrong with runs: a table."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.reporting.run_problems import (
+    Finding,
+    Run,
+    What,
+    findings,
+    is_silent,
+    last_run,
+    run,
+)
+
+NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
+
+
+def at(hours: float) -> datetime:
+    return NOW - timedelta(hours=hours)
+
+
+def night(
+    hours: float,
+    datasets: int | None = 100,
+    *,
+    error: str | None = None,
+    ended: bool = True,
+    is_whole: bool = True,
+) -> Run:
+    """A run that began so many hours ago, and took one."""
+    end = at(hours - 1) if ended else None
+    return Run(f"{hours:g}", at(hours), end, datasets, is_whole, error)
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"),
+    [
+        ([], []),
+        ([night(2)], []),
+        ([night(26), night(2)], []),
+        # Nightly runs come a little late, and an hour when the clocks change.
+        ([night(27.1), night(2)], []),
+        ([night(50), night(2)], [Finding(What.MISSING, "50", at(24))]),
+        ([night(30)], [Finding(What.MISSING, "30", at(4))]),
+        ([night(26), night(2, error="no luck")], [Finding(What.FAILED, "2", at(1), "no luck")]),
+        ([night(26, ended=False, datasets=None), night(2)], [Finding(What.KILLED, "26", at(26))]),
+        ([night(26), night(2, ended=False, datasets=None)], []),
+        (
+            [night(25, ended=False, datasets=None)],
+            [Finding(What.KILLED, "25", at(25))],
+        ),
+        ([night(2, 0)], [Finding(What.NO_DATASETS, "2", at(1), None, 0, None)]),
+        ([night(26), night(2, 50)], [Finding(What.HALVED, "2", at(1), None, 50, 100)]),
+        ([night(26), night(2, 51)], []),
+        # What failed has seen less, which tells nothing.
+        (
+            [night(26), night(2, 3, error="no luck")],
+            [Finding(What.FAILED, "2", at(1), "no luck")],
+        ),
+        # The one before an empty one is what is compared with.
+        (
+            [night(50), night(26, 0), night(2, 40)],
+            [
+                Finding(What.NO_DATASETS, "26", at(25), None, 0, 100),
+                Finding(What.HALVED, "2", at(1), None, 40, 100),
+            ],
+        ),
+        # Runs over a few datasets neither fall by half nor make up for a night.
+        ([night(26), night(3, 1, is_whole=False), night(2)], []),
+        (
+            [night(28), night(2, 1, is_whole=False)],
+            [Finding(What.MISSING, "28", at(2))],
+        ),
+    ],
+)
+def test_findings(runs: list[Run], expected: list[Finding]) -> None:
+    assert list(findings(runs, NOW)) == expected
+    assert list(findings(runs[::-1], NOW)) == expected
+
+
+def test_other_work_fails_too_and_is_no_check() -> None:
+    other = Run("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
+    expected = Finding(What.FAILED, "1", at(0.5), "Solr is away", kind="nightly")
+    assert list(findings([night(26), night(2), other], NOW)) == [expected]
+    assert last_run([night(2), other]) == night(2)
+
+
+def test_each_finding_has_a_key_of_its_own() -> None:
+    runs = [night(90, error="x"), night(50, 0), night(2, 10)]
+    keys = [one.key for one in findings(runs, NOW)]
+    assert len(set(keys)) == len(keys) == 4
+    assert keys[0] == "failed:90"
+
+
+@pytest.mark.parametrize(
+    ("last", "silent"), [(None, True), (at(24), False), (at(24.01), True), (at(1), False)]
+)
+def test_the_banner(last: datetime | None, silent: bool) -> None:
+    assert is_silent(last, NOW) is silent
+
+
+def test_the_last_run_over_everything() -> None:
+    assert last_run([]) is None
+    runs = [night(26), night(2), night(1, is_whole=False)]
+    assert last_run(runs) == runs[1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "datasets", "is_whole"),
+    [
+        ({}, 5, True),
+        ({"options": {"package_ids": None, "host": None, "everything": True}}, 5, True),
+        ({"options": {"package_ids": ["a"], "host": None}}, 5, False),
+        ({"options": {"host": "example.org"}}, 5, False),
+        ({"kind": "iati"}, 5, False),
+        ({"kind": "nightly"}, 5, False),
+        ({"datasets": {}}, 0, True),
+        ({"datasets": None}, None, True),
+        ({"ended_at": None}, None, True),
+    ],
+)
+def test_rows(columns: dict[str, Any], datasets: int | None, is_whole: bool) -> None:
+    row = {
+        "id": "a",
+        "kind": "check",
+        "started_at": at(2),
+        "ended_at": at(1),
+        "options": {},
+        "datasets": {"0: Fresh, Updated nothing": 2, "1: Due, Updated nothing": 3},
+        "error": None,
+        **columns,
+    }
+    made = run(**row)
+    assert (made.datasets, made.is_whole) == (datasets, is_whole)

@@ -1,0 +1,159 @@
+"""What package_show and package_search say of each resource's URL, and that it is stored nowhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan.lib import search
+from freezegun import freeze_time
+
+from ckanext.activity.model import Activity
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.ckan_adapter import IS_2_12, model
+from ckanext.freshness.reporting.url_facts import KEY
+from ckanext.freshness.tests.status.measuring import measured
+from ckanext.freshness.tests.status.test_checked import FRESH, check, new
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+NOTHING = dict.fromkeys(("broken_since", "cached_url", "cached_zip_url"))
+
+
+def facts(act: Act, dataset: dict[str, Any]) -> list[Any]:
+    """The facts as every action that reads has them."""
+    shown = act("package_show", id=dataset["id"])["resources"]
+    (found,) = act("package_search", fq=f"id:{dataset['id']}")["results"]
+    singly = [act("resource_show", id=one["id"]) for one in shown]
+    said = [
+        [one.get(KEY) for one in resources] for resources in (shown, found["resources"], singly)
+    ]
+    assert said[0] == said[1] == said[2]
+    return said[0]
+
+
+def test_facts(act: Act) -> None:
+    dataset = new(act, "http://x.org/1", "http://x.org/2", "http://x.org/3")
+    assert facts(act, dataset) == [None] * 3
+    for day in range(4):
+        now = FRESH + timedelta(days=day)
+        check(dataset, now, Outcome.SAME_HASH, Outcome.ERROR, counts_as_failure=False)
+        broken = {**dataset, "resources": dataset["resources"][1:]}
+        check(broken, now, Outcome.ERROR, counts_as_failure=True)
+        if day == 0:
+            assert facts(act, dataset)[1]["broken_since"] is None, "it has failed once"
+    last = "2026-01-05T12:00:00Z"
+    assert facts(act, dataset) == [
+        {"checked_at": last, "outcome": "same hash", **NOTHING},
+        {
+            "checked_at": last,
+            "outcome": "error",
+            **NOTHING,
+            "broken_since": "2026-01-02T12:00:00Z",
+        },
+        None,
+    ]
+    # What is known of another URL is not shown.
+    act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/other")
+    assert facts(act, dataset)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "failed", "outcome"),
+    [
+        ("HEAD", False, "verified"),
+        ("GET", False, "downloaded"),
+        ("GET", True, "error"),
+        # Before its first cycle.
+        (None, False, "same hash"),
+    ],
+)
+def test_facts_of_a_file_of_a_registry(
+    act: Act, method: str | None, failed: bool, outcome: str
+) -> None:
+    dataset = new(act, "http://x.org/1")
+    check(dataset, FRESH + timedelta(days=3), Outcome.SAME_HASH, counts_as_failure=False)
+    attempt = {
+        "datetime": "2026-01-05T12:00:00.5Z",
+        "method": method,
+        "error_occurred": failed,
+    }
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id,"
+            " organisation_name, dataset_id, dataset_name, attempts)"
+            " VALUES (:resource, :package, '', '', '', '', '', CAST(:attempts AS jsonb))"
+        ),
+        {
+            "resource": dataset["resources"][0]["id"],
+            "package": dataset["id"],
+            "attempts": json.dumps([attempt] if method else []),
+        },
+    )
+    model.Session.commit()
+    found = {"checked_at": "2026-01-05T12:00:00Z", "outcome": outcome, **NOTHING}
+    assert facts(act, dataset) == [found]
+
+
+def test_one_query_per_call(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = [new(act, "http://x.org/1", "http://x.org/2", notes="several") for _ in range(2)]
+    for one in datasets:
+        check(one, FRESH, Outcome.SAME_HASH, Outcome.SAME_HASH)
+    for action, arguments in {
+        "package_show": {"id": datasets[0]["id"]},
+        "package_search": {"q": "several"},
+    }.items():
+        with measured(monkeypatch) as found:
+            act(action, **arguments)
+        assert len([one for one in found.statements if "freshness_check" in one]) == 1
+        assert found.savepoints == []
+
+
+def test_they_are_stored_nowhere(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = new(act, "http://x.org/1", "http://x.org/2")
+    check(dataset, FRESH, Outcome.SAME_HASH, Outcome.SAME_HASH)
+    with freeze_time(FRESH), measured(monkeypatch) as unchanged:
+        shown = act("package_show", id=dataset["id"])
+        assert shown["resources"][0][KEY]
+        act("package_update", **shown)
+        act("package_patch", id=dataset["id"], title=shown["title"])
+    if IS_2_12:
+        assert unchanged.documents == [], "CKAN sees that nothing changed"
+        modified = act("package_show", id=dataset["id"])["metadata_modified"]
+        assert modified == shown["metadata_modified"]
+    first, second = shown["resources"]
+    act("package_update", **{**shown, "title": "Another"})
+    act("package_patch", id=dataset["id"], resources=shown["resources"], notes="Another")
+    act("resource_update", **{**first, "name": "Another"})
+    act("resource_patch", id=second["id"], name="Another", **{KEY: second[KEY]})
+    act("resource_create", **{**first, "id": "", "url": "http://x.org/3"})
+    act("package_revise", match={"id": dataset["id"]}, update__resources__0={KEY: first[KEY]})
+    act("package_resource_reorder", id=dataset["id"], order=[second["id"]])
+    links = [{"url": one["url"], KEY: one[KEY]} for one in (first, second)]
+    act("package_create", name=f"{shown['name']}-copy", resources=links)
+    model.Session.expire_all()
+    for resource in model.Session.query(model.Resource):
+        assert KEY not in (resource.extras or {})
+    document = search.show(dataset["id"])
+    for kept in (document["data_dict"], document["validated_data_dict"]):
+        assert KEY not in kept
+    for activity in model.Session.query(Activity).filter_by(object_id=dataset["id"]):
+        assert KEY not in json.dumps(activity.data)
+    assert act("package_show", id=dataset["id"])["resources"][0][KEY]
+
+
+def test_the_page_of_a_resource_does_not_list_the_key(
+    act: Act, make_app: Callable[[], Any]
+) -> None:
+    dataset = new(act, "http://x.org/1")
+    check(dataset, FRESH, Outcome.SAME_HASH, counts_as_failure=False)
+    assert facts(act, dataset)[0]
+    page = make_app().get(f"/dataset/{dataset['name']}/resource/{dataset['resources'][0]['id']}")
+    fields = page.body.lower()
+    assert "package id" in fields
+    assert "freshness check" not in fields

@@ -1,0 +1,316 @@
+"""Whole runs of the checker over a real file host, each at a given moment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan.lib import search
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.checking import run_records
+from ckanext.freshness.checking.selection import shard_of
+from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.runs.check_run import Done, Scope
+from ckanext.freshness.search import unindexed
+from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.servers.base import Answer, Request
+from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.file_host import FILES, FileHost, HostedFile
+from ckanext.freshness.tests.status.measuring import measured
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
+
+DAY = timedelta(days=1)
+START = datetime.now(timezone.utc).replace(microsecond=0)
+"""When the datasets are made, by CKAN's own clock."""
+
+WHAT = {file.path: file for file in FILES}
+
+
+class Host(FileHost):
+    """One of whose URLs leads to another host."""
+
+    elsewhere = ""
+
+    def answer(self, request: Request) -> Answer:
+        if request.path == "/elsewhere":
+            return Answer(302, b"", {"Location": self.elsewhere})
+        return super().answer(request)
+
+
+@pytest.fixture
+def host() -> Iterator[Host]:
+    # Its newest file is a day old when it is visited.
+    with Host(now=START + 10 * DAY) as server:
+        yield server
+
+
+Make = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def make(host: Host) -> Make:
+    """A weekly dataset with a resource for each of some files."""
+
+    def dataset(*files: HostedFile, **more: Any) -> dict[str, Any]:
+        resources = [
+            {"url": host.url_of(file), "name": file.title, "format": file.format} for file in files
+        ]
+        extras = [{"key": "frequency", "value": "7"}]
+        return factories.Dataset(**{"resources": resources, "extras": extras, **more})
+
+    return dataset
+
+
+def run(after: timedelta, scope: Scope | None = None, workers: int = 1) -> Done:
+    """A run so long after the start, and the refresh after it, as every night."""
+    _, done = check_run.check(scope or Scope(), lambda: START + after, workers=workers)
+    refresh(START + after)
+    model.Session.remove()
+    return done
+
+
+def stored(dataset: dict[str, Any]) -> dict[str, str]:
+    """The extras as they are in the database."""
+    model.Session.remove()
+    return package_extras(model.Package.get(dataset["id"]))
+
+
+def history(resource: dict[str, Any]) -> dict[str, Any]:
+    model.Session.remove()
+    return helpers.call_action("freshness_resource_history", id=resource["id"])
+
+
+def until(happened: Callable[[], bool]) -> None:
+    """Wait for something that happens within seconds."""
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end, "it has not happened"
+        time.sleep(0.01)
+
+
+def found(query: str) -> set[str]:
+    """The names of the datasets that Solr finds."""
+    answer = search.query_for(model.Package).run({"q": query, "fl": "name", "rows": 100})
+    return {one if isinstance(one, str) else one["name"] for one in answer["results"]}
+
+
+def test_what_two_nights_find(host: Host, make: Make) -> None:
+    datasets = {path: make(file) for path, file in WHAT.items()}
+    assert stored(datasets["/stocks.csv"])["freshness"] == "fresh"
+
+    first = run(10 * DAY)
+    # Their own dates are ten days old, but a server's header is not.
+    assert first.counting.resources() == {
+        "http header,first hash": 1,
+        "first hash": 5,
+        "error": 2,
+        "cannot tell": 1,
+    }
+    assert first.counting.datasets() == {
+        "0: Fresh, Updated http header": 1,
+        "1: Due, Updated firstrun": 6,
+        "1: Due, Updated firstrun,error": 2,
+    }
+    assert first.counting.visits == len(WHAT)
+    assert stored(datasets["/bulletin.csv"])["freshness"] == "fresh"
+    assert stored(datasets["/bulletin.csv"])["freshness_evidence"] == "http header"
+    assert stored(datasets["/stocks.csv"])["freshness"] == "due"
+    # As a search for what is fresh asks for.
+    later = (START + 10 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert found(f"freshness_due_date:[{later} TO *]") == {datasets["/bulletin.csv"]["name"]}
+
+    host.publish()
+    second = run(11 * DAY)
+    stocks = stored(datasets["/stocks.csv"])
+    assert (stocks["freshness"], stocks["freshness_evidence"]) == ("fresh", "hash")
+    assert stocks["freshness_last_modified"] == (START + 11 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert stored(datasets["/boundaries.csv"])["freshness"] == "due"
+    assert second.counting.resources() == {
+        "nothing": 1,
+        "not modified": 3,
+        "hash": 1,
+        "api": 1,
+        "error": 2,
+        "cannot tell": 1,
+    }
+    assert second.counting.datasets() == {
+        "0: Fresh, Updated nothing": 1,
+        "0: Fresh, Updated hash": 1,
+        "1: Due, Updated nothing": 5,
+        "1: Due, Updated nothing,error": 2,
+    }
+    assert run_records.held_shards() == frozenset()
+
+
+def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
+    make(*(file for file in FILES if file.path == "/stocks.csv"))
+    for after, visits in ((10 * DAY, 1), (10.5 * DAY, 0), (11 * DAY, 1)):
+        assert run(after).counting.visits == visits
+    assert host.count("/stocks.csv") == 2
+
+
+def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
+    make(WHAT["/stocks.csv"])
+    with run_records.shards():
+        done = run(10 * DAY)
+    assert (done.left, done.counting.visits) == (len(check_run.ALL_SHARDS), 0)
+    assert "Another run is visiting hosts" in check_run.missing(done)[0]
+    assert done.counting.resources() == {"firstrun": 1}
+    assert host.count("/stocks.csv") == 0
+    assert run(10 * DAY).counting.visits == 1
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_redirects_to_hosts_of_other_workers(
+    host: Host, make: Make, ckan_config: Any, workers: int
+) -> None:
+    """They are followed by whoever visits that host."""
+    assert len({shard_of(one) % 2 for one in ("127.0.0.1", "127.0.0.5")}) == 2
+    with FileHost(now=START, address="127.0.0.5") as elsewhere:
+        host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
+        dataset = factories.Dataset(
+            resources=[{"url": f"{host.url}/elsewhere", "format": "CSV"}],
+            extras=[{"key": "frequency", "value": "7"}],
+        )
+        done = run(10 * DAY, workers=workers)
+        assert done.counting.resources() == {"first hash": 1}
+        assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
+        elsewhere.publish()
+        run(11 * DAY, workers=workers)
+        assert stored(dataset)["freshness_evidence"] == "hash"
+
+
+def test_a_url_that_was_edited_meanwhile_keeps_nothing_of_the_old_one(
+    host: Host, make: Make
+) -> None:
+    dataset = make(WHAT["/stocks.csv"])
+    resource = dataset["resources"][0]
+    hold = host.faults["/stocks.csv"] = Hold()
+    with ThreadPoolExecutor(1) as other:
+        running = other.submit(run, 10 * DAY)
+        until(lambda: host.count("/stocks.csv") == 1)
+        new = host.url_of(WHAT["/boundaries.csv"])
+        user = {"user": factories.Sysadmin()["name"]}
+        helpers.call_action("resource_patch", user, id=resource["id"], url=new)
+        hold.release()
+        assert running.result(60).counting.visits == 1
+    known = history(resource)
+    assert (known["url"], known["hash"], known["attempts"]) == (new, None, [])
+    assert run(20 * DAY).counting.resources() == {"first hash": 1}
+
+
+def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
+    fresh = make(WHAT["/stocks.csv"])
+    make(WHAT["/boundaries.csv"])
+    for _ in range(2):
+        done = run(2 * DAY, Scope(package_ids=(fresh["id"],)))
+        assert done.counting.visits == 1
+        assert sum(done.counting.resources().values()) == 1
+    assert host.count("/boundaries.csv") == 0
+    assert run(2 * DAY, Scope(everything=True)).counting.visits == 2
+
+
+def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:
+    dataset, other = make(WHAT["/stocks.csv"]), make(WHAT["/stocks.csv"])
+    both = [dataset["resources"][0]["id"], other["resources"][0]["id"]]
+
+    def dated(when: str, resources: list[str]) -> None:
+        model.Session.execute(
+            sa.text("UPDATE resource SET last_modified = :at WHERE id = ANY(:ids)"),
+            {"at": when, "ids": resources},
+        )
+        model.Session.commit()
+
+    def newer(after: timedelta, scope: Scope) -> int:
+        found = run(after, scope).counting.resources()
+        return sum(count for label, count in found.items() if "filestore" in label)
+
+    dated("2024-01-01", both)
+    named = Scope(package_ids=(dataset["id"],))
+    assert [newer(DAY, named), newer(2 * DAY, named), newer(3 * DAY, Scope())] == [0, 0, 0]
+    dated("2099-01-01", both)
+    assert [newer(4 * DAY, named), newer(5 * DAY, named)] == [1, 0]
+    assert [newer(6 * DAY, Scope()), newer(7 * DAY, Scope(everything=True))] == [1, 0]
+
+
+def test_a_run_that_is_killed_leaves_whole_batches(
+    host: Host, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it had written stays, what it had not is visited by the next one, and by nobody twice."""
+    make(WHAT["/stocks.csv"])
+    make(WHAT["/boundaries.csv"])
+    monkeypatch.setattr(check_run, "BATCH_OF_FINDINGS", 1)
+    write = check_run._write
+    written: list[Any] = []
+
+    def killed(*arguments: Any) -> None:
+        if written:
+            raise KeyboardInterrupt
+        write(*arguments)
+        written.append(arguments)
+
+    monkeypatch.setattr(check_run, "_write", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(10 * DAY)
+    model.Session.rollback()
+    assert run_records.held_shards() == frozenset()
+    monkeypatch.setattr(check_run, "_write", write)
+    assert run(10 * DAY).counting.visits == 1
+
+
+def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several = make(WHAT["/stocks.csv"], WHAT["/boundaries.csv"], WHAT["/bulletin.csv"])
+    other = make(WHAT["/stocks.csv"])
+    monkeypatch.setattr(check_run, "BATCH_OF_FINDINGS", 1)
+    with measured(monkeypatch) as found:
+        check_run.check(Scope(), lambda: START + 10 * DAY)
+    assert sorted(found.documents) == sorted([several["id"], other["id"]])
+    assert unindexed.heal() == (0, []), "nothing is left to be indexed"
+
+
+def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what is fresh nothing is in doubt, however often its bytes differ."""
+    dataset = make(WHAT["/api/prices.json"])
+    scope = Scope(everything=True)
+
+    def judged(after: timedelta) -> bool:
+        with measured(monkeypatch) as found:
+            _, done = check_run.check(scope, lambda: START + after)
+        assert done.counting.visits == 1
+        return any("FROM freshness_evidence WHERE package_id" in one for one in found.statements)
+
+    def told() -> str | None:
+        return stored(dataset).get("freshness_undetermined")
+
+    judged(1 * DAY)
+    assert (judged(2 * DAY), told()) == (True, None), "now it is known that its bytes differ"
+    assert (judged(3 * DAY), told()) == (False, None)
+    assert (judged(10 * DAY), told()) == (True, "api"), "it is fresh no more"
+    assert (judged(11 * DAY), told()) == (False, "api")
+
+
+def test_a_doubt_that_came_from_another_resource_ends_with_the_first_visit(make: Make) -> None:
+    dataset = make(WHAT["/stocks.csv"])
+    refresh(START + 10 * DAY)
+    # So it is after one edit that gives a resource another URL, and its URL to a new resource.
+    statement = "UPDATE freshness_dataset SET undetermined = 'blocked' WHERE package_id = :id"
+    model.Session.execute(sa.text(statement), {"id": dataset["id"]})
+    model.Session.commit()
+    write_extras({dataset["id"]: {"freshness_undetermined": "blocked"}}, ["freshness_undetermined"])
+    model.Session.commit()
+    assert stored(dataset)["freshness_undetermined"] == "blocked"
+    assert run(11 * DAY).counting.resources() == {"first hash": 1}
+    told = stored(dataset)
+    assert told["freshness"] == "due" and "freshness_undetermined" not in told

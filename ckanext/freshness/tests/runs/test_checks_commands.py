@@ -1,0 +1,240 @@
+"""The command that visits URLs, and the same work left to background jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan.cli.cli import ckan
+from ckan.lib import jobs
+from ckan.tests import factories, helpers
+
+from ckanext.freshness import settings
+from ckanext.freshness.checking import run_records
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.runs import queued_run
+from ckanext.freshness.tests.runs.test_checks import START
+from ckanext.freshness.tests.servers.file_host import FILES, FileHost
+from ckanext.freshness.web.hosts import HostPolicy
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", "impatient_checks")
+
+Invoke = Callable[..., Any]
+
+
+@pytest.fixture
+def dataset() -> Iterator[dict[str, Any]]:
+    """A dataset that is due every day, with two files that are there and one that is not."""
+    wanted = [one for one in FILES if one.path in ("/stocks.csv", "/boundaries.csv", "/wells.csv")]
+    with FileHost(now=START) as host:
+        yield factories.Dataset(
+            name="files",
+            resources=[{"url": host.url_of(one), "format": "CSV"} for one in wanted],
+            extras=[{"key": "frequency", "value": "1"}],
+        )
+
+
+@pytest.fixture
+def check(cli: Any) -> Invoke:
+    def invoke(*arguments: str) -> Any:
+        done = cli.invoke(ckan, ["freshness", "check", *arguments])
+        model.Session.remove()
+        return done
+
+    return invoke
+
+
+def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check()
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "* total: 3 *," in lines
+    assert "error: 1" in "".join(lines)
+    assert "Visited 3 resources, 1 with an error" in lines
+    (run,) = helpers.call_action("freshness_run_list")
+    assert run["visited"] == 3 and run["ended_at"] and not run["error"]
+
+
+def test_for_programs(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("--json")
+    told = json.loads(done.output[done.output.index("{") :])
+    assert (told["visited"], told["errors"]) == (3, 1)
+    assert told["resources"] == {"first hash": 2, "error": 1}
+    assert told["run"] == helpers.call_action("freshness_run_list")[0]["id"]
+
+
+def test_strict(dataset: dict[str, Any], check: Invoke) -> None:
+    assert check("--strict").exit_code == 1
+
+
+def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> None:
+    assert "Visited 3 resources" in check("files").output
+    assert "Visited 3 resources" in check("--host", "127.0.0.1", "--all").output
+
+
+def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("files", "nothing")
+    assert done.exit_code == 1
+    assert "There is no dataset nothing: nothing was visited" in done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--queue",)])
+def test_what_is_no_dataset_whose_urls_are_checked(
+    dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
+) -> None:
+    other = factories.Dataset(type="showcase", resources=[{"url": "http://127.0.0.1:9/"}])["name"]
+    done = check("files", other, *more)
+    assert done.exit_code == 1
+    words = f"{other} is of the type showcase, whose URLs are not checked: nothing was visited"
+    assert words in done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
+@pytest.mark.parametrize("more", [(), ("files",), ("--all",), ("--dry-run",), ("--queue",)])
+def test_a_host_that_there_is_not(
+    dataset: dict[str, Any], check: Invoke, more: tuple[str, ...]
+) -> None:
+    waiting = jobs.get_queue().job_ids
+    done = check("--host", "nosuch.example", *more)
+    assert done.exit_code == 1
+    assert "No resource is at the host nosuch.example: nothing was visited" in done.output
+    assert helpers.call_action("freshness_run_list") == []
+    assert jobs.get_queue().job_ids == waiting
+
+
+def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
+    done = check("--dry-run")
+    assert done.exit_code == 0, done.output
+    assert "visit: daily: 3" in done.output.splitlines()
+    assert helpers.call_action("freshness_run_list") == []
+    told = check("--dry-run", "--json").output
+    assert json.loads(told[told.index("{") :])["visits"] == 3
+
+
+@pytest.mark.parametrize("arguments", ["check files", "check files --workers 2", "nightly"])
+def test_copies_are_to_be_where_nothing_can_be_kept(
+    dataset: dict[str, Any],
+    cli: Any,
+    ckan_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: str,
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", "s4://bucket/x")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.all", "true")
+    done = cli.invoke(ckan, ["freshness", *arguments.split()])
+    assert (done.exit_code, type(done.exception)) == (1, SystemExit)
+    assert "s4://bucket/x" in done.output and "Traceback" not in done.output
+
+
+def test_another_run_is_under_way(dataset: dict[str, Any], check: Invoke) -> None:
+    with run_records.shards():
+        done = check()
+    assert done.exit_code == 1
+    assert "Another run is visiting hosts" in done.output
+
+
+def test_background_jobs(
+    dataset: dict[str, Any], check: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(queued_run, "JOBS", 2)
+    told = json.loads((output := check("--queue", "--json").output)[output.index("{") :])
+    assert told["queue"] == "default"
+    waiting = [one for one in jobs.get_queue().jobs if told["run"] in one.meta["title"]]
+    assert len(waiting) == queued_run.JOBS, "all but the last, which waits for them"
+    model.Session.remove()
+    jobs.Worker().work(burst=True)
+    model.Session.remove()
+    run = helpers.call_action("freshness_run_show", id=told["run"])
+    assert (run["visited"], run["error"]) == (3, None)
+    assert run["resources"] == {"first hash": 2, "error": 1}
+    assert run["datasets"] == {"0: Fresh, Updated firstrun": 1}
+
+
+def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
+    organization = factories.Organization()
+    editor, stranger = factories.User(), factories.User()
+    call = helpers.call_action
+    call(
+        "organization_member_create", id=organization["id"], username=editor["name"], role="editor"
+    )
+    call("package_owner_org_update", id="files", organization_id=organization["id"])
+
+    def ask(name: str) -> dict[str, Any]:
+        context = {"user": name, "ignore_auth": False}
+        return call("freshness_check", context, id="files")
+
+    for name in (stranger["name"], ""):
+        with pytest.raises(tk.NotAuthorized):
+            ask(name)
+    assert ask(editor["name"])["queued"]
+    assert not ask(editor["name"])["queued"], "it waits"
+    jobs.Worker().work(burst=True)
+    model.Session.remove()
+    (run,) = call("freshness_run_list")
+    assert (run["visited"], run["error"]) == (3, None)
+    assert ask(editor["name"])["queued"]
+    jobs.get_queue().empty()
+    with pytest.raises(tk.ObjectNotFound):
+        call("freshness_check", id="nothing")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--host", "a host"), "Invalid value for --host: 'a host' is not the name of a host"),
+        (("--host", ""), "Invalid value for --host"),
+        (("--workers", "0"), "Invalid value for '--workers': 0 is not in the range 1<=x<=64"),
+        (("--queue", "--workers", "2"), "--queue leaves the work to others: it cannot go with"),
+        (("--queue", "--strict"), "--queue leaves the work to others: it cannot go with"),
+        (("--queue", "--dry-run"), "--queue leaves the work to others: it cannot go with"),
+        (("--policy", "other"), "'other' is not"),
+    ],
+)
+def test_arguments_that_cannot_be_used(
+    dataset: dict[str, Any], check: Invoke, arguments: tuple[str, ...], words: str
+) -> None:
+    done = check(*arguments)
+    assert (done.exit_code, words in done.output) == (2, True), done.output
+    assert helpers.call_action("freshness_run_list") == []
+
+
+def test_what_a_silent_host_has_is_put_off_and_stays_due(
+    check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.host_failures", "2")
+    # Silent hosts get a pause of two minutes, and ten minutes in the last round, otherwise.
+    policy = partial(HostPolicy, pause=0.01, last_round=0.0)
+    monkeypatch.setattr(settings, "HostPolicy", policy)
+    with FileHost(now=START) as host:
+        url = host.url
+    made = factories.Dataset(
+        name="gone",
+        resources=[{"url": f"{url}/{number}", "format": "CSV"} for number in range(10)],
+        extras=[{"key": "frequency", "value": "1"}],
+    )
+    done = check("--json")
+    told = json.loads(done.output[done.output.index("{") :])
+    assert done.exit_code == 0
+    # The two that opened the circuit, perhaps one that was on its way, and those of the last round.
+    assert told["visited"] == told["errors"] == 10 - told["put_off"]
+    assert told["put_off"] >= 5
+    assert told["resources"] == {"error": told["errors"], "firstrun": told["put_off"]}
+    histories = [
+        helpers.call_action("freshness_resource_history", id=one["id"]) for one in made["resources"]
+    ]
+    assert sum(bool(one["attempts"]) for one in histories) == told["visited"]
+    assert sum(one["failures"] for one in histories) == told["visited"]
+    assert {one["undetermined"] for one in histories} == {None}
+    run = helpers.call_action("freshness_run_show")
+    assert run["hosts"]["*"]["put_off"] == told["put_off"]
+    assert (
+        f"{told['put_off']} put off until the next run: their hosts gave no answer"
+        in run["headers"]
+    )
+    assert f"visit: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
+    assert "others were put off until the next run" in check().output

@@ -1,0 +1,316 @@
+"""Runs in processes of their own that lose the database, Redis or their life: what is said, and what the
+next run does."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.cli.cli import ckan
+from ckan.lib import redis as ckan_redis
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.checking import run_records
+from ckanext.freshness.ckan_adapter import disconnect, model
+from ckanext.freshness.runs import night_parts, queued_run
+from ckanext.freshness.tests.harvesting.test_away import before
+from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.servers.faults import Hold
+from ckanext.freshness.tests.servers.tcp import TcpProxy
+from ckanext.freshness.tests.web.support import FileServer
+
+PATIENCE = 60.0
+"""Seconds after which something that is awaited does not come any more."""
+
+QUICK, HELD = 12, 6
+"""Resources that are answered at once, and those whose answer is held back; a host for each."""
+
+Command = Callable[..., CkanProcess]
+
+
+@pytest.fixture
+def server() -> Iterator[FileServer]:
+    with FileServer() as server:
+        yield server
+
+
+@pytest.fixture
+def hold(server: FileServer) -> Hold:
+    """What holds the answers at /held back."""
+    hold = server.faults[lambda request: request.path == "/held"] = Hold()
+    return hold
+
+
+@pytest.fixture
+def dataset(
+    clean_db: None,
+    clean_index: None,
+    clean_redis: None,
+    impatient_checks: None,
+    server: FileServer,
+    hold: Hold,
+) -> dict[str, Any]:
+    """A dataset of many hosts, visited every day."""
+    urls = [f"{server.url_at(f'127.0.1.{n + 1}')}/quick" for n in range(QUICK)]
+    urls += [f"{server.url_at(f'127.0.2.{n + 1}')}/held" for n in range(HELD)]
+    return factories.Dataset(
+        name="files",
+        resources=[{"url": url} for url in urls],
+        extras=[{"key": "frequency", "value": "1"}],
+    )
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> Iterator[Command]:
+    """Commands of ``ckan`` as processes of their own, with the options of impatient people."""
+    begun = []
+    ini = write_ini(
+        tmp_path,
+        check__confirm_after="0",
+        requests_per_second="10000",
+        retry_delays="0",
+    )
+
+    def begin(*arguments: str, **environment: str) -> CkanProcess:
+        process = CkanProcess(arguments, tmp_path, CKAN_INI=ini, **environment)
+        begun.append(process)
+        return process
+
+    yield begin
+    for process in begun:
+        process.kill()
+
+
+@pytest.fixture
+def database() -> Iterator[tuple[TcpProxy, str]]:
+    """A way to the database that can be cut, and its URL; the tests' own is another one."""
+    with before("sqlalchemy.url") as found:
+        yield found
+
+
+def children(pid: int) -> list[int]:
+    """What a process has started: jobs are done in processes that leave their worker's group."""
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def until(happens: Callable[[], Any], process: CkanProcess | None = None) -> None:
+    """Wait for what another process does, which does not end meanwhile."""
+    end = time.monotonic() + PATIENCE
+    while not happens():
+        assert process is None or process.returncode is None, process.communicate()
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def recorded() -> int:
+    """How many resources have been visited, by what is written of them."""
+    with model.Session.get_bind().connect() as connection:
+        statement = "SELECT count(*) FROM freshness_check WHERE visited_at IS NOT NULL"
+        return connection.execute(sa.text(statement)).scalar() or 0
+
+
+def halfway(server: FileServer, process: CkanProcess) -> None:
+    """Wait until what is answered at once is written down, and all the rest is under way."""
+    until(lambda: recorded() == QUICK and server.count("/held") == HELD, process)
+
+
+def told_by(process: CkanProcess) -> str:
+    """The one sentence that a command that failed told people, after what CKAN logged at its start."""
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, (output, errors)
+    assert "pass@" not in output + errors and "password" not in output + errors
+    *before, told = errors.splitlines()
+    while before and before[-1].startswith("20"):
+        before.pop()
+    # CKAN itself tells at length that Redis is away.
+    assert not before or "redis.exceptions" in before[-1], (output, errors)
+    return told
+
+
+def check(cli: Any) -> list[str]:
+    """The next run, here and to its end; what it told."""
+    done = cli.invoke(ckan, ["freshness", "check"])
+    assert done.exit_code == 0, done.output
+    model.Session.remove()
+    return list(done.output.splitlines())
+
+
+def the_rest_is_visited(server: FileServer, cli: Any) -> None:
+    """The next run visits what is not written down, and nothing else; and ends."""
+    model.Session.remove()
+    assert run_records.held_shards() == frozenset()
+    asked = server.count("/held")
+    assert f"Visited {HELD} resources, 0 with an error" in check(cli)
+    assert server.count("/quick") == QUICK, "some were visited twice"
+    assert server.count("/held") == asked + HELD
+    assert recorded() == QUICK + HELD
+    newest, _ = helpers.call_action("freshness_run_list")
+    assert (newest["visited"], newest["error"]) == (HELD, None)
+    for resource in helpers.call_action("package_show", id="files")["resources"]:
+        known = helpers.call_action("freshness_resource_history", id=resource["id"])
+        assert known["hash"] and len(known["attempts"]) == 1
+
+
+def terminate(proxy: TcpProxy) -> None:
+    """What an administrator does, or a database that starts again: all connections but ours."""
+    disconnect()
+    with model.Session.get_bind().connect() as connection:
+        connection.execute(
+            sa.text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("lose", "workers"), [(TcpProxy.away, "1"), (terminate, "2")], ids=["away", "terminated"]
+)
+@pytest.mark.usefixtures("dataset")
+def test_the_database_is_lost(
+    server: FileServer,
+    hold: Hold,
+    command: Command,
+    database: tuple[TcpProxy, str],
+    lose: Callable[[TcpProxy], None],
+    workers: str,
+    cli: Any,
+) -> None:
+    proxy, url = database
+    process = command("freshness", "check", "--workers", workers, CKAN_SQLALCHEMY_URL=url)
+    halfway(server, process)
+    model.Session.remove()
+    lose(proxy)
+    hold.release()
+    told = told_by(process)
+    assert told.startswith("Error: The database ") and "next run goes on" in told
+    the_rest_is_visited(server, cli)
+
+
+@pytest.mark.usefixtures("dataset")
+def test_the_database_is_lost_at_night(
+    server: FileServer, hold: Hold, command: Command, database: tuple[TcpProxy, str], cli: Any
+) -> None:
+    """Each part says so, in a sentence: what it would have done is left to the next night."""
+    proxy, url = database
+    process = command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url)
+    halfway(server, process)
+    model.Session.remove()
+    proxy.away()
+    hold.release()
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, (output, errors)
+    assert output == "" and "Traceback" not in errors and "pass@" not in errors, errors
+    *told, last = [line for line in errors.splitlines() if not line.startswith("20")]
+    parts = [part.name for part in night_parts.PARTS]
+    assert [line.partition(": The database ")[0] for line in told] == parts
+    assert all("next run goes on" in line for line in told), told
+    assert last == f"Error: Not all was done: {', '.join(parts)}"
+    the_rest_is_visited(server, cli)
+
+
+@pytest.mark.usefixtures("clean_db")
+def test_the_database_is_lost_before_anything_is_done(
+    command: Command, database: tuple[TcpProxy, str]
+) -> None:
+    proxy, url = database
+    proxy.leave_at(b"pg_try_advisory_lock")
+    told = told_by(command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url))
+    assert told.startswith("Error: The database was lost")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--workers", "2")], ids=["alone", "workers"])
+@pytest.mark.usefixtures("dataset")
+def test_a_run_is_killed(
+    server: FileServer, hold: Hold, command: Command, arguments: tuple[str, ...], cli: Any
+) -> None:
+    process = command("freshness", "check", *arguments)
+    halfway(server, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    # Workers see within seconds that they are orphans.
+    until(lambda: not run_records.held_shards())
+    hold.release()
+    (run,) = helpers.call_action("freshness_run_list")
+    assert run["ended_at"] is None
+    the_rest_is_visited(server, cli)
+
+
+@pytest.mark.usefixtures("dataset")
+def test_a_background_worker_is_killed(
+    server: FileServer,
+    hold: Hold,
+    command: Command,
+    cli: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A job for each worker, and the last, which waits for them.
+    monkeypatch.setattr(queued_run, "JOBS", 2)
+    told = command("freshness", "check", "--queue")
+    output, errors = told.communicate(timeout=PATIENCE)
+    assert told.returncode == 0, errors
+    assert "jobs wait in the queue default" in output
+    # Each job has held hosts, which keep its worker from going on.
+    workers = [command("jobs", "worker", "--burst") for _ in range(2)]
+    until(lambda: server.count("/held") == HELD)
+    for worker in workers:
+        for pid in (*children(worker.pid), worker.pid):
+            os.kill(pid, signal.SIGKILL)
+        worker.wait()
+    until(lambda: not run_records.held_shards())
+    hold.release()
+    model.Session.remove()
+    done = recorded()
+    visited = server.count("/quick")
+    assert f"Visited {QUICK + HELD - done} resources, 0 with an error" in check(cli)
+    assert server.count("/quick") - visited <= QUICK
+    assert recorded() == QUICK + HELD
+
+
+@pytest.mark.usefixtures("dataset")
+def test_redis_is_away(server: FileServer, command: Command) -> None:
+    with before("ckan.redis.url") as (proxy, url):
+        proxy.away()
+        told = told_by(command("freshness", "check", "--queue", CKAN_REDIS_URL=url))
+    assert told.startswith("Error: Redis does not answer")
+    assert server.requests == []
+    (run,) = helpers.call_action("freshness_run_list")
+    assert run["ended_at"] and run["error"].startswith("Redis does not answer")
+
+
+@pytest.fixture
+def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
+    """For jobs, in this process: a port at which nobody listens. CKAN keeps its connections elsewhere."""
+    with before("ckan.redis.url") as (proxy, url):
+        pool = ckan_redis._connection_pool
+        ckan_redis._connection_pool = None
+        proxy.away()
+        with helpers.changed_config("ckan.redis.url", url):
+            yield
+        ckan_redis._connection_pool = pool
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_redis_is_away_when_an_editor_asks_for_visits() -> None:
+    made = factories.Dataset()
+    with pytest.raises(tk.ValidationError) as caught:
+        helpers.call_action("freshness_check", id=made["id"])
+    assert caught.value.error_dict == {
+        "queue": ["The background workers cannot be reached now. Try again later."]
+    }
+
+
+@pytest.mark.usefixtures("no_redis")
+def test_redis_is_away_when_an_editor_asks_on_the_page(app: Any) -> None:
+    made = factories.Dataset()
+    headers = {"Authorization": factories.SysadminWithToken()["token"]}
+    shown = app.post(f"/dataset/{made['name']}/freshness/check", headers=headers)
+    assert shown.status_code == 200
+    assert "The background workers cannot be reached now. Try again later." in shown.body

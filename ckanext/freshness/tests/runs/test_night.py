@@ -1,0 +1,198 @@
+"""A night's work: every part is done whatever became of the others, by one at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.tests.helpers import changed_config
+from freezegun import freeze_time
+
+from ckanext.freshness.checking import run_records
+from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
+from ckanext.freshness.model import CheckRun, FreshnessTransition
+from ckanext.freshness.runs import night_parts
+from ckanext.freshness.runs.night import LOCK, AlreadyRunningError, Done, Part, Told, nightly
+from ckanext.freshness.tests.conftest import Act
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture(autouse=True)
+def no_runs(kept_db: None) -> None:
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+
+
+@pytest.fixture
+def hours() -> Iterator[datetime]:
+    return (NOW + timedelta(hours=number) for number in range(100))
+
+
+def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[datetime]) -> None:
+    def work(now: datetime) -> Told:
+        assert is_held(LOCK)
+        return Told(f"{now:%H}")
+
+    parts = [Part("one", work), Part("two", work)]
+    assert list(nightly(parts, lambda: next(hours))) == [
+        Done("one", Told("00")),
+        Done("two", Told("01")),
+    ]
+    assert not is_held(LOCK)
+
+
+def test_what_fails_is_told_and_the_others_are_done(
+    hours: Iterator[datetime], caplog: pytest.LogCaptureFixture
+) -> None:
+    def wrong(now: datetime) -> Told:
+        raise LookupError("no such thing")
+
+    parts = [
+        Part("wrong", wrong),
+        Part("half", lambda now: Told("some", complete=False)),
+        Part("right", lambda now: Told("all")),
+    ]
+    with caplog.at_level(logging.ERROR):
+        done = list(nightly(parts, lambda: next(hours)))
+    assert [(one.name, one.told.complete) for one in done] == [
+        ("wrong", False),
+        ("half", False),
+        ("right", True),
+    ]
+    assert done[0].told.words == "LookupError: no such thing"
+    assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
+
+
+def noted() -> list[tuple[str, str | None]]:
+    """The kinds of the runs that are written down, each with what went wrong."""
+    rows = model.Session.query(CheckRun.kind, CheckRun.error).order_by(CheckRun.started_at)
+    return [tuple(row) for row in rows]
+
+
+def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
+    def breaks(now: datetime) -> Told:
+        # What the part left behind in the session is nobody else's business.
+        model.Session.execute(sa.text("SELECT nothing"))
+        return Told("never")
+
+    parts = [
+        Part("refresh", lambda now: Told("Solr is away", complete=False)),
+        Part("prune", breaks),
+        Part("report", lambda now: Told("all")),
+        Part("notify", lambda now: Told("no luck", complete=False), is_noted=False),
+    ]
+    list(nightly(parts, lambda: next(hours)))
+    (first, second) = noted()
+    assert first == ("nightly", "refresh: Solr is away")
+    assert second[0] == "nightly" and str(second[1]).startswith("prune: ProgrammingError: ")
+    row = model.Session.query(CheckRun).filter_by(error=first[1]).one()
+    assert (row.started_at, row.ended_at) == (
+        NOW.replace(tzinfo=None),
+        (NOW + timedelta(hours=1)).replace(tzinfo=None),
+    )
+
+
+@pytest.mark.parametrize(("says_so", "began"), [(True, True), (False, True), (True, False)])
+def test_what_a_run_says_of_itself_is_not_said_twice(
+    hours: Iterator[datetime], says_so: bool, began: bool
+) -> None:
+    """But where one of several runs could not even begin, all is said."""
+
+    def work(now: datetime) -> Told:
+        run_id = run_records.begin_run(now, {})
+        run_records.end_run(run_id, now, error="Solr is away" if says_so else None)
+        return Told("Another run is visiting hosts", complete=False, began=began)
+
+    # Of a night before.
+    run_records.end_run(run_records.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
+    list(nightly([Part("check", work, writes="check")], lambda: next(hours)))
+    expected: list[tuple[Any, ...]] = [("check", "Solr is away" if says_so else None)]
+    if not (says_so and began):
+        expected.append(("nightly", "check: Another run is visiting hosts"))
+    assert sorted(noted()[1:], key=str) == expected
+
+
+def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:
+    parts = [Part("one", lambda now: pytest.fail("not to be done"))]
+    with locked(LOCK), pytest.raises(AlreadyRunningError, match="under way"):
+        list(nightly(parts, lambda: next(hours)))
+
+
+def test_a_lock_is_taken_only_if_it_is_free() -> None:
+    with locked_if_free("a thing") as first:
+        with locked_if_free("a thing") as second, locked_if_free("another") as other:
+            assert (first, second, other) == (True, False, True)
+        # Who did not get it does not give it back.
+        assert is_held("a thing")
+    assert not is_held("a thing")
+
+
+@pytest.mark.usefixtures("impatient_checks")
+def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    extras = [{"key": "frequency", "value": "7"}, {"key": "review_date", "value": "2026-01-01"}]
+    with freeze_time(NOW - timedelta(days=58)):
+        made = act(
+            "package_create",
+            name="nightly",
+            extras=extras,
+            resources=[{"url": "http://127.0.0.1:9/"}],
+        )
+    done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 0, done.output
+    assert "refresh: Looked at 1 dataset: 1 changed" in done.output
+    assert "prune: Forgot 0 runs, 0 changes of statuses and 0 days of history" in done.output
+    shown = act("package_show", id=made["id"])["extras"]
+    assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
+    with locked(LOCK):
+        done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 1
+    assert "Another nightly run is under way" in done.output
+    failing = Part("extra", lambda now: Told("no luck", complete=False))
+    monkeypatch.setattr(night_parts, "PARTS", (failing, *night_parts.PARTS))
+    done = cli.invoke(ckan, ["freshness", "nightly"])
+    assert done.exit_code == 1
+    assert "extra: no luck" in done.output
+    assert "refresh: Looked at 0 datasets" in done.output
+    assert "Not all was done: extra" in done.output
+
+
+def test_prune_forgets_what_is_older_than_the_options_say(
+    kept_db: None, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    common: dict[str, Any] = {"kind": "check", "options": {}, "version": "1"}
+    ages = {"old": 10.1, "young": 9.9}
+    model.Session.add_all(
+        CheckRun(id=name, started_at=now - timedelta(days=days), **common)
+        for name, days in ages.items()
+    )
+    model.Session.add_all(
+        FreshnessTransition(
+            package_id=name,
+            to_status="due",
+            changed_at=now - timedelta(days=days * 2),
+            cause="time",
+        )
+        for name, days in ages.items()
+    )
+    model.Session.commit()
+    monkeypatch.setattr(night_parts, "KEEP_RUNS", timedelta(days=10))
+    with changed_config("ckanext.freshness.report.keep_days", 20):
+        done = cli.invoke(ckan, ["freshness", "prune"])
+    assert done.exit_code == 0, done.output
+    assert "Forgot 1 run, " in done.output
+    left = model.Session.query(CheckRun.id).filter(CheckRun.id.in_(ages)).all()
+    assert [one.id for one in left] == ["young"]
+    kept = model.Session.query(FreshnessTransition.package_id)
+    assert [one.package_id for one in kept.filter(FreshnessTransition.package_id.in_(ages))] == [
+        "young"
+    ]

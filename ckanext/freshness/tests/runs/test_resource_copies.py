@@ -1,0 +1,237 @@
+"""Copies of what the checker reads: of which resources, and of which bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.model import Copy
+from ckanext.freshness.runs import check_run
+from ckanext.freshness.runs.check_run import Done, Scope
+from ckanext.freshness.runs.copies import options, resource_copies, shelf
+from ckanext.freshness.tests.servers.iati_files import IatiFiles
+
+pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
+
+START = datetime.now(timezone.utc).replace(microsecond=0)
+
+
+@pytest.fixture
+def server() -> Iterator[IatiFiles]:
+    with IatiFiles() as one:
+        one.body, one.media_type = b"a,b\n1,2\n", "text/csv"
+        yield one
+
+
+@pytest.fixture
+def store_folder(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", str(tmp_path / "copies"))
+    return tmp_path / "copies"
+
+
+@pytest.fixture
+def csvs(store_folder: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies of CSV files are kept."""
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.formats", ["csv"])
+
+
+def link(server: IatiFiles, extras: Sequence[Any] = (), **more: Any) -> dict[str, Any]:
+    url = f"{server.url}/{len(server.requests)}-{id(more)}/table.csv"
+    package = factories.Dataset(
+        resources=[{"url": url, "format": "CSV", **more}], extras=list(extras)
+    )
+    return dict(package["resources"][0])
+
+
+def run(resource: dict[str, Any], days: int) -> Done:
+    scope = Scope(package_ids=(resource["package_id"],))
+    _, done = check_run.check(scope, lambda: START + timedelta(days=days))
+    model.Session.remove()
+    return done
+
+
+def bytes_of(resource: dict[str, Any]) -> bytes | None:
+    row = shelf.of_resource(resource["id"])
+    if row is None:
+        return None
+    reader = options.store().open(row.key)
+    try:
+        return b"".join(reader)
+    finally:
+        reader.close()
+
+
+def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) -> None:
+    resource = link(server)
+    assert not check_run.missing(run(resource, 1))
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    row = shelf.of_resource(resource["id"])
+    assert (row.filename, row.mimetype) == ("table.csv", "text/csv")
+    server.body, server.etag, server.last_modified = b"a,b\n3,4\n", '"v2"', None
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n3,4\n"
+    facts = helpers.call_action("resource_show", id=resource["id"])["freshness_check"]
+    assert facts["outcome"] == "hash" and facts["cached_zip_url"]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        *((500, b"a,b\n"), (404, b""), (200, b"")),
+        *((200, b"<!DOCTYPE html><html></html>"), (200, b"Error: the database is not available")),
+    ],
+)
+def test_nothing_worse_takes_its_place(
+    csvs: None, server: IatiFiles, status: int, body: bytes
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    server.status, server.body, server.etag, server.last_modified = status, body, '"v3"', None
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+
+
+def test_other_formats_have_none(csvs: None, server: IatiFiles) -> None:
+    resource = link(server, format="XLS")
+    run(resource, 1)
+    assert bytes_of(resource) is None
+
+
+def test_where_nobody_asks_for_copies_there_is_no_store(
+    store_folder: Path, server: IatiFiles
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    assert bytes_of(resource) is None and not store_folder.exists()
+
+
+def test_a_copy_is_made_although_the_server_says_that_nothing_changed(
+    store_folder: Path, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.all", True)
+    run(resource, 2)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    server.requests.clear()
+    run(resource, 3)
+    assert server.methods == ["GET!"]
+
+
+def test_what_a_header_dates_is_copied_as_well(csvs: None, server: IatiFiles) -> None:
+    resource = link(server, extras=[{"key": "frequency", "value": "7"}])
+    run(resource, 1)
+    server.body, server.etag = b"a,b\n3,4\n", '"v2"'
+    server.last_modified = format_datetime(START + timedelta(days=2), usegmt=True)
+    run(resource, 3)
+    assert bytes_of(resource) == b"a,b\n3,4\n"
+
+
+def test_a_change_that_found_no_room_is_copied_later(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resource = link(server)
+    run(resource, 1)
+    server.body, server.etag, server.last_modified = b"a,b\n" + b"3,4\n" * 99, '"v2"', None
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "200")
+    assert len(check_run.missing(run(resource, 2))) == 1
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
+    run(resource, 3)
+    assert bytes_of(resource) == server.body
+
+
+def test_a_full_store_is_said_and_stops_nothing(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "3")
+    resource = link(server)
+    done = run(resource, 1)
+    assert len(check_run.missing(done)) == 1
+    assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
+
+
+def test_what_is_gone_or_fails_for_long_is_pruned(
+    csvs: None, server: IatiFiles, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.expire_days", "3")
+    gone, failing = link(server), link(server)
+    for one in (gone, failing):
+        run(one, 1)
+    server.status, server.etag, server.last_modified = 500, '"v9"', None
+    run(failing, 2)
+    user = {"user": factories.Sysadmin()["name"]}
+    helpers.call_action("package_delete", user, id=gone["package_id"])
+    resource_copies.prune(START + timedelta(days=4))
+    assert (bytes_of(gone), bytes_of(failing)) == (None, b"a,b\n1,2\n")
+    resource_copies.prune(START + timedelta(days=6))
+    assert bytes_of(failing) is None
+    row = model.Session.query(Copy).get(failing["id"])
+    assert row.expired_at is not None
+
+
+def test_what_a_killed_run_has_left_is_pruned(
+    csvs: None, server: IatiFiles, store_folder: Path
+) -> None:
+    run(link(server), 1)
+    left = store_folder / ".staging" / "left"
+    left.parent.mkdir(parents=True, exist_ok=True)
+    left.write_bytes(b"a,b")
+    resource_copies.prune(START + timedelta(hours=23))
+    assert left.exists()
+    resource_copies.prune(START + timedelta(hours=25))
+    assert not left.exists()
+
+
+def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
+    model.Session.query(Copy).delete()
+    model.Session.commit()
+    with helpers.changed_config("ckanext.freshness.copies.location", str(tmp_path / "none")):
+        assert resource_copies.prune(START) == 0
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("few", [0, 100])
+def test_a_lost_copy_is_fetched_again(
+    csvs: None, server: IatiFiles, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Whatever the server says of what has changed."""
+    monkeypatch.setattr(resource_copies, "_FEW", few)
+    resource = link(server)
+    run(resource, 1)
+    (store_folder / model.Session.query(Copy).get(resource["id"]).key).unlink()
+    run(resource, 9)
+    assert bytes_of(resource) == b"a,b\n1,2\n"
+
+
+def test_a_copy_follows_its_url_to_another_id(
+    csvs: None, server: IatiFiles, store_folder: Path
+) -> None:
+    """Whoever updates a dataset without the ids of its resources gives them new ones."""
+    resource = link(server)
+    run(resource, 1)
+    server.status = 500
+    user = {"user": factories.Sysadmin()["name"]}
+    plain = {"url": resource["url"], "format": "CSV"}
+    package = helpers.call_action(
+        "package_patch", user, id=resource["package_id"], resources=[plain]
+    )
+    (again,) = package["resources"]
+    assert again["id"] != resource["id"]
+    assert resource_copies.prune(START + timedelta(days=2)) == 0
+    assert bytes_of(again) == b"a,b\n1,2\n"
+    run(again, 2)
+    assert bytes_of(again) == b"a,b\n1,2\n"
+    # The next good bytes have a place of their own; what stood in the old one is gone.
+    server.status, server.body, server.etag, server.last_modified = 200, b"a,b\n3,4\n", '"v2"', None
+    run(again, 9)
+    assert bytes_of(again) == b"a,b\n3,4\n"
+    names = {path.name for path in store_folder.rglob("*") if path.is_file()}
+    assert not [name for name in names if resource["id"] in name]

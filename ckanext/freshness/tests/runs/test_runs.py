@@ -1,0 +1,245 @@
+"""What is told of runs, and of the visits to a resource: the actions, and ``ckan freshness runs``."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.model import CheckRun, ResourceCheck
+from ckanext.freshness.tests.conftest import Act
+from ckanext.freshness.tests.reporting.test_metrics import (
+    FIRST,
+    FIRST_TEXT,
+    FREQUENCIES,
+    NUMBERS,
+)
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+HOSTS = {
+    "*": {**NUMBERS, "visits": 22},
+    "few.example.org": {**NUMBERS, "visits": 2},
+    "many.example.org": {**NUMBERS, "visits": 20},
+}
+
+
+@pytest.fixture
+def runs(kept_db: None) -> None:
+    """Three runs: one that ended, one that ended early, one that goes on."""
+    model.Session.query(CheckRun).delete()
+    common: dict[str, Any] = {"kind": "check", "options": {"all": True}, "version": "1.0"}
+    model.Session.add_all(
+        [
+            CheckRun(
+                id="first",
+                started_at=datetime(2026, 3, 1, 2),
+                ended_at=datetime(2026, 3, 1, 3),
+                resources=FIRST,
+                datasets={"0: Fresh, Updated nothing": 22160},
+                frequencies=FREQUENCIES,
+                hosts=HOSTS,
+                visited=490,
+                **common,
+            ),
+            CheckRun(
+                id="second",
+                started_at=datetime(2026, 3, 2, 2),
+                ended_at=datetime(2026, 3, 2, 3),
+                error="The database went away",
+                **common,
+            ),
+            CheckRun(id="third", started_at=datetime(2026, 3, 3, 2), **common),
+        ]
+    )
+    model.Session.commit()
+
+
+def test_runs_are_listed_the_newest_first(act: Act, runs: None) -> None:
+    listed = act("freshness_run_list")
+    assert [one["id"] for one in listed] == ["third", "second", "first"]
+    assert listed[2] == {
+        "id": "first",
+        "kind": "check",
+        "started_at": "2026-03-01T02:00:00Z",
+        "ended_at": "2026-03-01T03:00:00Z",
+        "visited": 490,
+        "error": None,
+        "version": "1.0",
+    }
+    assert [one["id"] for one in act("freshness_run_list", limit=1, offset="1")] == ["second"]
+
+
+@pytest.mark.parametrize("value", ["-1", "ten", 1.5, [1]])
+def test_a_number_that_is_none(act: Act, value: Any) -> None:
+    with pytest.raises(tk.ValidationError, match="limit"):
+        act("freshness_run_list", limit=value)
+
+
+def test_a_run_is_shown_with_what_it_counted(act: Act, runs: None) -> None:
+    shown = act("freshness_run_show", id="first")
+    assert shown["text"] == FIRST_TEXT
+    assert shown["hosts"] == HOSTS
+    assert shown["options"] == {"all": True}
+    assert "4 of 8 (50 %) resources send Last-Modified" in shown["headers"]
+    assert act("freshness_run_show")["id"] == "third"
+    with pytest.raises(tk.ObjectNotFound):
+        act("freshness_run_show", id="fourth")
+
+
+@pytest.mark.parametrize("action", ["freshness_run_list", "freshness_run_show"])
+def test_runs_are_for_sysadmins(act: Act, runs: None, action: str) -> None:
+    for user in ("", factories.User()["name"]):
+        with pytest.raises(tk.NotAuthorized):
+            act(action, by=user, id="first")
+
+
+def test_the_command_lists_and_shows(runs: None, cli: Any) -> None:
+    done = cli.invoke(ckan, ["freshness", "runs"])
+    assert done.exit_code == 0, done.output
+    third, second, first = done.output.strip().split("\n")[-3:]
+    assert third == "third  2026-03-03T02:00:00Z  check  not ended"
+    assert second.endswith("ended early: The database went away")
+    assert first.endswith("490 visited, until 2026-03-01T03:00:00Z")
+    done = cli.invoke(ckan, ["freshness", "runs", "first", "--hosts"])
+    assert done.exit_code == 0, done.output
+    assert FIRST_TEXT in done.output and "*** Headers ***" in done.output
+    lines = done.output.rstrip().split("\n")
+    assert [line.split()[:2] for line in lines[-3:]] == [
+        ["host", "visits"],
+        ["many.example.org", "20"],
+        ["few.example.org", "2"],
+    ]
+    assert "host " not in cli.invoke(ckan, ["freshness", "runs", "first"]).output
+
+
+def test_the_command_for_programs(act: Act, runs: None, cli: Any) -> None:
+    done = cli.invoke(ckan, ["freshness", "runs", "--json", "--limit", "2"])
+    assert told(done, "[\n") == act("freshness_run_list", limit=2)
+    done = cli.invoke(ckan, ["freshness", "runs", "last", "--json"])
+    assert told(done, "{\n") == act("freshness_run_show", id="third")
+
+
+def told(done: Any, begin: str) -> Any:
+    """The JSON of an output, in which click 8.1 has the log's lines too."""
+    return json.loads(done.output[done.output.index(begin) :])
+
+
+def test_the_command_says_what_is_not_there(cli: Any) -> None:
+    model.Session.query(CheckRun).delete()
+    model.Session.commit()
+    done = cli.invoke(ckan, ["freshness", "runs"])
+    assert (done.exit_code, "no run yet" in done.output) == (0, True)
+    for name in ("last", "nonsense"):
+        done = cli.invoke(ckan, ["freshness", "runs", name])
+        assert done.exit_code == 1
+        assert f"There is no run {name}" in done.output
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "9" * 20])
+def test_the_command_lists_as_many_as_the_action(cli: Any, limit: str) -> None:
+    done = cli.invoke(ckan, ["freshness", "runs", "--limit", limit])
+    assert (done.exit_code, "is not in the range 1<=x<=1000" in done.output) == (2, True)
+
+
+# Of a resource
+
+ATTEMPT = {"at": "2026-03-03T02:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}
+
+
+def checked(act: Act, **more: Any) -> str:
+    """A resource whose URL has failed three times, over two days."""
+    owner = factories.Organization()["id"]
+    made = factories.Dataset(
+        owner_org=owner,
+        private=more.pop("private", False),
+        resources=[{"url": "http://example.org/data.csv"}],
+    )
+    resource: str = made["resources"][0]["id"]
+    values: dict[str, Any] = {
+        "url": "http://example.org/data.csv",
+        "host": "example.org",
+        "first_seen": datetime(2026, 1, 1),
+        "hash": "sha256:00",
+        "earlier": [],
+        "outdated": False,
+        "unconfirmed": False,
+        "tried_at": datetime(2026, 3, 3, 2),
+        "succeeded_at": datetime(2026, 2, 27, 2),
+        "failing_since": datetime(2026, 3, 1, 2),
+        "failures": 3,
+        "attempts": [ATTEMPT],
+        "wrote": {},
+        **more,
+    }
+    model.Session.query(ResourceCheck).filter_by(resource_id=resource).delete()
+    model.Session.add(ResourceCheck(resource_id=resource, package_id=made["id"], **values))
+    model.Session.commit()
+    return resource
+
+
+def test_the_history_of_a_resource(act: Act) -> None:
+    resource = checked(act)
+    shown = act("freshness_resource_history", id=resource)
+    (evidence,) = shown.pop("evidence")
+    assert evidence["evidence"] == "created"
+    assert shown.pop("package_id")
+    assert shown == {
+        "id": resource,
+        "url": "http://example.org/data.csv",
+        "broken": True,
+        "undetermined": None,
+        "unconfirmed": False,
+        "failures": 3,
+        "failing_since": "2026-03-01T02:00:00Z",
+        "tried_at": "2026-03-03T02:00:00Z",
+        "succeeded_at": "2026-02-27T02:00:00Z",
+        "hashed_at": None,
+        "changed_at": None,
+        "hash": "sha256:00",
+        "etag": None,
+        "last_modified": None,
+        "promised": None,
+        "found": None,
+        "attempts": [ATTEMPT],
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "option", "broken"),
+    [
+        ({"failures": 2}, None, False),
+        ({"failing_since": datetime(2026, 3, 2, 2, 0, 1)}, None, False),
+        ({"failing_since": datetime(2026, 3, 2, 2)}, None, True),
+        ({}, ("ckanext.freshness.check.broken_after_failures", 4), False),
+        ({}, ("ckanext.freshness.check.broken_after_hours", "49"), False),
+    ],
+)
+def test_broken_is_what_has_failed_often_and_for_long(
+    act: Act, values: dict[str, Any], option: tuple[str, Any] | None, broken: bool
+) -> None:
+    resource = checked(act, **values)
+    with helpers.changed_config(*(option or ("ckan.site_title", "x"))):
+        assert act("freshness_resource_history", id=resource)["broken"] is broken
+
+
+def test_of_another_url_nothing_is_known(act: Act) -> None:
+    resource = checked(act, url="http://example.org/before.csv")
+    shown = act("freshness_resource_history", id=resource)
+    assert (shown["broken"], shown["failures"], shown["attempts"]) == (False, 0, [])
+    assert shown["hash"] is None and shown["tried_at"] is None
+
+
+def test_who_may_see_the_resource_may_see_its_history(act: Act) -> None:
+    private, public = checked(act, private=True), checked(act)
+    assert act("freshness_resource_history", by="", id=public)["failures"] == 3
+    with pytest.raises(tk.NotAuthorized):
+        act("freshness_resource_history", by="", id=private)
+    with pytest.raises(tk.ObjectNotFound):
+        act("freshness_resource_history", id="nothing")

@@ -1,0 +1,230 @@
+"""What the checker knows of resources shows in their datasets, and survives whatever others write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from ckan.tests.helpers import changed_config
+from freezegun import freeze_time
+
+from ckanext.freshness import settings
+from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.results import Attempt, Finding, Visit
+from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
+from ckanext.freshness.status import resource_fields
+from ckanext.freshness.status.assessment import Cause, assess_packages, outcomes
+from ckanext.freshness.status.extras import write_by_sql
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+Dataset = dict[str, Any]
+
+MADE = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+FRESH = MADE + timedelta(days=1)
+LATE = MADE + timedelta(days=20)
+"""A weekly dataset is fresh then, and overdue."""
+WEEKLY = [{"key": "data_update_frequency", "value": "7"}]
+
+
+def new(act: Act, *urls: str, **more: Any) -> Dataset:
+    with freeze_time(MADE):
+        resources = [{"url": url} for url in urls or ("http://x.org/a.csv",)]
+        data = {"name": f"d-{uuid4()}", "resources": resources, "extras": WEEKLY, **more}
+        made = act("package_create", **data)
+    check_rows.sync(MADE, settings.aging().dataset_types)
+    return made
+
+
+def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any) -> None:
+    """Write what a run of now found, resource by resource, as the run does."""
+    findings = []
+    for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
+        if outcome is not None:
+            visit = Visit(resource["id"], dataset["id"], resource["url"])
+            attempt = Attempt(now, "GET", outcome)
+            findings.append(
+                Finding(visit, "x.org", outcome, Memory(hash="sha256:a"), attempt, **more)
+            )
+    written = result_writer.write(findings, now)
+    resource_fields.write_found(written, settings.resource_fields())
+    write_by_sql(assess_packages([dataset["id"]], now, cause=Cause.CHECK))
+    model.Session.commit()
+    model.Session.expire_all()
+    rebuild([dataset["id"]])
+    solr_commit()
+
+
+def undetermined(act: Act, dataset: Dataset, now: datetime = LATE) -> str | None:
+    with freeze_time(now):
+        shown = act("package_show", id=dataset["id"])
+    extras = {one["key"]: one["value"] for one in shown["extras"]}
+    return extras.get("freshness_undetermined")
+
+
+def edit(act: Act, dataset: Dataset, now: datetime, **changes: Any) -> Dataset:
+    with freeze_time(now):
+        return act("package_patch", id=dataset["id"], **changes)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "expected"),
+    [
+        ([Outcome.API], "api"),
+        ([Outcome.CANNOT_TELL], "blocked"),
+        ([Outcome.CANNOT_TELL, Outcome.API], "api"),
+        ([Outcome.SAME_HASH, Outcome.CANNOT_TELL], "blocked"),
+        ([Outcome.SAME_HASH, Outcome.ERROR], None),
+    ],
+)
+def test_what_cannot_be_determined_is_told_where_it_matters(
+    act: Act, outcomes: list[Outcome], expected: str | None
+) -> None:
+    dataset = new(act, "http://x.org/1", "http://x.org/2")
+    check(dataset, FRESH, *outcomes)
+    assert undetermined(act, dataset, FRESH) is None
+    edit(act, dataset, LATE, notes="edited")
+    assert undetermined(act, dataset) == expected
+    check(dataset, LATE, *[Outcome.SAME_HASH] * 2)
+    assert undetermined(act, dataset) is None
+
+
+def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
+    dataset = new(act, "https://made.Example.org/data.csv", "http://x.org/2")
+    with changed_config("ckanext.freshness.check.adhoc_hosts", ["made.example.org"]):
+        check(dataset, LATE, None, Outcome.CANNOT_TELL)
+        assert undetermined(act, dataset) == "adhoc"
+    edit(act, dataset, LATE, notes="edited")
+    assert undetermined(act, dataset) == "blocked"
+
+
+def test_a_host_is_ad_hoc_as_long_as_the_url_names_it(act: Act) -> None:
+    dataset = new(act, "http://x.org/1")
+    resource = dataset["resources"][0]
+    for url, expected in (("https://PROXY.hxlstandard.org/1", "adhoc"), ("http://x.org/2", None)):
+        for _ in range(2):
+            with freeze_time(LATE):
+                act("resource_patch", id=resource["id"], url=url)
+            judged = outcomes([dataset["id"]], LATE + timedelta(days=20), cause=Cause.CHECK)
+            model.Session.commit()
+            assert [one.wanted.get("freshness_undetermined") for one in judged] == [expected]
+            check_rows.sync(LATE, settings.aging().dataset_types)
+
+
+def test_without_a_frequency_nothing_is_in_doubt(act: Act) -> None:
+    dataset = new(act, extras=[])
+    check(dataset, LATE, Outcome.API)
+    assert undetermined(act, dataset) is None
+
+
+def test_with_another_url_doubts_are_gone(act: Act) -> None:
+    dataset = new(act)
+    check(dataset, LATE, Outcome.API)
+    assert undetermined(act, dataset) == "api"
+    resource = dataset["resources"][0]
+    with freeze_time(LATE):
+        act(
+            "resource_patch",
+            id=resource["id"],
+            url="http://x.org/other",
+            last_modified="2026-01-01",
+        )
+    assert undetermined(act, dataset, LATE + timedelta(days=20)) is None
+
+
+def test_resources_made_anew_keep_their_doubts_and_fields(act: Act) -> None:
+    dataset = new(act)
+    check(dataset, LATE, Outcome.API, size=7, mimetype="text/csv")
+    for number in range(2):
+        changed = edit(
+            act, dataset, LATE, resources=[{"url": "http://x.org/a.csv", "name": str(number)}]
+        )
+        assert changed["resources"][0]["id"] != dataset["resources"][0]["id"]
+        assert undetermined(act, dataset) == "api"
+        assert fields_of(act, dataset) == {"size": 7, "mimetype": "text/csv"}
+
+
+def fields_of(act: Act, dataset: Dataset) -> dict[str, Any]:
+    (shown,) = act("package_show", id=dataset["id"])["resources"]
+    model.Session.expire_all()
+    (kept,) = act("package_show", id=dataset["id"], use_default_schema=True)["resources"]
+    names = ("last_modified", "size", "mimetype", "hash")
+    assert [shown[name] for name in names] == [kept[name] for name in names]
+    return {name: shown[name] for name in names if shown[name]}
+
+
+def moved(dataset: Dataset) -> list[Any]:
+    """What must not move when the checker writes."""
+    statement = """
+    SELECT p.metadata_modified, r.metadata_modified, (SELECT count(*) FROM activity)
+    FROM package p JOIN resource r ON r.package_id = p.id WHERE p.id = :id"""
+    rows = model.Session.execute(sa.text(statement), {"id": dataset["id"]}).all()
+    model.Session.commit()
+    return rows
+
+
+FOUND = {"modified": MADE - timedelta(days=3), "size": 7, "mimetype": "text/csv"}
+WRITTEN = {"last_modified": "2025-12-29T12:00:00", "size": 7, "mimetype": "text/csv"}
+
+
+def test_empty_fields_are_filled_in(act: Act) -> None:
+    dataset = new(act)
+    before = moved(dataset)
+    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND)
+    assert fields_of(act, dataset) == WRITTEN
+    assert moved(dataset) == before
+    with changed_config("ckanext.freshness.check.resource_fields", ["hash"]):
+        check(dataset, FRESH, Outcome.SAME_HASH, size=8)
+    assert fields_of(act, dataset) == WRITTEN | {"hash": "sha256:a"}
+
+
+def test_uploads_keep_their_fields(act: Act) -> None:
+    dataset = new(act)
+    model.Session.execute(
+        sa.text("UPDATE resource SET url_type = 'upload' WHERE package_id = :id"),
+        {"id": dataset["id"]},
+    )
+    model.Session.commit()
+    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND)
+    assert fields_of(act, dataset) == {}
+
+
+@pytest.mark.parametrize("modified", [FRESH, MADE - timedelta(days=300)])
+def test_what_the_checker_wrote_is_no_evidence(act: Act, modified: datetime) -> None:
+    dataset = new(act)
+    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND | {"modified": modified})
+    edit(act, dataset, FRESH, notes="edited")
+    kinds = model.Session.execute(
+        sa.text("SELECT DISTINCT evidence FROM freshness_evidence WHERE package_id = :id"),
+        {"id": dataset["id"]},
+    ).scalars()
+    assert set(kinds) == {"created"}
+    # What a person writes is.
+    resource = dataset["resources"][0]
+    with freeze_time(LATE):
+        changed = act("resource_patch", id=resource["id"], last_modified="2026-01-15T00:00:00")
+    assert changed["last_modified"] == "2026-01-15T00:00:00"
+    extras = {one["key"]: one["value"] for one in act("package_show", id=dataset["id"])["extras"]}
+    assert extras["freshness_last_modified"] == "2026-01-15T00:00:00Z"
+    assert extras["freshness_evidence"] == "upload"
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_what_an_update_empties_is_there_again(act: Act, empty: Any) -> None:
+    dataset = new(act)
+    check(dataset, FRESH, Outcome.SAME_HASH, **FOUND)
+    resource = {"id": dataset["resources"][0]["id"], "url": "http://x.org/a.csv"}
+    emptied = resource | dict.fromkeys(("last_modified", "size", "mimetype"), empty)
+    edit(act, dataset, LATE, resources=[emptied])
+    assert fields_of(act, dataset) == WRITTEN
+    edit(act, dataset, LATE, resources=[resource])
+    assert fields_of(act, dataset) == WRITTEN
+    older = resource | {"last_modified": "2025-01-01T00:00:00", "size": 3, "mimetype": "a/b"}
+    edit(act, dataset, LATE, resources=[older])
+    assert fields_of(act, dataset) == WRITTEN | {"size": 3, "mimetype": "a/b"}

@@ -1,0 +1,376 @@
+"""Which edits, and which dates in a dataset, are evidence of a modification of its data."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.lib import search
+from ckan.tests import factories
+from ckan.tests.helpers import changed_config
+from freezegun import freeze_time
+from werkzeug.datastructures import FileStorage
+
+from ckanext.freshness.aging.evidence import Evidence, observe
+from ckanext.freshness.ckan_adapter import write_extras
+from ckanext.freshness.field_names import NAMES
+from ckanext.freshness.status.assessment import Cause, assess_packages
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+Dataset = dict[str, Any]
+
+CREATED = datetime(2026, 1, 1, 12)
+EDITED = CREATED + timedelta(days=10)
+"""When the dataset was made, and when somebody edited it."""
+MD5 = {"one": "a" * 32, "other": "b" * 32}
+
+
+def at(moment: datetime) -> str:
+    return f"{moment.isoformat()}Z"
+
+
+def known(dataset: Dataset) -> tuple[str | None, str | None]:
+    """The last modification and its evidence, as the extras have them."""
+    extras = {one["key"]: one["value"] for one in dataset["extras"]}
+    return extras.get("freshness_last_modified"), extras.get("freshness_evidence")
+
+
+def new(act: Act, **more: Any) -> Dataset:
+    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
+    return act("package_create", **data)
+
+
+def shown(act: Act, dataset: Dataset) -> Dataset:
+    return act("package_show", id=dataset["id"])
+
+
+def resource(dataset: Dataset, number: int = 0, **changes: Any) -> Dataset:
+    """A dataset with one resource changed."""
+    resources = [dict(one) for one in dataset["resources"]]
+    resources[number] |= changes
+    return {**dataset, "resources": resources}
+
+
+def a_file() -> FileStorage:
+    return FileStorage(io.BytesIO(b"a,b\n1,2\n"), filename="data.csv")
+
+
+def extra(key: str, value: str) -> dict[str, Any]:
+    return {"extras": [{"key": key, "value": value}]}
+
+
+def stated(when: datetime) -> dict[str, Any]:
+    return {"resources": [{"url": "http://x.org/1", "last_modified": when.isoformat()}]}
+
+
+def anew(dataset: Dataset, *urls: str) -> Dataset:
+    """A dataset as clients send it who know no ids of resources: CKAN makes all of them anew."""
+    return {**dataset, "title": "Other", "resources": [{"url": one} for one in urls]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A dataset, what is done to it, and what is known of it then."""
+
+    edit: Callable[[Act, Dataset], Any]
+    known: tuple[str, str]
+    made: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+MADE = (at(CREATED), "created")
+STATED = datetime(2025, 3, 4, 5, 6, 7)
+"""A date that somebody gives a resource, long before it was made here."""
+NOTHING = lambda act, d: None  # noqa: E731
+TWO = {"resources": [{"url": "http://x.org/1"}, {"url": "http://x.org/2"}]}
+
+CASES = {
+    "as it was made": Case(NOTHING, MADE),
+    "another title": Case(lambda act, d: act("package_patch", id=d["id"], title="Other"), MADE),
+    "another title, where edits count": Case(
+        lambda act, d: act("package_patch", id=d["id"], title="Other"),
+        (at(EDITED), "metadata"),
+        options={"ckanext.freshness.count_metadata_edits": True},
+    ),
+    "another description": Case(
+        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], description="Other"), MADE
+    ),
+    "another url, resource_patch": Case(
+        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], url="http://x.org/o"),
+        (at(EDITED), "url"),
+    ),
+    "another url, resource_update": Case(
+        lambda act, d: act("resource_update", id=d["resources"][0]["id"], url="http://x.org/o"),
+        (at(EDITED), "url"),
+    ),
+    "another url, package_update": Case(
+        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
+        (at(EDITED), "url"),
+    ),
+    "another url, package_revise": Case(
+        lambda act, d: act(
+            "package_revise", match={"id": d["id"]}, update__resources__0={"url": "http://x.org/o"}
+        ),
+        (at(EDITED), "url"),
+    ),
+    "the same url with blanks": Case(
+        lambda act, d: act("package_update", **resource(d, url=" http://x.org/1 ")), MADE
+    ),
+    "a new link": Case(
+        lambda act, d: act("resource_create", package_id=d["id"], url="http://x.org/o"),
+        (at(EDITED), "created"),
+    ),
+    "a file in place of a link": Case(
+        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], upload=a_file()),
+        (at(EDITED), "upload"),
+    ),
+    "a new file": Case(
+        lambda act, d: act("resource_create", package_id=d["id"], upload=a_file()),
+        (at(EDITED), "upload"),
+    ),
+    "the same links, without their ids": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/2", "http://x.org/1")),
+        MADE,
+        TWO,
+    ),
+    "the same links and one more, without their ids": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/1", "http://x.org/1")),
+        (at(EDITED), "created"),
+    ),
+    "another link, without its id": Case(
+        lambda act, d: act("package_update", **anew(d, "http://x.org/o")),
+        (at(EDITED), "created"),
+    ),
+    "the order": Case(
+        lambda act, d: act("package_resource_reorder", id=d["id"], order=[d["resources"][1]["id"]]),
+        MADE,
+        TWO,
+    ),
+    "a date of an upload in older data": Case(
+        NOTHING,
+        ("2025-03-04T05:06:07Z", "upload"),
+        {
+            "resources": [
+                {
+                    "url": "http://x.org/1",
+                    "revision_last_updated": "2025-03-04T05:06:07.89",
+                }
+            ]
+        },
+    ),
+    "a date in the past, when it is made": Case(NOTHING, (at(STATED), "upload"), stated(STATED)),
+    "a date in the past, set later": Case(
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified=STATED.isoformat()
+        ),
+        (at(STATED), "upload"),
+    ),
+    "an earlier date than the one stated before": Case(
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified="2020-01-01T00:00:00"
+        ),
+        (at(STATED), "upload"),
+        stated(STATED),
+    ),
+    "another url, and its date": Case(
+        lambda act, d: act(
+            "resource_patch",
+            id=d["resources"][0]["id"],
+            url="http://x.org/o",
+            last_modified=(STATED + timedelta(days=1)).isoformat(),
+        ),
+        (at(STATED + timedelta(days=1)), "upload"),
+        stated(STATED),
+    ),
+    "another url, with the date of before": Case(
+        lambda act, d: act("package_update", **resource(d, url="http://x.org/o")),
+        (at(EDITED), "url"),
+        stated(STATED),
+    ),
+    "a date in the past, and a link without one": Case(
+        NOTHING, MADE, {"resources": [*stated(STATED)["resources"], {"url": "http://x.org/2"}]}
+    ),
+    "a creation in the future, corrected": Case(
+        lambda act, d: act("package_update", **resource(d, created="2024-01-01T00:00:00")),
+        ("2024-01-01T00:00:00Z", "created"),
+        {"resources": [{"url": "http://x.org/1", "created": "2099-01-01T00:00:00"}]},
+    ),
+    "a date of an upload in the future": Case(
+        NOTHING,
+        (at(CREATED), "upload"),
+        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
+    ),
+    "that date corrected": Case(
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified="2025-06-07T00:00:00"
+        ),
+        ("2025-06-07T00:00:00Z", "upload"),
+        {"resources": [{"url": "http://x.org/1", "last_modified": "2099-01-01T00:00:00"}]},
+    ),
+    "a review": Case(
+        lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "2026-01-05")),
+        ("2026-01-05T00:00:00Z", "review"),
+    ),
+    "a review, with a zone": Case(
+        lambda act, d: act(
+            "package_patch", id=d["id"], **extra("review_date", "2026-01-05T00:00:00+01:00")
+        ),
+        ("2026-01-04T23:00:00Z", "review"),
+    ),
+    "a review that is no date": Case(
+        lambda act, d: act("package_patch", id=d["id"], **extra("review_date", "last week")), MADE
+    ),
+    "a script": Case(
+        lambda act, d: act(
+            "package_patch",
+            id=d["id"],
+            **extra("updated_by_script", "Scraper: WHO (2026-01-06T07:08:09.123456)"),
+        ),
+        ("2026-01-06T07:08:09Z", "script"),
+    ),
+    "what the data are about": Case(
+        lambda act, d: act("package_patch", id=d["id"], **extra("dataset_date", "2026-01-09")), MADE
+    ),
+    "dates of a source, in a dataset that nobody harvested": Case(
+        lambda act, d: act("package_patch", id=d["id"], **extra("modified", "2026-01-09")), MADE
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def storage(with_plugins: None, tmp_path: Any) -> Iterator[None]:
+    with changed_config("ckan.storage_path", str(tmp_path)):
+        yield
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_evidence(act: Act, name: str, ckan_config: Any) -> None:
+    case = CASES[name]
+    ckan_config.update(case.options)
+    with freeze_time(CREATED):
+        dataset = new(act, **case.made)
+    with freeze_time(EDITED):
+        case.edit(act, dataset)
+        assert known(shown(act, dataset)) == case.known
+
+
+def test_the_newest_resource_goes_and_the_rest_decides(act: Act) -> None:
+    with freeze_time(CREATED):
+        dataset = new(act)
+    with freeze_time(EDITED):
+        later = act("resource_create", package_id=dataset["id"], url="http://x.org/2")
+        assert known(shown(act, dataset)) == (at(EDITED), "created")
+    with freeze_time(EDITED + timedelta(days=1)):
+        act("resource_delete", id=later["id"])
+        assert known(shown(act, dataset)) == MADE
+        act("resource_delete", id=dataset["resources"][0]["id"])
+        left = shown(act, dataset)
+    assert known(left) == (None, None)
+    assert {one["key"]: one["value"] for one in left["extras"]} == {"freshness": "unavailable"}
+
+
+def test_a_review_that_is_taken_back_stays(act: Act) -> None:
+    with freeze_time(EDITED):
+        dataset = new(
+            act, **extra("review_date", "2026-01-05"), resources=[{"url": "http://x.org"}]
+        )
+        act("package_patch", id=dataset["id"], extras=[])
+        pieces = act("freshness_show", id=dataset["id"])["pieces"]
+    assert [(one["evidence"], one["date"]) for one in pieces] == [
+        ("created", at(EDITED)),
+        ("review", "2026-01-05T00:00:00Z"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new_hash", "same_writer", "counts"),
+    [
+        (MD5["one"], MD5["other"], True, True),
+        (MD5["one"], MD5["other"], False, False),
+        (MD5["one"], MD5["one"], True, False),
+        ("", MD5["one"], True, False),
+        (MD5["one"], "", True, False),
+        (MD5["one"], "c" * 40, True, False),
+        (f"md5:{MD5['one']}", f"md5:{MD5['other']}", True, True),
+        (f"MD5:{MD5['one']}", f"md5:{MD5['other']}", True, True),
+        (f"md5:{MD5['one']}", f"sha:{MD5['other']}", True, False),
+    ],
+)
+def test_another_hash(act: Act, old: str, new_hash: str, same_writer: bool, counts: bool) -> None:
+    other = factories.Sysadmin()["name"]
+    with freeze_time(CREATED):
+        dataset = new(act, resources=[{"url": "http://x.org/1", "hash": old}])
+        resource_id = dataset["resources"][0]["id"]
+        # What somebody else does to the rest of the dataset says nothing of who wrote the hash.
+        act("package_patch", by=other, id=dataset["id"], title="Other")
+    with freeze_time(EDITED):
+        who = {} if same_writer else {"by": other}
+        act("resource_patch", id=resource_id, hash=new_hash, **who)
+        found = known(shown(act, dataset))
+    assert found == ((at(EDITED), "hash") if counts else MADE)
+
+
+def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
+    """What a check found, what was claimed, and who wrote the hash."""
+    with freeze_time(CREATED):
+        link = {
+            "url": "http://x.org/1",
+            "hash": MD5["one"],
+            "created": "2025-12-01T00:00:00",
+            "last_modified": "2099-01-01T00:00:00",
+        }
+        dataset = new(act, resources=[link])
+        old = dataset["resources"][0]["id"]
+        now = datetime.now(timezone.utc)
+        seen = observe(now - timedelta(days=1), Evidence.HTTP_HEADER, now, old)
+        assess_packages([dataset["id"]], now, cause=Cause.CHECK, found={dataset["id"]: [seen]})
+        model.Session.commit()
+
+    def pieces() -> set[tuple[str, str, str | None, bool]]:
+        return {
+            (one["evidence"], one["date"], one["claimed"], one["resource_id"] == old)
+            for one in act("freshness_show", id=dataset["id"])["pieces"]
+        }
+
+    before = pieces()
+    with freeze_time(EDITED):
+        act("package_update", **anew(dataset, "http://x.org/1"))
+        assert pieces() == {(*one, False) for *one, _ in before}
+        sent = {**link, "hash": MD5["one"], "created": EDITED.isoformat()}
+        act("package_update", **{**dataset, "resources": [dict(sent)]})
+        act("package_patch", id=dataset["id"], title="Another")
+        assert pieces() == {(*one, False) for *one, _ in before}
+    with freeze_time(EDITED + timedelta(days=1)):
+        sent["hash"] = MD5["other"]
+        found = act("package_update", **{**dataset, "resources": [dict(sent)]})
+    assert known(found) == (at(EDITED + timedelta(days=1)), "hash")
+
+
+def test_a_url_that_changes_in_a_dataset_never_seen_is_noticed(act: Act) -> None:
+    with freeze_time(CREATED):
+        dataset = new(act)
+    forget(dataset["id"])
+    with freeze_time(EDITED):
+        act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/o")
+        assert known(shown(act, dataset)) == (at(EDITED), "url")
+
+
+def forget(package_id: str) -> None:
+    """A dataset as it was before this extension was installed."""
+    for table in ("dataset", "evidence", "resource", "transition"):
+        model.Session.execute(
+            sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
+        )
+    write_extras({package_id: {}}, NAMES.extras)
+    model.Session.commit()
+    model.Session.remove()
+    search.rebuild(package_id)

@@ -1,0 +1,280 @@
+"""Whatever stands in a dataset, its edit is saved, and its status is clear."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests import factories
+
+from ckanext.freshness.aging.evidence import Evidence, observe
+from ckanext.freshness.ckan_adapter import package_extras
+from ckanext.freshness.status.assessment import Cause, assess_packages, outcomes
+from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.tests.status.measuring import measured, without_freshness
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+LINK = {"url": "http://x.org/1"}
+
+
+def new(act: Act, extras: Any = None, **more: Any) -> dict[str, Any]:
+    if isinstance(extras, dict) and all(isinstance(one, str) for one in extras.values()):
+        extras = [{"key": key, "value": value} for key, value in extras.items()]
+    data = {
+        "name": f"d-{uuid4()}",
+        "resources": [LINK],
+        "extras": [] if extras is None else extras,
+        **more,
+    }
+    return act("package_create", **data)
+
+
+def ours(package: dict[str, Any]) -> dict[str, str]:
+    return {
+        one["key"]: one["value"] for one in package["extras"] if one["key"].startswith("freshness")
+    }
+
+
+def stored(package_id: str) -> dict[str, str]:
+    model.Session.remove()
+    return package_extras(model.Package.get(package_id))
+
+
+@pytest.mark.parametrize(
+    ("extras", "status", "days"),
+    [
+        ({}, "unavailable", None),
+        ({"frequency": ""}, "unavailable", None),
+        ({"frequency": "   ", "update_frequency": "weekly"}, "fresh", 7),
+        ({"frequency": "every now and then", "update_frequency": "7"}, "unavailable", None),
+        ({"frequency": "1000000000"}, "unavailable", None),
+        ({"frequency": "-7"}, "unavailable", None),
+        ({"frequency": "R/P0D"}, "unavailable", None),
+        ({"frequency": "NaN"}, "unavailable", None),
+        ({"frequency": '["monthly"]'}, "unavailable", None),
+        ({"frequency": '{"en": "monthly"}'}, "unavailable", None),
+        ({"frequency": "x" * 1_000_000}, "unavailable", None),
+        ({"frequency": "  MONTHLY  "}, "fresh", 30),
+        ({"frequency": "-1", "data_update_frequency": "7"}, "fresh", 7),
+        ({"frequency": "-2"}, "fresh", -2),
+        ({"frequency": "7", "review_date": "0001-01-01T00:00:00+14:00"}, "fresh", 7),
+        ({"frequency": "7", "review_date": "9999-12-31T23:59:59-14:00"}, "fresh", 7),
+        ({"frequency": "36525", "review_date": "9999-12-31"}, "fresh", 36525),
+        ({"frequency": "7", "review_date": "2020-02-30"}, "fresh", 7),
+        ({"frequency": "7", "review_date": "9" * 1_000_000}, "fresh", 7),
+        ({"frequency": "7", "updated_by_script": "(" * 1_000_000}, "fresh", 7),
+        ({"frequency": "7", "dataset_date": "[2020 TO *]" * 100_000}, "fresh", 7),
+    ],
+)
+def test_extras(act: Act, extras: dict[str, str], status: str, days: int | None) -> None:
+    made = new(act, extras)
+    found = ours(made)
+    assert found["freshness"] == status
+    assert found.get("freshness_frequency") == (None if days is None else str(days))
+    act("package_patch", id=made["id"], title="Other")
+    shown = act("freshness_show", id=made["id"])
+    assert shown["status"] == status
+    assert shown["frequency"]["understood"] is (days is not None)
+    odd_date = extras.get("review_date", "0001")[:4] != "0001"
+    assert bool(shown["problems"]) == (days is None or odd_date)
+
+
+@pytest.mark.parametrize(
+    ("year", "status"),
+    [("0001-01-01T00:00:00", "delinquent"), ("9999-12-31T23:59:59", "fresh")],
+)
+def test_years_at_the_ends(act: Act, year: str, status: str) -> None:
+    made = new(act, {"frequency": "365"}, resources=[{**LINK, "last_modified": year}])
+    assert ours(made)["freshness"] == status
+    assert act("freshness_show", id=made["id"])["pieces"]
+
+
+def test_no_resources(act: Act) -> None:
+    assert ours(new(act, {"frequency": "-1"}, resources=[])) == {
+        "freshness": "unavailable",
+        "freshness_frequency": "-1",
+    }
+
+
+def test_what_callers_send_under_our_keys_is_dropped(act: Act) -> None:
+    lies = {"freshness": "fresh", "freshness_due": "2999-01-01T00:00:00Z", "freshness_x": "1"}
+    made = new(act, lies)
+    assert ours(made)["freshness"] == "unavailable"
+    assert "freshness_due" not in ours(made)
+    assert ours(made)["freshness_x"] == "1", "only what is ours is taken out"
+    sent = [{"key": key, "value": value} for key, value in lies.items()]
+    for changed in (
+        act("package_update", id=made["id"], name=made["name"], extras=sent, freshness="fresh"),
+        act("package_patch", id=made["id"], extras=sent, freshness="fresh"),
+        act("package_revise", match={"id": made["id"]}, update={"extras": sent}),
+    ):
+        found = ours(changed.get("package", changed))
+        assert (found["freshness"], "freshness_due" in found) == ("unavailable", False)
+
+
+def outcome(act: Act, extras: Any) -> str:
+    try:
+        new(act, extras)
+    except Exception as error:
+        model.Session.rollback()
+        return f"{type(error).__name__} {error}"
+    return "saved"
+
+
+def test_what_are_no_extras_is_the_business_of_the_validators(act: Act) -> None:
+    odd: tuple[Any, ...] = (
+        "text",
+        [1],
+        [None],
+        [{"key": 1, "value": "a"}],
+        [{"value": "a"}],
+        {"a": 1},
+        [[]],
+    )
+    with without_freshness():
+        plain = [outcome(act, one) for one in odd]
+    assert [outcome(act, one) for one in odd] == plain
+    assert "saved" not in plain[:1]
+
+
+def test_five_thousand_resources(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = new(act, {"frequency": "7"})
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO resource (id, package_id, url, position, state, created, extras, format,"
+            " description, hash, url_type) SELECT :id || n, :id, 'http://x.org/' || n, n, 'active',"
+            " '2020-01-01', '{}', '', '', '', '' FROM generate_series(1, 4999) n"
+        ),
+        {"id": made["id"]},
+    )
+    with measured(monkeypatch) as found:
+        assess_packages([made["id"]], NOW, cause=Cause.RECOMPUTE)
+    assert len(found.statements) <= 5
+    known = "SELECT count(*) FROM freshness_resource WHERE package_id = :id"
+    assert model.Session.execute(sa.text(known), {"id": made["id"]}).scalar() == 5000
+    with measured(monkeypatch) as again:
+        assess_packages([made["id"]], NOW, cause=Cause.RECOMPUTE)
+    assert len(again.statements) == 4, "nothing is written where nothing changed"
+    model.Session.rollback()
+
+
+def test_the_number_of_statements_does_not_grow(act: Act, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = [new(act, {"frequency": "7"}, resources=[LINK] * count)["id"] for count in (1, 3, 5)]
+    for many in (ids[:1], ids):
+        with measured(monkeypatch) as found:
+            assess_packages(many, NOW + timedelta(days=4000), cause=Cause.RECOMPUTE)
+            model.Session.rollback()
+        assert len(found.statements) == 5
+
+
+def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:
+    made = new(act, {"frequency": "7"})
+    later = datetime.now(timezone.utc) + timedelta(days=30)
+    seen = observe(later, Evidence.HTTP_HEADER, later, made["resources"][0]["id"])
+    changed = assess_packages(
+        [made["id"]], later, cause=Cause.CHECK, run_id="run", found={made["id"]: [seen]}
+    )
+    assert [one.package_id for one in changed] == [made["id"]]
+    write_by_sql(changed)
+    model.Session.commit()
+    found = stored(made["id"])
+    assert (found["freshness"], found["freshness_evidence"]) == ("fresh", "http header")
+    newest, *_ = act("freshness_show", id=made["id"])["transitions"]
+    assert (newest["from"], newest["to"], newest["cause"]) == ("delinquent", "fresh", "check")
+
+
+def test_writing_by_sql_says_the_same_as_the_hook(act: Act) -> None:
+    made = new(act, {"frequency": "7", "zone": "3"})
+    before = stored(made["id"])
+    modified = model.Package.get(made["id"]).metadata_modified
+    write_by_sql(outcomes([made["id"]], datetime.now(timezone.utc), cause=Cause.RECOMPUTE))
+    assert stored(made["id"]) == before
+    write_by_sql(outcomes([made["id"]], NOW + timedelta(days=4000), cause=Cause.RECOMPUTE))
+    model.Session.commit()
+    after = stored(made["id"])
+    assert after["freshness"] == "delinquent"
+    assert {**after, "freshness": "fresh"} == before
+    assert model.Package.get(made["id"]).metadata_modified == modified
+
+
+@pytest.mark.parametrize("change", [{"private": True}, {"state": "draft"}, {"state": "deleted"}])
+def test_states_of_datasets(act: Act, change: dict[str, Any]) -> None:
+    owner = factories.Organization()
+    made = new(act, {"frequency": "7"}, owner_org=owner["id"])
+    act("package_patch", id=made["id"], **change)
+    assert stored(made["id"])["freshness"] == "fresh"
+    act("package_patch", id=made["id"], title="Other")
+    assert stored(made["id"])["freshness"] == "fresh"
+
+
+def test_other_types_are_left_alone(act: Act, ckan_config: Any) -> None:
+    ckan_config["ckanext.freshness.dataset_types"] = ["geodata", "harvest"]
+    made = new(act, {"frequency": "7", "freshness": "mine"})
+    assert ours(made) == {"freshness": "mine"}
+    assert ours(act("package_patch", id=made["id"], title="Other")) == {"freshness": "mine"}
+    with pytest.raises(Exception, match="dataset is not judged"):
+        act("freshness_show", id=made["id"])
+
+
+def test_two_writers_at_once(act: Act) -> None:
+    """A run, which takes datasets by the hundred, and editors never wait for each other for ever."""
+    made = [new(act, {"frequency": "7"}) for _ in range(3)]
+    ids = [one["id"] for one in made]
+    faults: list[BaseException] = []
+    start = threading.Barrier(3)
+
+    def run() -> None:
+        for turn in range(12):
+            when = NOW + timedelta(days=100 * turn)
+            write_by_sql(assess_packages(ids, when, cause=Cause.RECOMPUTE))
+            model.Session.commit()
+
+    def edit(number: int) -> None:
+        for turn in range(4):
+            for one in made if number else reversed(made):
+                act("package_patch", id=one["id"], notes=f"{number} {turn}")
+
+    def guarded(work: Callable[..., None], *args: Any) -> None:
+        start.wait()
+        try:
+            work(*args)
+        except BaseException as error:
+            faults.append(error)
+        finally:
+            model.Session.remove()
+
+    threads = [
+        threading.Thread(target=guarded, args=args) for args in ((run,), (edit, 0), (edit, 1))
+    ]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(120)
+    assert faults == []
+    model.Session.remove()
+    for package_id in ids:
+        changed = assess_packages([package_id], datetime.now(timezone.utc), cause=Cause.EDIT)
+        write_by_sql(changed)
+        model.Session.commit()
+        assert stored(package_id)["freshness"] == "fresh"
+
+
+def test_the_plugin_removed_and_installed_again(act: Act) -> None:
+    made = new(act, {"frequency": "7"})
+    with without_freshness():
+        resource_id = made["resources"][0]["id"]
+        act("resource_patch", id=resource_id, url="http://x.org/meanwhile")
+        act("package_patch", id=made["id"], extras=[{"key": "frequency", "value": "30"}])
+        assert "freshness" not in stored(made["id"])
+    found = ours(act("package_patch", id=made["id"], title="Other"))
+    assert (found["freshness"], found["freshness_frequency"]) == ("fresh", "30")
+    assert found["freshness_evidence"] == "url", "what changed meanwhile is noticed"

@@ -1,0 +1,418 @@
+"""Statuses that changed because time passed: written, indexed, and made good after a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import alembic.command
+import pytest
+import sqlalchemy as sa
+from ckan.lib import search
+from ckan.tests import factories, helpers
+from click.testing import CliRunner
+from freezegun import freeze_time
+
+from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
+from ckanext.freshness.ckan_adapter.worker_processes import WorkerError
+from ckanext.freshness.cli import freshness
+from ckanext.freshness.field_names import NAMES
+from ckanext.freshness.mails import outbox
+from ckanext.freshness.search.unindexed import SolrAwayError
+from ckanext.freshness.status import refresh as module
+from ckanext.freshness.status.assessment import Cause, assess_packages
+from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.status.refresh import Refreshed, refresh
+from ckanext.freshness.tests.harvesting.conftest import install
+from ckanext.freshness.tests.model.test_tables import alembic_config
+from ckanext.freshness.tests.status.meddling import MeddlingPlugin
+from ckanext.freshness.tests.usual_site import use_hooks_of
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
+
+OWN = ("dataset", "evidence", "resource", "transition", "unindexed")
+
+
+def write(action: str, **data: Any) -> Any:
+    user = helpers.call_action("get_site_user")["name"]
+    return helpers.call_action(action, {"user": user}, **data)
+
+
+def dataset(name: str, frequency: str = "7") -> str:
+    return write(
+        "package_create",
+        name=name,
+        resources=[{"url": "http://example.org/a.csv"}],
+        extras=[{"key": "data_update_frequency", "value": frequency}],
+    )["id"]
+
+
+def many(count: int) -> list[str]:
+    return sorted(dataset(f"a-{number}") for number in range(count))
+
+
+def rows(table: str, columns: str = "*", order: str = "1") -> list[Any]:
+    found = model.Session.execute(sa.text(f"SELECT {columns} FROM {table} ORDER BY {order}")).all()
+    model.Session.rollback()
+    return [tuple(row) for row in found]
+
+
+def stored() -> dict[str, dict[str, str]]:
+    """All extras that are ours, as the database has them, by the dataset's name."""
+    model.Session.expire_all()
+    found = {
+        one.name: {key: value for key, value in one.extras.items() if key in NAMES.extras}
+        for one in model.Session.query(model.Package)
+    }
+    model.Session.rollback()
+    return found
+
+
+def statuses() -> dict[str, str | None]:
+    return {name: extras.get("freshness") for name, extras in stored().items()}
+
+
+def facet() -> dict[str, int]:
+    result = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
+    return result["facets"]["freshness"]
+
+
+def transitions() -> list[Any]:
+    return rows(
+        "freshness_transition",
+        "from_status, to_status, changed_at, cause, run_id",
+        "changed_at, id",
+    )
+
+
+def later(**ages: int) -> datetime:
+    return datetime.now(timezone.utc) + timedelta(**ages)
+
+
+def at(moment: datetime, **options: Any) -> Refreshed:
+    """A refresh as if it were another time."""
+    with freeze_time(moment):
+        return refresh(datetime.now(timezone.utc), **options)
+
+
+@contextlib.contextmanager
+def solr_away() -> Iterator[None]:
+    """Nobody listens where Solr should be."""
+    nowhere = "http://127.0.0.1:9/solr/none"
+    if IS_2_12:
+        with helpers.changed_config("solr_url", nowhere):
+            yield
+        return
+    settings = search.common.SolrSettings
+    before = settings.get()
+    settings.init(nowhere)
+    try:
+        yield
+    finally:
+        settings.init(*before)
+
+
+@pytest.fixture
+def meddling(
+    with_plugins: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[MeddlingPlugin]:
+    install("meddling", MeddlingPlugin, tmp_path, monkeypatch)
+    with use_hooks_of("meddling") as plugin:
+        yield plugin
+
+
+def test_only_what_has_passed_a_boundary_is_touched() -> None:
+    for name, frequency in {"weekly": "7", "monthly": "30", "live": "0", "unknown": "?"}.items():
+        dataset(name, frequency)
+    before = stored()
+    modified = rows("package", "id, metadata_modified")
+    done = rows("activity", "id")
+    (first,) = rows("freshness_dataset WHERE frequency_days = 7", "due")[0]
+    transitions_before = len(transitions())
+
+    assert refresh(datetime.now(timezone.utc)) == Refreshed()
+    assert at(first.replace(tzinfo=timezone.utc) - timedelta(seconds=1)) == Refreshed()
+    result = at(first.replace(tzinfo=timezone.utc), run_id="a run")
+    assert result == Refreshed(datasets=1, changed=1, statuses=1)
+    assert stored() == {**before, "weekly": {**before["weekly"], "freshness": "due"}}
+    assert transitions()[transitions_before:] == [("fresh", "due", first, "time", "a run")]
+    assert facet() == {"fresh": 2, "due": 1, "unavailable": 1}
+    assert rows("package", "id, metadata_modified") == modified
+    assert rows("activity", "id") == done
+    assert rows("freshness_unindexed") == []
+
+    assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == Refreshed()
+    shown = helpers.call_action("package_show", id="weekly")
+    assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
+
+
+@pytest.mark.parametrize("first", ["refresh", "check"])
+def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) -> None:
+    stated = dataset("stated")
+    dataset("other")
+    model.Session.execute(
+        sa.text("UPDATE resource SET last_modified = :then WHERE package_id = :id"),
+        {"then": later(days=-30), "id": stated},
+    )
+    model.Session.commit()
+    model.Session.remove()
+    alembic.command.downgrade(alembic_config(), "009_lists")
+    alembic.command.upgrade(alembic_config(), "head")
+    before = len(transitions())
+    if first == "check":
+        write_by_sql(assess_packages([stated], later(), cause=Cause.CHECK))
+        model.Session.commit()
+    done = at(later())
+    assert (done.datasets, done.statuses) == {"refresh": (2, 1), "check": (1, 0)}[first]
+    assert [row[:2] for row in transitions()[before:]] == [("fresh", "delinquent")]
+    assert outbox.crossings(outbox.Start(0, datetime.min)) == []
+    assert at(later()) == Refreshed()
+
+
+def test_a_type_that_is_judged_no_more_is_left_alone() -> None:
+    one = dataset("a-dataset")
+    for statement in (
+        "UPDATE freshness_dataset SET judge_anew = true WHERE package_id = :id",
+        "UPDATE package SET type = 'showcase' WHERE id = :id",
+    ):
+        model.Session.execute(sa.text(statement), {"id": one})
+    model.Session.commit()
+    model.Session.remove()
+    assert at(later(days=30)) == Refreshed()
+
+
+def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:
+    dataset("a-dataset")
+    (bounds,) = rows("freshness_dataset", "due, overdue, delinquent")
+    before = len(transitions())
+    assert at(later(days=22)).changed == 1
+    assert transitions()[before:] == [
+        ("fresh", "due", bounds[0], "time", None),
+        ("due", "overdue", bounds[1], "time", None),
+        ("overdue", "delinquent", bounds[2], "time", None),
+    ]
+    assert statuses() == {"a-dataset": "delinquent"}
+    assert rows("freshness_dataset", "next_boundary") == [(None,)]
+
+
+def test_when_solr_is_away_the_next_run_indexes() -> None:
+    many(3)
+    with solr_away(), pytest.raises(SolrAwayError):
+        at(later(days=8))
+    assert set(statuses().values()) == {"due"}
+    assert len(rows("freshness_unindexed")) == 3
+    assert facet() == {"fresh": 3}
+    written = transitions()
+    assert at(later(days=8)) == Refreshed(healed=3)
+    assert facet() == {"due": 3}
+    assert rows("freshness_unindexed") == []
+    assert transitions() == written
+
+
+def forked(work: Callable[[], object]) -> Any:
+    """A process that starts as a copy of this one."""
+    disconnect()
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    return process
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_run_that_is_killed_is_made_good_by_the_next(
+    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    many(4)
+    left = number
+
+    def kill(document: dict[str, Any]) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    meddling.meddle = kill
+    moment = later(days=8)
+    process = forked(lambda: at(moment))
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+    meddling.meddle = lambda document: None
+    marked = len(rows("freshness_unindexed"))
+    assert marked == 2
+    result = at(moment)
+    assert result.healed == marked
+    assert facet() == {"due": 4}
+    assert set(statuses().values()) == {"due"}
+    assert len([one for one in transitions() if one[1] == "due"]) == 4
+    assert rows("freshness_unindexed") == []
+
+
+def test_two_at_once_share_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH", 1)
+    many(6)
+    moment = later(days=16)
+    processes = [forked(lambda: at(moment)) for _ in range(2)]
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    assert facet() == {"overdue": 6}
+    assert set(statuses().values()) == {"overdue"}
+    assert len([one for one in transitions() if one[3] == "time"]) == 12
+    assert rows("freshness_unindexed") == []
+
+
+def test_a_dataset_that_is_being_written_is_left_to_its_writer() -> None:
+    first, _second = many(2)
+    with model.meta.engine.connect() as other, other.begin():
+        other.execute(
+            sa.text("SELECT 1 FROM package WHERE id = :id FOR NO KEY UPDATE"), {"id": first}
+        )
+        assert at(later(days=8)).changed == 1
+    assert at(later(days=8)).changed == 1
+    assert facet() == {"due": 2}
+
+
+def test_an_edit_while_documents_are_sent_is_not_lost(meddling: MeddlingPlugin) -> None:
+    (dataset_id,) = many(1)
+    edits = ["Edited meanwhile"]
+
+    def edit(document: dict[str, Any]) -> None:
+        if edits:
+            with model.meta.engine.begin() as other:
+                other.execute(
+                    sa.text(
+                        "UPDATE package SET title = :title, metadata_modified = now() WHERE id = :id"
+                    ),
+                    {"id": dataset_id, "title": edits.pop()},
+                )
+
+    meddling.meddle = edit
+    at(later(days=8))
+    assert search.show(dataset_id)["title"] == "Edited meanwhile"
+
+
+def test_one_that_cannot_be_indexed_does_not_stop_the_others(
+    meddling: MeddlingPlugin,
+) -> None:
+    ids = many(3)
+
+    def stumble(document: dict[str, Any]) -> None:
+        if document["id"] == ids[0]:
+            raise LookupError("a plugin stumbled")
+        if document["id"] == ids[1]:
+            document["metadata_created"] = "no date"
+
+    meddling.meddle = stumble
+    with freeze_time(later(days=8)):
+        result = CliRunner().invoke(freshness, ["refresh"])
+    assert result.exit_code == 1
+    assert "3 datasets: 3 changed" in result.output
+    assert "a plugin stumbled" in result.output
+    assert ids[1] in result.output
+    assert facet() == {"fresh": 2, "due": 1}
+    assert [one for (one,) in rows("freshness_unindexed", "package_id")] == ids[:2]
+    meddling.meddle = lambda document: None
+    with freeze_time(later(days=8)):
+        result = CliRunner().invoke(freshness, ["refresh"])
+    assert result.exit_code == 0
+    assert facet() == {"due": 3}
+
+
+def test_rows_of_what_is_gone_are_reaped() -> None:
+    gone, kept = dataset("a-gone"), dataset("b-kept")
+    write("dataset_purge", id=gone)
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_evidence (package_id, resource_id, evidence, happened_at) "
+            "VALUES ('never there', '', 'review', now())"
+        )
+    )
+    model.Session.commit()
+    assert refresh(datetime.now(timezone.utc)).reaped == 1
+    assert rows("freshness_dataset", "package_id") == [(kept,)]
+    assert refresh(datetime.now(timezone.utc), everything=True).reaped == 1
+    for table in OWN:
+        assert {one for (one,) in rows(f"freshness_{table}", "package_id")} <= {kept}
+
+
+def test_what_is_deleted_waits() -> None:
+    dataset("a-dataset")
+    write("package_delete", id="a-dataset")
+    assert at(later(days=8)) == Refreshed()
+    assert at(later(days=8), everything=True) == Refreshed()
+
+
+def forget(ids: list[str]) -> None:
+    """A catalogue as it was before the extension."""
+    write_extras({one: {} for one in ids}, NAMES.extras)
+    for table in OWN:
+        model.Session.execute(sa.text(f"DELETE FROM freshness_{table}"))
+    model.Session.commit()
+    model.Session.expire_all()
+    search.rebuild(quiet=True)
+    search.commit()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_catalogue_that_existed_before_is_filled(
+    monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    ids = many(5)
+    factories.Dataset(name="other", type="custom")
+    expected, modified = stored(), rows("package", "id, metadata_modified")
+    done = rows("activity", "id")
+    forget(ids)
+    assert facet() == {}
+    told: list[tuple[int, int]] = []
+    result = refresh(
+        datetime.now(timezone.utc),
+        everything=True,
+        workers=workers,
+        progress=lambda done, total: told.append((done, total)),
+    )
+    assert result == Refreshed(datasets=5, changed=5)
+    assert told[-1] == (5, 5)
+    assert [count for count, _total in told] == sorted(count for count, _total in told)
+    assert facet() == {"fresh": 5}
+    assert {name: set(extras) for name, extras in stored().items()} == {
+        name: set(extras) for name, extras in expected.items()
+    }
+    assert rows("package", "id, metadata_modified") == modified
+    assert rows("activity", "id") == done
+    again = refresh(datetime.now(timezone.utc), everything=True, workers=workers)
+    assert again == Refreshed(datasets=5)
+
+
+def test_a_worker_that_dies_is_told_and_made_good(
+    meddling: MeddlingPlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BATCH", 2)
+    ids = many(6)
+    mine = os.getpid()
+
+    def kill(document: dict[str, Any]) -> None:
+        if document["id"] == ids[-1] and os.getpid() != mine:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    meddling.meddle = kill
+    with pytest.raises(WorkerError):
+        at(later(days=8), workers=2)
+    meddling.meddle = lambda document: None
+    assert at(later(days=8)).healed >= 1
+    assert facet() == {"due": 6}
+
+
+def test_workers_tell_that_solr_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BATCH", 1)
+    many(2)
+    with solr_away(), pytest.raises(SolrAwayError):
+        at(later(days=8), workers=2)
+    at(later(days=8))
+    assert facet() == {"due": 2}

@@ -1,0 +1,105 @@
+"""Compressed bodies: whole, or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import zlib
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.web.decoder import Decoder, decoder_of
+from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.faults import Fault
+
+TABLE = b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000))
+
+
+def bare(data: bytes) -> bytes:
+    """Deflate without the zlib format's frame, as some servers send it."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(data) + packer.flush()
+
+
+FORMS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "x-gzip": ("X-GZip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "bare deflate": ("deflate", bare),
+}
+
+
+def decoded(encoding: str, packed: bytes, size: int) -> bytes:
+    decoder = decoder_of(encoding)
+    assert decoder is not None
+    pieces = [packed[at : at + size] for at in range(0, len(packed), size)]
+    found = b"".join(part for piece in pieces for part in decoder.pieces(piece))
+    decoder.end()
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(data=st.binary(max_size=5_000), size=st.integers(1, 6_000))
+def test_there_and_back(form: str, data: bytes, size: int) -> None:
+    encoding, pack = FORMS[form]
+    assert decoded(encoding, pack(data), size) == data
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(share=st.floats(0, 1, exclude_max=True), size=st.integers(1, 6_000))
+def test_what_is_cut_off_is_never_whole(form: str, share: float, size: int) -> None:
+    encoding, pack = FORMS[form]
+    packed = pack(TABLE)
+    with pytest.raises(Fault) as raised:
+        decoded(encoding, packed[: max(1, int(len(packed) * share))], size)
+    assert raised.value.reason is Reason.TRUNCATED
+
+
+@given(st.integers(1, 6_000))
+def test_members_one_after_the_other(size: int) -> None:
+    packed = gzip.compress(b"a,b\n") + gzip.compress(TABLE) + gzip.compress(b"end\n")
+    assert decoded("gzip", packed, size) == b"a,b\n" + TABLE + b"end\n"
+
+
+def test_a_last_member_that_is_cut_off() -> None:
+    packed = gzip.compress(b"a,b\n") + gzip.compress(TABLE)
+    with pytest.raises(Fault) as raised:
+        decoded("gzip", packed[:-9], 100)
+    assert raised.value.reason is Reason.TRUNCATED
+
+
+def test_what_follows_and_is_no_member_is_no_part_of_it() -> None:
+    assert decoded("gzip", gzip.compress(TABLE) + b"\0" * 500, 100) == TABLE
+
+
+def test_a_damaged_stream() -> None:
+    packed = bytearray(gzip.compress(random.Random(1).randbytes(10_000)))
+    packed[-6] ^= 1  # in its checksum
+    with pytest.raises(Fault) as raised:
+        decoded("gzip", bytes(packed), 1_000)
+    assert raised.value.reason is Reason.MALFORMED
+
+
+def test_a_bomb_comes_in_pieces() -> None:
+    packed = gzip.compress(bytes(32 << 20))
+    sizes = [len(part) for part in Decoder("gzip").pieces(packed)]
+    assert sum(sizes) == 32 << 20 and max(sizes) <= 256 * 1024
+
+
+def test_nothing_at_all_is_an_empty_body() -> None:
+    assert decoded("gzip", b"", 1) == b""
+
+
+@pytest.mark.parametrize("encoding", [None, "", "identity", "utf-8", "none"])
+def test_nothing_to_be_done(encoding: str | None) -> None:
+    assert decoder_of(encoding) is None
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", " BR "])
+def test_what_nobody_asked_for(encoding: str) -> None:
+    with pytest.raises(Fault, match="nobody had asked for") as raised:
+        decoder_of(encoding)
+    assert raised.value.reason is Reason.MALFORMED

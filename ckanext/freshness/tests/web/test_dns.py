@@ -1,0 +1,218 @@
+"""Name lookups, by a real name server: remembered, shared, and never in each other's way."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
+from pathlib import Path
+from time import monotonic
+
+import pytest
+
+from ckanext.freshness.tests.servers.name_server import NameServer
+from ckanext.freshness.tests.web.support import asking
+from ckanext.freshness.web import dns as names_module
+from ckanext.freshness.web.address_guard import Guard, InsideAddress
+from ckanext.freshness.web.dns import GuardedResolver, NameFault, NameLimits, Names
+from ckanext.freshness.web.errors import Reason
+
+
+@pytest.fixture
+def server() -> Iterator[NameServer]:
+    with NameServer(
+        silent=lambda name: name.startswith("silent"),
+        unknown=lambda name: name.startswith("dead"),
+        failing=lambda name: name.startswith("failing"),
+        address="8.8.8.8",
+    ) as server:
+        yield server
+
+
+def look_up(
+    server: NameServer,
+    main: Callable[[Names], Awaitable[object]],
+    limits: NameLimits | None = None,
+    *,
+    tries: int = 1,
+) -> None:
+    """Run something with names that only this server knows."""
+
+    async def run() -> None:
+        names = Names(partial(server.resolver, tries=tries), limits)
+        try:
+            await main(names)
+        finally:
+            await names.close()
+
+    asyncio.run(run())
+
+
+async def fault(names: Names, host: str) -> NameFault:
+    """The fault of a lookup that must fail."""
+    with pytest.raises(NameFault) as caught:
+        await names.addresses(host)
+    return caught.value
+
+
+def test_a_living_name_is_looked_up_once(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        found = await asyncio.gather(*(names.addresses("living.example") for _ in range(50)))
+        assert found == [["8.8.8.8"]] * 50
+        assert await names.addresses("living.example") == ["8.8.8.8"]
+
+    look_up(server, main)
+    assert server.asked == {"living.example": 1}
+
+
+def test_a_living_name_is_believed_for_a_while_only(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        await names.addresses("living.example")
+        await asyncio.sleep(0.02)
+        await names.addresses("living.example")
+
+    look_up(server, main, NameLimits(ttl=0.01))
+    assert server.asked == {"living.example": 2}
+
+
+def test_a_dead_name_is_dead_for_the_run(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        for _ in range(3):
+            found = await fault(names, "dead.example")
+            assert found.reason is Reason.NAME_NOT_FOUND
+            assert found.words == "has a host name that does not exist"
+
+    look_up(server, main)
+    assert server.asked == {"dead.example": 1}
+
+
+@pytest.mark.parametrize("host", ["a" * 64 + ".example", ".".join(["a" * 60] * 5)])
+def test_a_name_that_cannot_exist(server: NameServer, host: str) -> None:
+    async def main(names: Names) -> None:
+        assert (await fault(names, host)).reason is Reason.NAME_NOT_FOUND
+
+    look_up(server, main)
+
+
+def test_a_failing_name_is_tried_again_and_then_dead(
+    server: NameServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(names_module, "_PAUSE", 0.0)
+
+    async def main(names: Names) -> None:
+        for _ in range(5):
+            found = await fault(names, "failing.example")
+            assert found.reason is Reason.NAME_LOOKUP_FAILED
+            assert "could not be looked up: DNS server returned general failure" in found.words
+
+    look_up(server, main, NameLimits(tries=3))
+    assert server.asked == {"failing.example": 3}
+
+
+def test_all_who_ask_at_once_hear_of_the_same_failure(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        await asyncio.gather(*(fault(names, "failing.example") for _ in range(20)))
+        await fault(names, "failing.example")
+
+    look_up(server, main)
+    assert server.asked == {"failing.example": 1}
+
+
+def test_a_silent_name_is_not_waited_for_any_longer(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        found = await fault(names, "silent.example")
+        assert found.reason is Reason.NAME_LOOKUP_FAILED
+        assert "within 0.05 s" in found.words
+
+    look_up(server, main, NameLimits(timeout=0.05))
+
+
+def test_a_mistake_in_a_resolver_is_no_dead_name() -> None:
+    def broken(host: str) -> list[str]:
+        raise LookupError("a mistake in a resolver")
+
+    with pytest.raises(LookupError):
+        asyncio.run(Names(asking(broken)).addresses("broken.example"))
+
+
+def test_thousands_of_silent_and_dead_names_do_not_hold_up_the_living(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        silent = [asyncio.create_task(fault(names, f"silent{n}.example")) for n in range(1_000)]
+        dead = [asyncio.create_task(fault(names, f"dead{n}.example")) for n in range(1_000)]
+        await asyncio.sleep(0)
+        await asyncio.gather(*(names.addresses(f"living{n}.example") for n in range(20)))
+        assert not any(one.done() for one in silent)
+        assert {(await one).reason for one in dead} == {Reason.NAME_NOT_FOUND}
+        await names.close()
+        await asyncio.gather(*silent, return_exceptions=True)
+
+    look_up(server, main, tries=6)
+
+
+def test_one_who_gives_up_does_not_take_the_answer_from_the_others(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        first = asyncio.create_task(names.addresses("living.example"))
+        second = asyncio.create_task(names.addresses("living.example"))
+        await asyncio.sleep(0)
+        first.cancel()
+        assert await second == ["8.8.8.8"]
+
+    look_up(server, main)
+
+
+def test_nobody_waits_for_a_lookup_at_the_end(server: NameServer) -> None:
+    async def main(names: Names) -> None:
+        waiting = asyncio.create_task(names.addresses("silent.example"))
+        await asyncio.sleep(0)
+        await names.close()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    begin = monotonic()
+    look_up(server, main)
+    assert monotonic() - begin < 2
+
+
+def test_the_connector_gets_only_what_may_be_connected_to() -> None:
+    async def main() -> list[tuple[str, int, int]]:
+        names = Names(asking(lambda host: ["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1111"]))
+        found = await GuardedResolver(names, Guard()).resolve("h.example", 80)
+        return [(entry["host"], entry["port"], entry["family"]) for entry in found]
+
+    assert asyncio.run(main()) == [
+        ("8.8.8.8", 80, socket.AF_INET),
+        ("2606:4700::1111", 80, socket.AF_INET6),
+    ]
+
+
+def test_a_name_that_leads_inside_is_refused() -> None:
+    async def main() -> None:
+        names = Names(asking(lambda host: ["10.0.0.1"]))
+        await GuardedResolver(names, Guard()).resolve("h.example")
+
+    with pytest.raises(InsideAddress):
+        asyncio.run(main())
+
+
+def test_the_machines_own_names_are_known() -> None:
+    lines = Path("/etc/hosts").read_text(encoding="utf-8").splitlines()
+    words = [line.partition("#")[0].split() for line in lines]
+    host, address = next((found[-1], found[0]) for found in reversed(words) if len(found) > 1)
+
+    async def main() -> None:
+        names = Names()
+        try:
+            assert address in await names.addresses(host)
+            await fault(names, "no-such-name.invalid")
+        finally:
+            await names.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("name", ["timeout", "ttl", "tries"])
+def test_limits_with_which_no_name_would_be_known(name: str) -> None:
+    for value in (0, -1):
+        with pytest.raises(ValueError, match=f"{name} must be above 0, not {value}"):
+            NameLimits(**{name: value})
