@@ -219,7 +219,7 @@ def _write(site: Any, count: int, port: int) -> dict[str, Any]:
     model.Session.commit()
     unindexed.index = lambda marks: []  # type: ignore[assignment]
     before = now - timedelta(minutes=1)
-    run = check_run.begin(check_run.Scope(), before)
+    run = check_run.begin(check_run.CheckScope(), before)
     check_run.finish(run, [], lambda: before)
     return again(site, count, port)
 
@@ -271,7 +271,7 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     check_run._visiting = _found  # type: ignore[assignment]
     now = datetime.now(timezone.utc)
     before, cpu = time.perf_counter(), time.process_time()
-    _, done = check_run.check(check_run.Scope(), lambda: now)
+    _, done = check_run.check(check_run.CheckScope(), lambda: now)
     seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
     _judge(done, count)
     return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counting.visits}
@@ -282,7 +282,7 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
     from dataclasses import replace
 
     from ckanext.freshness.checking.decisions import Outcome
-    from ckanext.freshness.checking.results import Attempt, Finding
+    from ckanext.freshness.checking.results import Attempt, CheckResult
 
     now = clock()
 
@@ -296,7 +296,7 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
         elif number % 100 == 1:
             outcome = Outcome.ERROR
         attempt = Attempt(now, "GET", outcome, 200, received=SIZE, seconds=0.05, etag='"v1"')
-        return Finding(
+        return CheckResult(
             visit,
             visit.url.split("/", 3)[2].partition(":")[0],
             outcome,
@@ -324,7 +324,7 @@ def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
     Path("/proc/self/clear_refs").write_text("5")
     loaded = _status("VmRSS")
     before = time.perf_counter()
-    _, done = check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc))
+    _, done = check_run.check(check_run.CheckScope(), lambda: datetime.now(timezone.utc))
     seconds = time.perf_counter() - before
     _judge(done, count)
     errors = done.counting.errors

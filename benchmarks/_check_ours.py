@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from ckanext.freshness.checking import engine
-from ckanext.freshness.checking.container_sandbox import Sandbox
-from ckanext.freshness.checking.decisions import Memory
-from ckanext.freshness.checking.results import Finding, Visit
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
+from ckanext.freshness.checking.decisions import KnownContent
+from ckanext.freshness.checking.results import CheckedResource, CheckResult
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, Limits, Settings, run
+from ckanext.freshness.web.client import Client, ClientSettings, Limits, run
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 RATE = 50.0
@@ -38,22 +38,22 @@ class Ours:
 
     policy: HostPolicy
     limits: Limits
-    memories: dict[str, Memory] = field(default_factory=dict)
+    memories: dict[str, KnownContent] = field(default_factory=dict)
     runners: int = 200
 
-    def visit(self, urls: Iterable[str]) -> list[Finding]:
+    def visit(self, urls: Iterable[str]) -> list[CheckResult]:
         """One run over all."""
         return run(self._visit([self._of(url) for url in urls]))
 
-    def _of(self, url: str) -> Visit:
-        memory = self.memories.get(url) or Memory()
-        return Visit(url, "bench", url, memory, format="CSV")
+    def _of(self, url: str) -> CheckedResource:
+        memory = self.memories.get(url) or KnownContent()
+        return CheckedResource(url, "bench", url, memory, format="CSV")
 
-    async def _visit(self, visits: list[Visit]) -> list[Finding]:
-        settings = Settings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
-        found: list[Finding] = []
-        options = engine.Options(runners=self.runners, confirm_after=0.5)
-        with Sandbox() as sandbox:
+    async def _visit(self, visits: list[CheckedResource]) -> list[CheckResult]:
+        settings = ClientSettings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
+        found: list[CheckResult] = []
+        options = engine.EngineOptions(runners=self.runners, confirm_after=0.5)
+        with ContainerSandbox() as sandbox:
             async with Client(settings, Hosts(self.policy)) as client:
                 await engine.check(visits, client, sandbox, options, found.append, now=_now)
         for finding in found:

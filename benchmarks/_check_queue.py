@@ -80,7 +80,7 @@ def _run(number: int) -> dict[str, Any]:
     from ckanext.freshness.ckan_adapter import model
     from ckanext.freshness.model.check import CheckRun
     from ckanext.freshness.runs import queued_run
-    from ckanext.freshness.runs.check_run import Scope
+    from ckanext.freshness.runs.check_run import CheckScope
 
     queue = jobs.get_queue()
     queue.empty()
@@ -105,7 +105,7 @@ def _run(number: int) -> dict[str, Any]:
 
         until(begun, "The workers have not begun")
         before = time.perf_counter()
-        queued = queued_run.enqueue(Scope(everything=True), datetime.now(timezone.utc))
+        queued = queued_run.enqueue(CheckScope(everything=True), datetime.now(timezone.utc))
 
         def ended() -> bool:
             model.Session.rollback()

@@ -106,7 +106,9 @@ class _Whole:
 
         self.indexing = 0.0
         before = _cpu_seconds()
-        _, done = check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc) + later)
+        _, done = check_run.check(
+            check_run.CheckScope(), lambda: datetime.now(timezone.utc) + later
+        )
         seconds = _cpu_seconds() - before
         if done.failures or done.left or done.solr_away:
             raise SystemExit(

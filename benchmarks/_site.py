@@ -94,7 +94,7 @@ class Site:
         """Crawl in this process without writing anything."""
         from ckanext.freshness.harvesting.document_memory import DocumentMemory
         from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-        from ckanext.freshness.harvesting.record_identity import Current
+        from ckanext.freshness.harvesting.record_identity import CurrentRecords
         from ckanext.freshness.harvesting.source_config import parse
         from ckanext.freshness.harvesting.survey import Source
 
@@ -102,7 +102,9 @@ class Site:
         source = Source("bench", url, "fdp", "bench", settings)
         memory = DocumentMemory("bench", read_only=True)
         now = datetime.now(timezone.utc)
-        FAIR_DATA_POINT.crawl(source, Current([]), memory, lambda sighting, containers: None, now)
+        FAIR_DATA_POINT.crawl(
+            source, CurrentRecords([]), memory, lambda sighting, containers: None, now
+        )
 
     def packages(self) -> list[dict[str, Any]]:
         """The dicts of all datasets, as package_create takes them."""

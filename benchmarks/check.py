@@ -25,7 +25,7 @@ from benchmarks._check_floor import Floor
 from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
 from benchmarks._check_retrieval import peer_python, retrieval
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.checking.results import Finding
+from ckanext.freshness.checking.results import CheckResult
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
 from ckanext.freshness.web.client import Limits, run
 from ckanext.freshness.web.hosts import HostPolicy
@@ -122,7 +122,7 @@ class Bench:
             "floor_ratio": best["floor"] / best["ours"],
         }
 
-    def _judge(self, found: Sequence[Finding], behaviours: dict[str, Behaviour]) -> None:
+    def _judge(self, found: Sequence[CheckResult], behaviours: dict[str, Behaviour]) -> None:
         """No healthy file may be said to be broken, and no other to be well."""
         for finding in found:
             path = "/" + finding.visit.url.partition("://")[2].partition("/")[2]

@@ -17,7 +17,7 @@ from ckanext.freshness import settings
 from ckanext.freshness.aging.status import assess
 from ckanext.freshness.aging.thresholds import Thresholds
 from ckanext.freshness.reporting import history
-from ckanext.freshness.reporting.counts import STATUSES, Counts, Report
+from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
 
 DAYS = 30
 
@@ -47,7 +47,7 @@ def remember(now: datetime) -> None:
     model.Session.remove()
 
 
-def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> Report:
+def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> CurrentCounts:
     """How fresh the datasets were at a moment that had anything by then."""
     found: dict[str | None, Counter[str]] = {}
     for one in datasets:
@@ -56,15 +56,15 @@ def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> 
             status = assess(modified, one.frequency_days, at, thresholds).status.value
             found.setdefault(one.organization, Counter())[status] += 1
     every = sum(found.values(), Counter())
-    return Report(
+    return CurrentCounts(
         _counts(every),
         {name: _counts(numbers) for name, numbers in found.items() if name is not None},
         {},
     )
 
 
-def _counts(numbers: Counter[str]) -> Counts:
-    return Counts({status: numbers[status] for status in STATUSES})
+def _counts(numbers: Counter[str]) -> StatusCounts:
+    return StatusCounts({status: numbers[status] for status in STATUSES})
 
 
 def _datasets() -> Iterator[Dated]:

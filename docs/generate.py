@@ -63,7 +63,7 @@ READERS: dict[Callable[..., Any], str] = {
 }
 """How a value is read, in words; whatever is not here is a list of descriptions."""
 
-MAPPINGS: tuple[tuple[str, Iterable[graph_values.Row]], ...] = (
+MAPPINGS: tuple[tuple[str, Iterable[graph_values.MappingRow]], ...] = (
     ("Datasets", mapping_tables.DATASET),
     ("Catalogs", mapping_tables.CATALOG),
     ("Distributions", mapping_tables.RESOURCE),
@@ -360,7 +360,7 @@ def path_words(path: Node | graph_values.Path) -> str:
     return f"``{'/'.join(namespaces.short(str(step)) for step in steps)}``"
 
 
-def reader_words(row: graph_values.Row) -> str:
+def reader_words(row: graph_values.MappingRow) -> str:
     """What a row's value is."""
     words = READERS.get(row.read, "list of descriptions")
     return f"{words}; all languages in ``{row.key}_translated``" if row.translated else words

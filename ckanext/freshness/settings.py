@@ -16,11 +16,11 @@ import ckan.plugins.toolkit as tk
 
 from . import option_values as values
 from .aging.thresholds import Thresholds
-from .checking.selection import Rules
+from .checking.selection import SelectionRules
 from .ckan_adapter import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
 from .web.address_guard import Guard
-from .web.client import FetchError, Limits, Settings
+from .web.client import ClientSettings, FetchError, Limits
 from .web.hosts import HostPolicy
 from .web.urls import parse_url
 
@@ -84,10 +84,10 @@ def harvest_policy(source: SourceConfig) -> HostPolicy:
     )
 
 
-def web(limits: Limits) -> Settings:
+def web(limits: Limits) -> ClientSettings:
     """Return the settings of a client, with the site's rules for whom it may contact and how."""
     bundle = option("ca_bundle")
-    return Settings(
+    return ClientSettings(
         user_agent=user_agent(),
         limits=limits,
         guard=Guard(words("allowed_networks")),
@@ -110,7 +110,7 @@ def user_agent() -> str:
 class Checks:
     """How the site's URLs are checked."""
 
-    rules: Rules
+    rules: SelectionRules
     """Which resources are visited, and when."""
     archived_keys: tuple[str, ...]
     """Extras that are true where a dataset is archived."""
@@ -138,7 +138,7 @@ def checks() -> Checks:
         robots=flag("check.robots"),
         failures=int(option("check.host_failures")),
     )
-    rules = Rules(
+    rules = SelectionRules(
         internal_hosts=values.hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
         intervals=values.intervals(words("visit_intervals")),

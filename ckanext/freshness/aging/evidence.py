@@ -51,7 +51,7 @@ _RANK = {evidence: rank for rank, evidence in enumerate(Evidence)}
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
+class DatedEvidence:
     """A piece of evidence: a date, its kind of evidence, and its resource."""
 
     when: datetime
@@ -75,14 +75,14 @@ class Dated:
 
 def observe(
     claim: datetime, evidence: Evidence, now: datetime, resource: str | None = None
-) -> Dated:
+) -> DatedEvidence:
     """Return the evidence of a date seen now. A date in the future is cut to now and keeps its claim."""
     if claim > now:
-        return Dated(now, evidence, resource, claimed=claim)
-    return Dated(claim, evidence, resource)
+        return DatedEvidence(now, evidence, resource, claimed=claim)
+    return DatedEvidence(claim, evidence, resource)
 
 
-def keep(previous: Dated | None, seen: Dated) -> Dated:
+def keep(previous: DatedEvidence | None, seen: DatedEvidence) -> DatedEvidence:
     """Return which of two pieces of the same evidence to remember.
 
     The same claim stays as first seen. A piece that was cut gives way to any other claim. Otherwise the
@@ -98,10 +98,10 @@ def keep(previous: Dated | None, seen: Dated) -> Dated:
 
 
 def remember(
-    previous: Iterable[Dated],
-    seen: Iterable[Dated],
+    previous: Iterable[DatedEvidence],
+    seen: Iterable[DatedEvidence],
     resources: Collection[str] | None = None,
-) -> list[Dated]:
+) -> list[DatedEvidence]:
     """Return all pieces of evidence of a dataset, after some of them were seen again.
 
     :param previous: the remembered pieces, one for each resource and kind of evidence
@@ -110,7 +110,7 @@ def remember(
     :param resources: the ids of the dataset's resources, if known; pieces of any other resource are
         dropped, so that deleted resources no longer count
     """
-    latest: dict[tuple[str | None, Evidence], Dated] = {}
+    latest: dict[tuple[str | None, Evidence], DatedEvidence] = {}
     for piece in seen:
         key = (piece.resource, piece.evidence)
         if key not in latest or piece.claim > latest[key].claim:
@@ -125,10 +125,10 @@ def remember(
 
 
 def newest(
-    candidates: Iterable[Dated],
-    previous: Iterable[Dated] = (),
+    candidates: Iterable[DatedEvidence],
+    previous: Iterable[DatedEvidence] = (),
     resources: Collection[str] | None = None,
-) -> Dated | None:
+) -> DatedEvidence | None:
     """Return the piece of evidence that determines a dataset's last modification.
 
     Of several with the same date, the first kind in ``Evidence`` counts, then the first resource id, so

@@ -36,8 +36,8 @@ __all__ = [
     "VOCABULARIES",
     "WORDS",
     "Frequency",
-    "NotUnderstood",
     "Reason",
+    "UnknownFrequency",
     "Vocabulary",
     "label",
     "parse",
@@ -115,7 +115,7 @@ class Frequency:
 
 
 @dataclass(frozen=True, slots=True)
-class NotUnderstood:
+class UnknownFrequency:
     """A value that gives no frequency."""
 
     text: str
@@ -130,7 +130,7 @@ class NotUnderstood:
 
 def parse(
     value: object, vocabularies: Sequence[Vocabulary] = VOCABULARIES
-) -> Frequency | NotUnderstood:
+) -> Frequency | UnknownFrequency:
     """Read an update frequency in any of the vocabularies.
 
     With the vocabularies of this package it raises for no value.
@@ -139,22 +139,22 @@ def parse(
     :param vocabularies: in order of precedence; an extension adds its own before or after ``VOCABULARIES``
     """
     text = _text(value)
-    if isinstance(text, NotUnderstood):
+    if isinstance(text, UnknownFrequency):
         return text
     if not text:
-        return NotUnderstood("", Reason.NOT_GIVEN)
+        return UnknownFrequency("", Reason.NOT_GIVEN)
     if len(text) > _MAX_TEXT:
-        return NotUnderstood(_shortened(text), Reason.NOT_UNDERSTOOD)
+        return UnknownFrequency(_shortened(text), Reason.NOT_UNDERSTOOD)
     for vocabulary in vocabularies:
         reading = vocabulary.read(text)
         if reading is None:
             continue
         if isinstance(reading, Reason):
-            return NotUnderstood(_shortened(text), reading)
+            return UnknownFrequency(_shortened(text), reading)
         if not AS_NEEDED <= reading <= MAX_DAYS:
-            return NotUnderstood(_shortened(text), Reason.OUT_OF_RANGE)
+            return UnknownFrequency(_shortened(text), Reason.OUT_OF_RANGE)
         return Frequency(reading, text, vocabulary.name)
-    return NotUnderstood(_shortened(text), Reason.NOT_UNDERSTOOD)
+    return UnknownFrequency(_shortened(text), Reason.NOT_UNDERSTOOD)
 
 
 def label(days: int, translate: Callable[[str], str] = str) -> str:
@@ -172,7 +172,7 @@ def label(days: int, translate: Callable[[str], str] = str) -> str:
     return translate(words) if words else translate(EVERY_N_DAYS).format(days=days)
 
 
-def _text(value: object) -> str | NotUnderstood:
+def _text(value: object) -> str | UnknownFrequency:
     """Return the text to read, without surrounding blanks."""
     if value is None:
         return ""
@@ -183,9 +183,9 @@ def _text(value: object) -> str | NotUnderstood:
     if isinstance(value, int):
         # Python refuses to write out numbers of thousands of digits.
         if value.bit_length() > 64:
-            return NotUnderstood("(a number of more than 64 bits)", Reason.OUT_OF_RANGE)
+            return UnknownFrequency("(a number of more than 64 bits)", Reason.OUT_OF_RANGE)
         return str(value)
-    return NotUnderstood(f"(a value of type {type(value).__name__})", Reason.NOT_UNDERSTOOD)
+    return UnknownFrequency(f"(a value of type {type(value).__name__})", Reason.NOT_UNDERSTOOD)
 
 
 def _shortened(text: str) -> str:

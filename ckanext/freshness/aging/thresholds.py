@@ -27,7 +27,7 @@ class ThresholdsError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ThresholdRow:
     """The ages, in days, at which data of one update frequency change their status."""
 
     frequency: int
@@ -40,24 +40,24 @@ class Row:
 
 
 HDX_ROWS = (
-    Row(1, 1, 2, 3),
-    Row(2, 2, 4, 6),
-    Row(7, 7, 14, 21),
-    Row(14, 14, 21, 28),
-    Row(30, 30, 44, 60),
-    Row(60, 60, 84, 108),
-    Row(90, 90, 120, 150),
-    Row(120, 120, 147, 174),
-    Row(180, 180, 210, 240),
-    Row(300, 300, 342, 384),
-    Row(365, 365, 425, 455),
-    Row(730, 730, 785, 840),
+    ThresholdRow(1, 1, 2, 3),
+    ThresholdRow(2, 2, 4, 6),
+    ThresholdRow(7, 7, 14, 21),
+    ThresholdRow(14, 14, 21, 28),
+    ThresholdRow(30, 30, 44, 60),
+    ThresholdRow(60, 60, 84, 108),
+    ThresholdRow(90, 90, 120, 150),
+    ThresholdRow(120, 120, 147, 174),
+    ThresholdRow(180, 180, 210, 240),
+    ThresholdRow(300, 300, 342, 384),
+    ThresholdRow(365, 365, 425, 455),
+    ThresholdRow(730, 730, 785, 840),
 )
 """HDX's numbers. (Its formulas for daily data contradict its day counts; these are the counts.)"""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Ages:
     """The ages at which data of one frequency change their status, reached with ``>=``."""
 
     due: timedelta
@@ -73,7 +73,7 @@ class Thresholds:
         over ``MAX_DAYS``
     """
 
-    rows: tuple[Row, ...] = HDX_ROWS
+    rows: tuple[ThresholdRow, ...] = HDX_ROWS
     """In ascending order of their frequency."""
     grace_days: int = 0
 
@@ -116,7 +116,7 @@ class Thresholds:
         """Return the rows in the form that ``parse`` reads."""
         return " ".join(str(row) for row in self.rows)
 
-    def limits(self, frequency_days: int) -> Limits:
+    def limits(self, frequency_days: int) -> Ages:
         """Return the limits of an update frequency.
 
         :param frequency_days: 1 to ``MAX_DAYS``; live, never and as needed have no limits
@@ -131,7 +131,7 @@ class Thresholds:
         below = self.rows[max(index - 1, 0)]
         above = self.rows[min(index, len(self.rows) - 1)]
 
-        def grace(column: Callable[[Row], int]) -> int:
+        def grace(column: Callable[[ThresholdRow], int]) -> int:
             """Return a grace in seconds, rounded down."""
             width = above.frequency - below.frequency
             if width == 0:
@@ -140,7 +140,7 @@ class Thresholds:
             return column(below) * _DAY + part * _DAY // width
 
         due = (frequency_days + self.grace_days) * _DAY + grace(lambda r: r.due - r.frequency)
-        return Limits(
+        return Ages(
             due=timedelta(seconds=due),
             overdue=timedelta(seconds=due + grace(lambda r: r.overdue - r.due)),
             delinquent=timedelta(seconds=due + grace(lambda r: r.delinquent - r.due)),
@@ -150,11 +150,11 @@ class Thresholds:
 _ENTRY = re.compile(r"([0-9]{1,6}):([0-9]{1,6}),([0-9]{1,6}),([0-9]{1,6})")
 
 
-def _row(entry: str) -> Row:
+def _row(entry: str) -> ThresholdRow:
     match = _ENTRY.fullmatch(entry)
     if match is None:
         raise ThresholdsError(
             f"Thresholds '{entry[:80]}': write FREQUENCY:DUE,OVERDUE,DELINQUENT in whole days, "
             "for example 7:7,14,21, with blanks between rows only."
         )
-    return Row(*(int(number) for number in match.groups()))
+    return ThresholdRow(*(int(number) for number in match.groups()))

@@ -8,13 +8,13 @@ from http import HTTPStatus
 from ..web.client import Answer
 from ..web.headers import can_be_sent, parse_http_date
 from .bot_walls import is_wall
-from .decisions import Headers, Outcome, Step
+from .decisions import AnswerDates, Decision, Outcome
 
 _KEPT = 1024
 """The longest validator that is kept; an ETag has some forty characters."""
 
 
-def read_headers(answer: Answer) -> Headers:
+def read_headers(answer: Answer) -> AnswerDates:
     """What the headers of an answer say."""
     given, modified, date, age = answer.headers, None, None, timedelta(0)
     text = given.get("Last-Modified")
@@ -24,7 +24,7 @@ def read_headers(answer: Answer) -> Headers:
         # Only to judge Last-Modified by.
         date = parse_http_date(given.get("Date", ""))
         age = _age(given.get("Age", ""))
-    return Headers(
+    return AnswerDates(
         answer.status,
         _storable(given.get("ETag")),
         _storable(text),
@@ -56,7 +56,7 @@ def mimetype_of(answer: Answer) -> str | None:
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
 
 
-def words_of(step: Step, headers: Headers) -> str | None:
+def words_of(step: Decision, headers: AnswerDates) -> str | None:
     """What an answer's status was, in words, where it is to be told."""
     if step.outcome is Outcome.ERROR:
         return f"answered {status_in_words(headers.status)}"

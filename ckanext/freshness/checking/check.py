@@ -11,12 +11,12 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Protocol, TypeVar
 
-from ..web.attempts import Visit as Asking
+from ..web.attempts import RequestAttempts
 from ..web.client import Answer, FetchError
 from ..web.urls import Target
 
 
-class Then(Enum):
+class NextStep(Enum):
     """How a conversation goes on."""
 
     END = "end"
@@ -26,7 +26,7 @@ class Then(Enum):
     """Likewise, after :attr:`.engine.Options.confirm_after`."""
 
 
-class Wish(Protocol):
+class CheckInput(Protocol):
     """Somebody who wants to know of a URL.
 
     :ivar start_at: where to ask, if it is not ``url``: see :meth:`Talk.handed`
@@ -39,13 +39,13 @@ class Wish(Protocol):
     def start_at(self) -> str | None: ...
 
 
-V = TypeVar("V", bound=Wish)
+V = TypeVar("V", bound=CheckInput)
 F = TypeVar("F")
-V_contra = TypeVar("V_contra", bound=Wish, contravariant=True)
+V_contra = TypeVar("V_contra", bound=CheckInput, contravariant=True)
 F_co = TypeVar("F_co", covariant=True)
 
 
-class Talk(Protocol[V_contra, F_co]):
+class Check(Protocol[V_contra, F_co]):
     """One URL, and those who want to know. Each of them gets one finding, however it ends."""
 
     def takes(self, visit: V_contra, /) -> bool:
@@ -54,16 +54,16 @@ class Talk(Protocol[V_contra, F_co]):
         Only asked before the first request, of visits with the same ``url``.
         """
 
-    def begin(self) -> Asking:
+    def begin(self) -> RequestAttempts:
         """The request that is to be made, or is on its way.
 
         :raises FetchError: the URL cannot be asked for: ends the run, as a fault of ours
         """
 
-    async def answered(self, answer: Answer, sink: Callable[[F_co], None], /) -> Then:
+    async def answered(self, answer: Answer, sink: Callable[[F_co], None], /) -> NextStep:
         """Draw the conclusions from an answer, whatever its status."""
 
-    def failed(self, error: FetchError, sink: Callable[[F_co], None], /) -> Then:
+    def failed(self, error: FetchError, sink: Callable[[F_co], None], /) -> NextStep:
         """There was no answer, and no attempt is left. Before the first request (the URL is none)
         nothing can follow."""
 
@@ -74,6 +74,6 @@ class Talk(Protocol[V_contra, F_co]):
         """It is left as it is: nothing on disk is kept."""
 
 
-Begin = Callable[[V, str, "Target | None"], Talk[V, F]]
+Begin = Callable[[V, str, "Target | None"], Check[V, F]]
 """Begins a conversation: for a visit; its URL's host, normalised (empty where the URL names none); and
 what the URL to be asked is, parsed (None where it is none, and :meth:`Talk.failed` is called at once)."""

@@ -22,11 +22,11 @@ from ..dates import aware, shifted, utc
 from ..settings import Aging, Checks
 from ..web.client import FetchError
 from ..web.urls import parse_url
-from .decisions import Memory
+from .decisions import KnownContent
 from .fields import OURS
-from .results import Visit
-from .rotation import Picked
-from .selection import Row, Rules, shard_of
+from .results import CheckedResource
+from .rotation import SelectedResource
+from .selection import Candidate, SelectionRules, shard_of
 
 LOCKS = 0x66726573
 """The class of our advisory locks ("fres"): those on shards have their numbers."""
@@ -38,7 +38,7 @@ REQUESTABLE_KEYS = ("is_requestdata_type",)
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncedRows:
     """What :func:`sync` did.
 
     :ivar added: resources that are new, or have another URL than before
@@ -72,7 +72,7 @@ def let_others_write(session: Any) -> None:
 _TABLE_LOCK = {"class": LOCKS, "table": -1}
 
 
-def sync(now: datetime, package_types: Collection[str]) -> Synced:
+def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     """Let there be a row for each active resource of active packages of some types, and commit.
 
     A row whose resource is gone goes over to a resource of the same dataset with the same URL, if one
@@ -103,7 +103,7 @@ def sync(now: datetime, package_types: Collection[str]) -> Synced:
             },
         )
     session.commit()
-    return Synced(added, replaced, removed)
+    return SyncedRows(added, replaced, removed)
 
 
 def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
@@ -126,7 +126,7 @@ def unassessed(package_types: Collection[str]) -> list[str]:
     return found
 
 
-def total(rules: Rules | None = None) -> int:
+def total(rules: SelectionRules | None = None) -> int:
     """How many resources there are: what the rotation's budget is a part of.
 
     :param rules: of the hosts of the shards that these rules name; None for all.
@@ -145,7 +145,7 @@ def stream(
     package_ids: Collection[str] | None = None,
     host: str | None = None,
     handed: bool = False,
-) -> Iterator[Row]:
+) -> Iterator[Candidate]:
     """All resources that have a row, in no order, as the rules need them; memory stays flat.
 
     Read it to its end, or close it: it is one transaction on a connection of its own.
@@ -174,7 +174,7 @@ def stream(
     with model.Session.get_bind().connect() as connection, connection.begin():
         for part in _fetched(connection, statement, parameters):
             for found in part:
-                row = Row(*found[:-1])
+                row = Candidate(*found[:-1])
                 if handed:
                     row.host = host_of(found[-1])
                 yield row
@@ -189,8 +189,8 @@ def handed_on() -> bool:
 
 
 def visits(
-    picked: Iterable[Picked], now: datetime, aging: Aging, *, handed: bool = False
-) -> Iterator[Visit]:
+    picked: Iterable[SelectedResource], now: datetime, aging: Aging, *, handed: bool = False
+) -> Iterator[CheckedResource]:
     """What the visits to the chosen resources start from, read in parts while they go on.
 
     Left out are resources that are gone since, or have another URL.
@@ -226,15 +226,15 @@ class _FreshAfter:
 
 def _visit(
     row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter, handed: bool
-) -> Visit:
+) -> CheckedResource:
     # In one go, since a row's columns are slow to be asked for one by one.
     id_, package_id, url, format_, mimetype, *memory, handed_to, frequency_days, known = row
     etag, last_modified, hash_, earlier, outdated, tabular, promised, found = memory
-    return Visit(
+    return CheckedResource(
         resource_id=id_,
         package_id=package_id,
         url=url,
-        memory=Memory(
+        memory=KnownContent(
             etag, last_modified, hash_, tuple(earlier), outdated, tabular, promised, found
         ),
         known=aware(known),

@@ -14,7 +14,7 @@ from .detectors import ContainerLimits, Detector
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class OpenedContainer:
     """The result of opening a file.
 
     :ivar hash: None if no detector could say
@@ -25,7 +25,7 @@ class Parsed:
     reason: str | None = None
 
 
-class Sandbox:
+class ContainerSandbox:
     """A few processes, started when there is a file to open. Belongs to one event loop.
 
     Use it as a context manager, or call :meth:`close`.
@@ -43,7 +43,7 @@ class Sandbox:
             workers,
         )
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self) -> ContainerSandbox:
         return self
 
     def __exit__(
@@ -58,7 +58,7 @@ class Sandbox:
         """End the processes."""
         self._sandbox.close()
 
-    async def parse(self, file: BinaryIO, detectors: Sequence[type[Detector]]) -> Parsed:
+    async def parse(self, file: BinaryIO, detectors: Sequence[type[Detector]]) -> OpenedContainer:
         """Return the hash of a file by the first detector whose kind it is. Never raises for a file.
 
         :param file: a real file, flushed; its position moves
@@ -72,5 +72,5 @@ class Sandbox:
                 json.dumps(request).encode(), file, sorted({it.__module__ for it in detectors})
             )
         except Unopened as error:
-            return Parsed(reason=str(error))
-        return Parsed(hash=json.loads(answer))
+            return OpenedContainer(reason=str(error))
+        return OpenedContainer(hash=json.loads(answer))

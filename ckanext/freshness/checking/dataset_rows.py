@@ -13,13 +13,13 @@ from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import model
 from ..dates import utc
 from .check_rows import REGISTERED
-from .run_counts import Updated
+from .run_counts import NewerDates
 
-_UPDATED = {Evidence.REVIEW.value: Updated.REVIEW, Evidence.SCRIPT.value: Updated.SCRIPT}
+_UPDATED = {Evidence.REVIEW.value: NewerDates.REVIEW, Evidence.SCRIPT.value: NewerDates.SCRIPT}
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedDataset:
     """A dataset that somebody has named.
 
     :ivar type: the package's
@@ -31,11 +31,11 @@ class Named:
     is_registered: bool
 
 
-def named(names: Sequence[str]) -> dict[str, Named]:
+def named(names: Sequence[str]) -> dict[str, NamedDataset]:
     """Active datasets by what they were asked for, a name or an id; without those that are not."""
     rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
     return {
-        key: Named(row.id, row.type, row.is_registered)
+        key: NamedDataset(row.id, row.type, row.is_registered)
         for row in rows
         for key in (row.id, row.name)
         if key in names
@@ -54,7 +54,7 @@ def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
     return list(rows.scalars())
 
 
-def newly_said(run_id: str) -> Iterator[tuple[str, Updated]]:
+def newly_said(run_id: str) -> Iterator[tuple[str, NewerDates]]:
     """Yield the datasets that were reviewed or updated by a script since the last run that checked them.
 
     That run has come to its end, or to its count: what was said before one that was killed is still new.

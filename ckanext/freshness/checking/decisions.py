@@ -76,7 +76,7 @@ class Agreement(Enum):
     """The date moved, the bytes did not."""
 
 
-class Next(Enum):
+class NextRequest(Enum):
     """What a visit does next."""
 
     END = "end"
@@ -85,7 +85,7 @@ class Next(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class KnownContent:
     """What is remembered of the bytes behind a resource's URL; of another URL nothing is."""
 
     etag: str | None = None
@@ -107,7 +107,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Headers:
+class AnswerDates:
     """What the headers of an answer say; dates are aware, None where absent or not understood."""
 
     status: int
@@ -125,11 +125,11 @@ class Headers:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Decision:
     """What follows from what is known so far."""
 
-    next: Next
-    memory: Memory
+    next: NextRequest
+    memory: KnownContent
     """To be kept if the visit ends here."""
     outcome: Outcome | None = None
     """Set where the visit ends."""
@@ -143,7 +143,7 @@ class Step:
         return self.outcome is Outcome.CHANGED
 
 
-def question(memory: Memory, *, hash_anyway: bool) -> tuple[str | None, str | None]:
+def question(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
     """The ETag and the Last-Modified to ask with; without either the request is unconditional.
 
     :param hash_anyway: the bytes are wanted whatever the server believes: the rotation's visits exist to
@@ -155,14 +155,14 @@ def question(memory: Memory, *, hash_anyway: bool) -> tuple[str | None, str | No
 
 
 def after_headers(
-    memory: Memory,
-    headers: Headers,
+    memory: KnownContent,
+    headers: AnswerDates,
     *,
     known: datetime | None,
     fresh: Callable[[datetime], bool],
     hash_anyway: bool,
     now: datetime,
-) -> Step:
+) -> Decision:
     """What an answer's headers mean.
 
     :param known: the resource's last modification as it is known, if it is.
@@ -170,35 +170,35 @@ def after_headers(
     :param hash_anyway: the body is hashed, whatever the headers say.
     """
     if tells_nothing(headers):
-        return Step(Next.END, memory, Outcome.CANNOT_TELL)
+        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
-        return Step(Next.END, memory, Outcome.NOT_MODIFIED)
+        return Decision(NextRequest.END, memory, Outcome.NOT_MODIFIED)
     if headers.status not in _READABLE:
-        return Step(Next.END, memory, Outcome.ERROR)
+        return Decision(NextRequest.END, memory, Outcome.ERROR)
     modified = believed(headers, now)
     if modified is not None and known is not None and modified <= known:
         modified = None
     # The date of an empty file is that of the moment in which somebody lost the data.
     wanted = hash_anyway or memory.hash is None or headers.empty
     if modified is None or wanted or not fresh(modified):
-        return Step(Next.HASH, memory, modified=modified)
+        return Decision(NextRequest.HASH, memory, modified=modified)
     unread = replace(
         memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
     )
-    return Step(Next.END, unread, Outcome.HEADER, modified)
+    return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
 
 
-def tells_nothing(headers: Headers) -> bool:
+def tells_nothing(headers: AnswerDates) -> bool:
     """Whether an answer was meant for somebody else, or came too early."""
     return headers.wall or headers.status in _CANNOT_TELL
 
 
-def has_bytes(headers: Headers) -> bool:
+def has_bytes(headers: AnswerDates) -> bool:
     """Whether what follows the headers is what the URL stands for."""
     return headers.status in _READABLE and not headers.wall
 
 
-def believed(headers: Headers, now: datetime) -> datetime | None:
+def believed(headers: AnswerDates, now: datetime) -> datetime | None:
     """Return the Last-Modified of an answer if it says something of the data, else None.
 
     :param now: when the answer was received: not every server sends Date, and some send a wrong one.
@@ -221,7 +221,9 @@ def _is_made_on_the_fly(passed: timedelta) -> bool:
     return 0 <= hours <= WESTERNMOST and abs(passed - hours * _HOUR) <= MADE_ON_THE_FLY
 
 
-def after_hash(memory: Memory, headers: Headers, digest: str, modified: datetime | None) -> Step:
+def after_hash(
+    memory: KnownContent, headers: AnswerDates, digest: str, modified: datetime | None
+) -> Decision:
     """What the hash of a body means, compared with what is remembered."""
     if memory.hash is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
@@ -232,29 +234,33 @@ def after_hash(memory: Memory, headers: Headers, digest: str, modified: datetime
     elif digest in memory.earlier:
         outcome = Outcome.REPEAT_HASH
     else:
-        return Step(Next.CONFIRM, memory, modified=modified)
-    return Step(Next.END, _seen(memory, headers, digest), outcome, modified)
+        return Decision(NextRequest.CONFIRM, memory, modified=modified)
+    return Decision(NextRequest.END, _seen(memory, headers, digest), outcome, modified)
 
 
 def after_confirmation(
-    memory: Memory, headers: Headers, first: str, second: str | None, modified: datetime | None
-) -> Step:
+    memory: KnownContent,
+    headers: AnswerDates,
+    first: str,
+    second: str | None,
+    modified: datetime | None,
+) -> Decision:
     """What a second download means.
 
     :param headers: those of the second download, so that validators and bytes belong together.
     :param second: its hash; None if it failed.
     """
     if second is None:
-        return Step(Next.END, memory, Outcome.UNCONFIRMED, modified)
+        return Decision(NextRequest.END, memory, Outcome.UNCONFIRMED, modified)
     if second == first:
-        return Step(Next.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
+        return Decision(NextRequest.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
     if second == memory.hash:
         # As before after all: several servers behind one name, or a moment's fault.
-        return Step(Next.END, memory, Outcome.SAME_HASH, modified)
-    return Step(Next.END, memory, Outcome.API, modified)
+        return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
+    return Decision(NextRequest.END, memory, Outcome.API, modified)
 
 
-def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None:
+def agreement(memory: KnownContent, headers: AnswerDates, digest: str) -> Agreement | None:
     """What Last-Modified was worth, once the hash of a body is certain; None where there is nothing
     to compare.
 
@@ -273,13 +279,13 @@ def agreement(memory: Memory, headers: Headers, digest: str) -> Agreement | None
     return Agreement.MISSED if changed else Agreement.MOVED
 
 
-def _seen(memory: Memory, headers: Headers, digest: str) -> Memory:
+def _seen(memory: KnownContent, headers: AnswerDates, digest: str) -> KnownContent:
     """Return what is remembered once a body is known."""
     earlier = memory.earlier
     if memory.hash or earlier:
         before = (memory.hash, *earlier) if memory.hash else earlier
         earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
-    return Memory(
+    return KnownContent(
         headers.etag,
         headers.last_modified_text,
         digest,

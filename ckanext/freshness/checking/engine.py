@@ -17,17 +17,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic
 
-from ..copies.store import Staged
+from ..copies.store import StagedBody
 from ..web.client import Client, FetchError
-from ..web.errors import Reason
+from ..web.errors import FailureReason
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
-from .check import Begin, F, Talk, Then, V
-from .container_sandbox import Sandbox
+from .check import Begin, Check, F, NextStep, V
+from .container_sandbox import ContainerSandbox
 from .content import DETECTORS
 from .detectors import Detector
-from .hdx_check import Conversation, Tools
-from .results import Finding, Visit
+from .hdx_check import HdxCheck, HdxTools
+from .results import CheckedResource, CheckResult
 
 _WORTH_A_CONNECTION = 0.1
 """Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and
@@ -51,7 +51,7 @@ def _everywhere(_: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class EngineOptions:
     """How visits are made; limits of time, size and attempts are the client's.
 
     :ivar runners: requests at the same time, at all hosts together
@@ -65,15 +65,15 @@ class Options:
     confirm_after: float = 30.0
     mine: Callable[[str], bool] = _everywhere
     detectors: Sequence[type[Detector]] = DETECTORS
-    stage: Callable[[], Staged] | None = None
+    stage: Callable[[], StagedBody] | None = None
 
 
 async def check(
-    visits: Iterable[Visit],
+    visits: Iterable[CheckedResource],
     client: Client,
-    sandbox: Sandbox,
-    options: Options,
-    sink: Callable[[Finding], None],
+    sandbox: ContainerSandbox,
+    options: EngineOptions,
+    sink: Callable[[CheckResult], None],
     *,
     now: Callable[[], datetime],
 ) -> None:
@@ -81,10 +81,10 @@ async def check(
 
     :param now: the time, aware
     """
-    tools = Tools(client, sandbox, now, options.detectors, options.stage)
+    tools = HdxTools(client, sandbox, now, options.detectors, options.stage)
 
-    def begin(visit: Visit, host: str, target: Target | None) -> Conversation:
-        return Conversation(tools, visit, host, target)
+    def begin(visit: CheckedResource, host: str, target: Target | None) -> HdxCheck:
+        return HdxCheck(tools, visit, host, target)
 
     await converse(visits, client, begin, options, sink)
 
@@ -93,7 +93,7 @@ async def converse(
     visits: Iterable[V],
     client: Client,
     begin: Begin[V, F],
-    options: Options,
+    options: EngineOptions,
     sink: Callable[[F], None],
 ) -> None:
     """Visit all by any policy; each visit gives the sink one finding, whatever its server does.
@@ -121,14 +121,14 @@ class _Queue(Generic[V, F]):
     """
 
     host: Host
-    waiting: deque[Talk[V, F]] = field(default_factory=deque)
+    waiting: deque[Check[V, F]] = field(default_factory=deque)
     places: int = 0
     timer: asyncio.TimerHandle | None = None
     looking_up: bool = False
     looked_up: bool = False
     put_off: int = 0
     due: float = 0.0
-    postponed: list[Talk[V, F]] = field(default_factory=list)
+    postponed: list[Check[V, F]] = field(default_factory=list)
     in_last_round: bool = False
 
     @property
@@ -140,7 +140,7 @@ class _Queue(Generic[V, F]):
 
 class _Engine(Generic[V, F]):
     def __init__(
-        self, client: Client, begin: Begin[V, F], options: Options, sink: Callable[[F], None]
+        self, client: Client, begin: Begin[V, F], options: EngineOptions, sink: Callable[[F], None]
     ) -> None:
         self._client = client
         self._begin = begin
@@ -152,7 +152,7 @@ class _Engine(Generic[V, F]):
         self._idle: list[asyncio.Future[None]] = []
         self._woken = 0
         self._free = 0
-        self._delayed: dict[Talk[V, F], asyncio.TimerHandle] = {}
+        self._delayed: dict[Check[V, F], asyncio.TimerHandle] = {}
         self._names: deque[tuple[_Queue[V, F], Target]] = deque()
         self._lookups: set[asyncio.Task[None]] = set()
         self._open = 0
@@ -184,7 +184,7 @@ class _Engine(Generic[V, F]):
             await asyncio.gather(*runners, *self._lookups, return_exceptions=True)
 
     def _take_up(self, visits: Iterable[V]) -> None:
-        of_url: dict[str, Talk[V, F]] = {}
+        of_url: dict[str, Check[V, F]] = {}
         for visit in visits:
             talk = of_url.get(visit.url)
             if talk is not None and talk.takes(visit):
@@ -332,7 +332,7 @@ class _Engine(Generic[V, F]):
             self._free += 1
         self._offer(queue)
 
-    async def _converse(self, queue: _Queue[V, F], talk: Talk[V, F]) -> None:
+    async def _converse(self, queue: _Queue[V, F], talk: Check[V, F]) -> None:
         """One step of a conversation."""
         asking = talk.begin()
         # The others who are at this host take what is left, or nobody does.
@@ -341,7 +341,7 @@ class _Engine(Generic[V, F]):
         try:
             answer = await self._client.step(asking)
         except FetchError as error:
-            if error.reason is Reason.HOST_SILENT and not queue.in_last_round:
+            if error.reason is FailureReason.HOST_SILENT and not queue.in_last_round:
                 self._postpone(queue, talk)
             else:
                 self._go_on(talk, talk.failed(error, self._sink))
@@ -356,10 +356,10 @@ class _Engine(Generic[V, F]):
             return
         self._go_on(talk, await talk.answered(answer, self._sink))
 
-    def _go_on(self, talk: Talk[V, F], then: Then) -> None:
-        if then is Then.END:
+    def _go_on(self, talk: Check[V, F], then: NextStep) -> None:
+        if then is NextStep.END:
             self._end()
-        elif then is Then.ASK_NOW:
+        elif then is NextStep.ASK_NOW:
             self._arrive(talk)
         else:
             self._delay(talk, self._options.confirm_after)
@@ -368,13 +368,13 @@ class _Engine(Generic[V, F]):
         """Whether a conversation that was put off arrives while a connection can be kept."""
         return queue.put_off > 0 and queue.due - self._loop.time() < _KEPT
 
-    def _delay(self, talk: Talk[V, F], seconds: float) -> None:
+    def _delay(self, talk: Check[V, F], seconds: float) -> None:
         queue = self._queue(talk.begin().target.host)
         queue.put_off += 1
         queue.due = max(queue.due, self._loop.time() + seconds)
         self._delayed[talk] = self._later(seconds, self._arrive, talk)
 
-    def _arrive(self, talk: Talk[V, F]) -> None:
+    def _arrive(self, talk: Check[V, F]) -> None:
         """A conversation that has begun goes on, before those that have not."""
         queue = self._queue(talk.begin().target.host)
         if self._delayed.pop(talk, None) is not None:
@@ -397,7 +397,7 @@ class _Engine(Generic[V, F]):
 
     # The last round
 
-    def _postpone(self, queue: _Queue[V, F], talk: Talk[V, F]) -> None:
+    def _postpone(self, queue: _Queue[V, F], talk: Check[V, F]) -> None:
         queue.postponed.append(talk)
         self._postponed += 1
         if self._open == self._postponed:

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from ..dates import utc
-from .results import Finding
+from .results import CheckResult
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
 """In the order of the columns of CKAN's table that they are."""
@@ -39,7 +39,7 @@ def stored(last_modified: datetime | None, size: Any, mimetype: Any, hash_: Any)
     return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-def found(finding: Finding) -> dict[str, Any]:
+def found(finding: CheckResult) -> dict[str, Any]:
     """What a visit says of the fields; what it does not know is left out."""
     dates = [one for one in (finding.modified, finding.changed_at) if one is not None]
     values = {

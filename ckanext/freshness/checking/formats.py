@@ -30,7 +30,7 @@ SHORT = FIRST_BYTES
 """A text of fewer bytes in the place of data is an error text. The first bytes hold all of it."""
 
 
-class Kind(Enum):
+class FileKind(Enum):
     """The kind of file that the first bytes show; the value says it in a sentence."""
 
     HTML = N_("an HTML page")
@@ -59,7 +59,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class FormatMismatch:
     """Bytes that are not what was promised.
 
     :ivar promised: the format, as declared
@@ -67,38 +67,40 @@ class Misfit:
     """
 
     promised: str
-    found: Kind
+    found: FileKind
     is_error: bool
 
     def __str__(self) -> str:
         return f"{self.found.value} came where {self.promised} was promised"
 
 
-_PAGES = frozenset({Kind.HTML, Kind.XHTML, Kind.GZIPPED_HTML, Kind.SHEET})
-_PROSE = frozenset({Kind.TEXT, Kind.JSON, Kind.JSON_LIKE, Kind.XML, Kind.MARKUP})
+_PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.GZIPPED_HTML, FileKind.SHEET})
+_PROSE = frozenset(
+    {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
+)
 """Kinds that are errors if they are short and do not fit. Delimited text is data, however short."""
 
-_PLAIN = frozenset({Kind.TEXT, Kind.TABLE, Kind.JSON_LIKE, Kind.MARKUP})
-_LINES = _PLAIN | {Kind.JSON, Kind.XML}
-_JSON = frozenset({Kind.JSON, Kind.JSON_LIKE})
-_XML = frozenset({Kind.XML, Kind.MARKUP, Kind.SHEET})
-_ZIP = frozenset({Kind.ZIP})
-_OFFICE = frozenset({Kind.OFFICE, Kind.ZIP})
-_OPEN_DOCUMENT = frozenset({Kind.OPEN_DOCUMENT, Kind.ZIP})
-_IMAGE = frozenset({Kind.IMAGE})
-_NONE: frozenset[Kind] = frozenset()
+_PLAIN = frozenset({FileKind.TEXT, FileKind.TABLE, FileKind.JSON_LIKE, FileKind.MARKUP})
+_LINES = _PLAIN | {FileKind.JSON, FileKind.XML}
+_JSON = frozenset({FileKind.JSON, FileKind.JSON_LIKE})
+_XML = frozenset({FileKind.XML, FileKind.MARKUP, FileKind.SHEET})
+_ZIP = frozenset({FileKind.ZIP})
+_OFFICE = frozenset({FileKind.OFFICE, FileKind.ZIP})
+_OPEN_DOCUMENT = frozenset({FileKind.OPEN_DOCUMENT, FileKind.ZIP})
+_IMAGE = frozenset({FileKind.IMAGE})
+_NONE: frozenset[FileKind] = frozenset()
 
 TABLES = frozenset({"csv", "tsv", "tab", "psv"})
 """Formats whose good files have several lines or columns."""
 
 _GZIPS = ("gz", "gzip", "tgz", "targz")
-_INSIDE_GZIP = frozenset({Kind.TABLE, Kind.JSON, Kind.XML})
+_INSIDE_GZIP = frozenset({FileKind.TABLE, FileKind.JSON, FileKind.XML})
 """Kinds that certainly are data: a server may send a gzip file as a compressed transfer of these."""
 
 _WORKBOOKS = frozenset({"xls", "excel", "xlsx", "xlsm", "xlsb", "ods"})
 """Formats under which exporters write HTML or XML tables; Excel opens these."""
 
-FITS: dict[str, frozenset[Kind]] = {
+FITS: dict[str, frozenset[FileKind]] = {
     **dict.fromkeys(TABLES, _PLAIN),
     **dict.fromkeys(("txt", "text", "plaintext"), _PLAIN | _JSON | _XML),
     **dict.fromkeys(("ttl", "turtle", "ntriples", "nquads"), _PLAIN | _JSON | _XML),
@@ -106,17 +108,19 @@ FITS: dict[str, frozenset[Kind]] = {
     **dict.fromkeys(("xml", "kml", "gml", "gpx", "rss", "atom", "rdfxml", "iatixml", "svg"), _XML),
     **dict.fromkeys(("xlsx", "xlsm", "xlsb", "docx", "pptx"), _OFFICE),
     **dict.fromkeys(("ods", "odt"), _OPEN_DOCUMENT),
-    "xls": frozenset({Kind.OLD_OFFICE}),
-    "excel": _OFFICE | {Kind.OLD_OFFICE},
+    "xls": frozenset({FileKind.OLD_OFFICE}),
+    "excel": _OFFICE | {FileKind.OLD_OFFICE},
     **dict.fromkeys(("zip", "gtfs"), _ZIP),
     **dict.fromkeys(("shp", "shapefile", "shapefiles", "esrishapefile"), _ZIP),
-    **dict.fromkeys(("geodatabase", "gdb"), frozenset({Kind.ZIP, Kind.GZIP, Kind.ARCHIVE})),
+    **dict.fromkeys(
+        ("geodatabase", "gdb"), frozenset({FileKind.ZIP, FileKind.GZIP, FileKind.ARCHIVE})
+    ),
     "kmz": _ZIP | _XML,
-    **dict.fromkeys(("7z", "rar"), frozenset({Kind.ARCHIVE})),
-    **dict.fromkeys(_GZIPS, frozenset({Kind.GZIP, Kind.GZIPPED_HTML})),
+    **dict.fromkeys(("7z", "rar"), frozenset({FileKind.ARCHIVE})),
+    **dict.fromkeys(_GZIPS, frozenset({FileKind.GZIP, FileKind.GZIPPED_HTML})),
     **dict.fromkeys(("parquet", "geoparquet", "geopackage", "gpkg", "sqlite"), _NONE),
     **dict.fromkeys(("avro", "arrow", "feather", "netcdf", "hdf5", "grib"), _NONE),
-    "pdf": frozenset({Kind.PDF}),
+    "pdf": frozenset({FileKind.PDF}),
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "tif", "tiff", "geotiff"), _IMAGE),
 }
 """The kinds that are each format, beside :attr:`Kind.UNKNOWN`; formats in lower case, letters and digits alone.
@@ -157,16 +161,16 @@ MEDIA_TYPES: dict[str, str] = {
 
 _NO_MEMBERS = b"PK\x05\x06"
 """How a ZIP archive without members begins."""
-_MAGIC: tuple[tuple[bytes, Kind], ...] = (
-    (b"\x89PNG\r\n\x1a\n", Kind.IMAGE),
-    (b"GIF87a", Kind.IMAGE),
-    (b"GIF89a", Kind.IMAGE),
-    (b"\xff\xd8\xff", Kind.IMAGE),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", Kind.OLD_OFFICE),
-    (b"7z\xbc\xaf\x27\x1c", Kind.ARCHIVE),
-    (b"Rar!\x1a\x07", Kind.ARCHIVE),
-    (b"PK\x03\x04", Kind.ZIP),
-    (_NO_MEMBERS, Kind.ZIP),
+_MAGIC: tuple[tuple[bytes, FileKind], ...] = (
+    (b"\x89PNG\r\n\x1a\n", FileKind.IMAGE),
+    (b"GIF87a", FileKind.IMAGE),
+    (b"GIF89a", FileKind.IMAGE),
+    (b"\xff\xd8\xff", FileKind.IMAGE),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", FileKind.OLD_OFFICE),
+    (b"7z\xbc\xaf\x27\x1c", FileKind.ARCHIVE),
+    (b"Rar!\x1a\x07", FileKind.ARCHIVE),
+    (b"PK\x03\x04", FileKind.ZIP),
+    (_NO_MEMBERS, FileKind.ZIP),
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
 _ZIP_NAME_AT = 30
@@ -202,7 +206,7 @@ _LINE_END = re.compile(r"[\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class PromisedFormat:
     """What the catalogue says of a file.
 
     :ivar name: the format in its own words, cut to 100 characters; empty if it says nothing
@@ -218,7 +222,7 @@ class Promise:
         return not TABLES.isdisjoint(self.formats)
 
 
-def promise(declared_format: str | None, media_type: str | None) -> Promise:
+def promise(declared_format: str | None, media_type: str | None) -> PromisedFormat:
     """Return what a resource promises.
 
     Both are what the *catalogue* declares, never what the answer's headers say of themselves: an error
@@ -232,12 +236,12 @@ def promise(declared_format: str | None, media_type: str | None) -> Promise:
     if formats and by_type and by_type not in formats:
         formats.append(by_type)
     is_known = all(one in FITS for one in formats)
-    return Promise(declared[:100], tuple(formats) if is_known else ())
+    return PromisedFormat(declared[:100], tuple(formats) if is_known else ())
 
 
 def verdict(
-    promised: Promise, first: bytes, size: int, *, was_tabular: bool, was_coded: bool = False
-) -> Misfit | None:
+    promised: PromisedFormat, first: bytes, size: int, *, was_tabular: bool, was_coded: bool = False
+) -> FormatMismatch | None:
     """Return how a file is not what was promised; None if it may be.
 
     :param first: the first :data:`FIRST_BYTES` of the file
@@ -247,15 +251,15 @@ def verdict(
     """
     is_short = size < SHORT
     if is_short and _is_empty(first):
-        return Misfit(promised.name or "data", Kind.NOTHING, is_error=True)
+        return FormatMismatch(promised.name or "data", FileKind.NOTHING, is_error=True)
     formats = promised.formats
     if not formats:
         return None
     # So most CSV files begin: to find out more would take longer than to hash a small one.
     is_plain = first[:1].isalnum() and first[:1] not in _MAGIC_STARTS
-    takes_text = all(Kind.TEXT in FITS[one] for one in formats)
-    found = Kind.TEXT if is_plain and takes_text else kind(first)
-    if found is Kind.UNKNOWN:
+    takes_text = all(FileKind.TEXT in FITS[one] for one in formats)
+    found = FileKind.TEXT if is_plain and takes_text else kind(first)
+    if found is FileKind.UNKNOWN:
         return None
     if was_coded and found in _INSIDE_GZIP and any(one in _GZIPS for one in formats):
         return None
@@ -263,10 +267,10 @@ def verdict(
     judged = [_judge(one, found, is_short, is_line) for one in formats]
     if None in judged:
         return None
-    return Misfit(promised.name, found, is_error=all(judged))
+    return FormatMismatch(promised.name, found, is_error=all(judged))
 
 
-def _judge(name: str, found: Kind, is_short: bool, is_line: bool) -> bool | None:
+def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
     """Return whether a file is an error under a known format; None if it fits.
 
     :param is_line: whether it is a single line without a separator in the place of a table
@@ -275,7 +279,7 @@ def _judge(name: str, found: Kind, is_short: bool, is_line: bool) -> bool | None
         return True
     if found in FITS[name]:
         return None
-    if found is Kind.SHEET and name in _WORKBOOKS:
+    if found is FileKind.SHEET and name in _WORKBOOKS:
         return False
     return found in _PAGES or (is_short and found in _PROSE)
 
@@ -296,63 +300,63 @@ def _is_empty(first: bytes) -> bool:
     return first.startswith(_NO_MEMBERS) or not _text(first).strip(_BEFORE)
 
 
-def kind(first: bytes) -> Kind:
+def kind(first: bytes) -> FileKind:
     """Return what the first bytes certainly show."""
     first = first[:FIRST_BYTES]
     if first[:1] in _MAGIC_STARTS:
         for magic, found in _MAGIC:
             if first.startswith(magic):
-                return _kind_of_zip(first) if found is Kind.ZIP else found
+                return _kind_of_zip(first) if found is FileKind.ZIP else found
     if first.startswith(_GZIP):
         inside = _kind_of_text(_text(_gunzip(first)[0]))
-        return Kind.GZIPPED_HTML if inside in _PAGES else Kind.GZIP
+        return FileKind.GZIPPED_HTML if inside in _PAGES else FileKind.GZIP
     return _kind_of_text(_text(first))
 
 
-def _kind_of_zip(first: bytes) -> Kind:
+def _kind_of_zip(first: bytes) -> FileKind:
     """Tell documents, which are ZIP archives, by the name of their first member."""
     if first.startswith(_OPEN_DOCUMENT_NAME, _ZIP_NAME_AT):
-        return Kind.OPEN_DOCUMENT
-    return Kind.OFFICE if first.startswith(_OFFICE_NAMES, _ZIP_NAME_AT) else Kind.ZIP
+        return FileKind.OPEN_DOCUMENT
+    return FileKind.OFFICE if first.startswith(_OFFICE_NAMES, _ZIP_NAME_AT) else FileKind.ZIP
 
 
-def _kind_of_text(text: str) -> Kind:
+def _kind_of_text(text: str) -> FileKind:
     text = text.lstrip(_BEFORE)
     if text[:1] == "<":
         return _kind_of_markup(text)
     if _JSON_START.match(text):
-        return Kind.JSON
+        return FileKind.JSON
     # Not among the magic numbers, because readers of PDF skip what stands before it.
     if text.startswith("%PDF-"):
-        return Kind.PDF
+        return FileKind.PDF
     # Last, because this reads all of the text.
     if not text or _is_binary(text):
-        return Kind.UNKNOWN
+        return FileKind.UNKNOWN
     if text[0] in "{[" or _JSON_VALUE.match(text):
-        return Kind.JSON_LIKE
+        return FileKind.JSON_LIKE
     if _is_table(text):
-        return Kind.TABLE
-    return Kind.JSON_LIKE if text[0] == '"' else Kind.TEXT
+        return FileKind.TABLE
+    return FileKind.JSON_LIKE if text[0] == '"' else FileKind.TEXT
 
 
-def _kind_of_markup(text: str) -> Kind:
+def _kind_of_markup(text: str) -> FileKind:
     declared = False
     while text.startswith(("<?", "<!--")):
         declared = declared or text.startswith("<?xml")
         close = "?>" if text[1] == "?" else "-->"
         text = text.partition(close)[2].lstrip(_BEFORE)
     if _TABLE.match(text) or any(one in text for one in _EXCEL):
-        return Kind.SHEET
+        return FileKind.SHEET
     if _PAGE.match(text):
-        return Kind.XHTML if declared else Kind.HTML
+        return FileKind.XHTML if declared else FileKind.HTML
     if declared or _ROOT_WITH_NAMESPACE.match(text):
-        return Kind.XML
+        return FileKind.XML
     if _FRAGMENT.match(text):
-        return Kind.HTML
+        return FileKind.HTML
     if text[:1] == "<":
         if _is_binary(text):
-            return Kind.UNKNOWN
-        return Kind.XML if _is_element(text) else Kind.MARKUP
+            return FileKind.UNKNOWN
+        return FileKind.XML if _is_element(text) else FileKind.MARKUP
     return _kind_of_text(text)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from ..web.exchange import Enough
-from .container_sandbox import Sandbox
+from .container_sandbox import ContainerSandbox
 from .content import DETECTORS, RawBytes
 from .detectors import MAGIC_BYTES, Detector
 from .formats import FIRST_BYTES
@@ -24,7 +24,7 @@ _SMALL = 16 * 1024
 
 
 @dataclass(slots=True)
-class Hashed:
+class HashedBody:
     """What a body was.
 
     :ivar hash: of its content, beginning with the detector's name: ``xlsx:<hex>``
@@ -43,7 +43,7 @@ class Hashed:
     first: bytes
 
 
-class Beginning:
+class FirstBytes:
     """A :class:`ckanext.freshness.web.exchange.Sink` that keeps the first bytes of a body.
 
     :ivar first: the first :data:`.formats.FIRST_BYTES`
@@ -79,7 +79,7 @@ class Hasher:
 
     def __init__(
         self,
-        sandbox: Sandbox,
+        sandbox: ContainerSandbox,
         *,
         detectors: Sequence[type[Detector]] = DETECTORS,
     ) -> None:
@@ -128,7 +128,7 @@ class Hasher:
                 self._spool(before)
                 self._spool(data)
 
-    async def result(self) -> Hashed:
+    async def result(self) -> HashedBody:
         """What the body was, once it is complete. The file is closed.
 
         A container that cannot be opened is hashed as plain bytes: never raises for a body.
@@ -143,7 +143,7 @@ class Hasher:
             finally:
                 self.close()
         sha256 = self._sha256.hexdigest()
-        return Hashed(
+        return HashedBody(
             hash=found or f"{RawBytes.name}:{sha256}",
             sha256=sha256,
             size=self._size,

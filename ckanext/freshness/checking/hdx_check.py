@@ -13,27 +13,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from ..copies.store import Staged
-from ..web.attempts import Visit as Asking
-from ..web.client import Answer, Body, Client, FetchError, Reason, Request, Sink
+from ..copies.store import StagedBody
+from ..web.attempts import RequestAttempts
+from ..web.client import Answer, Body, Client, FailureReason, FetchError, Request, Sink
 from ..web.urls import Target, display_url
 from . import decisions
 from .answer_headers import mimetype_of, read_headers, status_in_words, words_of
-from .check import Then
-from .container_sandbox import Sandbox
+from .check import NextStep
+from .container_sandbox import ContainerSandbox
 from .content import DETECTORS
-from .decisions import Headers, Memory, Next, Outcome, Step
+from .decisions import AnswerDates, Decision, KnownContent, NextRequest, Outcome
 from .detectors import Detector
-from .formats import Misfit, Promise, is_tabular, promise, verdict
-from .hasher import Beginning, Hashed, Hasher
-from .results import Attempt, Finding, Visit
+from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
+from .hasher import FirstBytes, HashedBody, Hasher
+from .results import Attempt, CheckedResource, CheckResult
 from .tee import Tee
 
 REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
 """What servers answer who do not understand a condition: they are asked again without one. RFC 9110
 (section 13) knows 304 and, for conditions that we do not send, 412."""
 
-_OTHERS_RULES = frozenset({Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.HOST_SILENT})
+_OTHERS_RULES = frozenset(
+    {FailureReason.ROBOTS, FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT}
+)
 """The host does not want to be visited, by us or now: nothing can be told."""
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
@@ -41,17 +43,17 @@ _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class HdxTools:
     """What all conversations of a run have in common."""
 
     client: Client
-    sandbox: Sandbox
+    sandbox: ContainerSandbox
     now: Callable[[], datetime]
     detectors: Sequence[type[Detector]] = DETECTORS
-    stage: Callable[[], Staged] | None = None
+    stage: Callable[[], StagedBody] | None = None
 
 
-class Conversation:
+class HdxCheck:
     """One URL, and those who want to know.
 
     :ivar asking: the request on its way; None before the first
@@ -73,27 +75,29 @@ class Conversation:
         "visits",
     )
 
-    def __init__(self, tools: Tools, visit: Visit, host: str, target: Target | None = None) -> None:
+    def __init__(
+        self, tools: HdxTools, visit: CheckedResource, host: str, target: Target | None = None
+    ) -> None:
         self.visits = [visit]
         self.host = host
         self._target = target
-        self.asking: Asking | None = None
+        self.asking: RequestAttempts | None = None
         self._tools = tools
         self._conditional = False
         self._first: str | None = None
         self._first_at: datetime | None = None
         self._hasher: Hasher | None = None
-        self._beginning: Beginning | None = None
+        self._beginning: FirstBytes | None = None
         self._tee: Tee | None = None
-        self._headers: Headers | None = None
-        self._steps: list[Step] = []
+        self._headers: AnswerDates | None = None
+        self._steps: list[Decision] = []
 
     @property
     def url(self) -> str:
         """Where it begins."""
         return self.visits[0].start_at or self.visits[0].url
 
-    def takes(self, visit: Visit) -> bool:
+    def takes(self, visit: CheckedResource) -> bool:
         """Take up a visit that would ask the same."""
         first = self.visits[0]
         is_same = (
@@ -106,7 +110,7 @@ class Conversation:
             self.visits.append(visit)
         return is_same
 
-    def begin(self) -> Asking:
+    def begin(self) -> RequestAttempts:
         """Make the request, if that is not done.
 
         :raises FetchError: the URL cannot be asked for
@@ -132,11 +136,11 @@ class Conversation:
         else:
             at = self._tools.now()
             self._steps = [_first_step(visit, headers, at) for visit in self.visits]
-            wanted = any(step.next is Next.HASH for step in self._steps)
+            wanted = any(step.next is NextRequest.HASH for step in self._steps)
         if not wanted:
             if any(step.outcome is Outcome.HEADER for step in self._steps):
                 # The date of an error text makes nothing fresh.
-                self._beginning = Beginning()
+                self._beginning = FirstBytes()
                 return self._beginning
             return Body.SKIP
         self._hasher = Hasher(self._tools.sandbox, detectors=self._tools.detectors)
@@ -151,67 +155,74 @@ class Conversation:
             self._tee.close()
             self._tee = None
 
-    async def answered(self, answer: Answer, sink: Callable[[Finding], None]) -> Then:
+    async def answered(self, answer: Answer, sink: Callable[[CheckResult], None]) -> NextStep:
         """Draw the conclusions from an answer."""
         if self._conditional and answer.status in REFUSALS:
             self._conditional = False
             self._ask()
-            return Then.ASK_NOW
+            return NextStep.ASK_NOW
         hashed = None if self._hasher is None else await self._hasher.result()
         at = self._tools.now()
         if self._first is not None:
             for finding in self._confirmed(answer, hashed, at):
                 sink(finding)
             self._let_go()
-            return Then.END
-        unconfirmed: list[Visit] = []
-        steps: list[Step] = []
+            return NextStep.END
+        unconfirmed: list[CheckedResource] = []
+        steps: list[Decision] = []
         for visit, step in zip(self.visits, self._steps, strict=True):
             found = self._found(visit, step, answer, hashed, at)
-            if isinstance(found, Finding):
+            if isinstance(found, CheckResult):
                 sink(found)
             else:
                 unconfirmed.append(visit)
                 steps.append(found)
         self._let_go()
         if not unconfirmed:
-            return Then.END
+            return NextStep.END
         assert hashed is not None
         self.visits, self._steps = unconfirmed, steps
         self._first, self._first_at = hashed.hash, at
         self._conditional = False
         self._ask()
-        return Then.CONFIRM
+        return NextStep.CONFIRM
 
     def _found(
-        self, visit: Visit, step: Step, answer: Answer, hashed: Hashed | None, at: datetime
-    ) -> Finding | Step:
+        self,
+        visit: CheckedResource,
+        step: Decision,
+        answer: Answer,
+        hashed: HashedBody | None,
+        at: datetime,
+    ) -> CheckResult | Decision:
         """What a first answer means to one visit: a finding, or a step to be confirmed."""
         headers = self._headers
         assert headers is not None
         unasked = answer.status == 304 and not self._conditional
-        is_judged = step.next is Next.HASH or step.outcome is Outcome.HEADER
+        is_judged = step.next is NextRequest.HASH or step.outcome is Outcome.HEADER
         if not (is_judged or unasked):
             return self._finding(visit, step, answer, at, words=words_of(step, headers))
         body = self._beginning if hashed is None else hashed
         if unasked or body is None:
             words = "answered 304 (Not Modified) to a request without conditions"
-            error = Step(Next.END, visit.memory, Outcome.ERROR)
+            error = Decision(NextRequest.END, visit.memory, Outcome.ERROR)
             return self._finding(visit, error, answer, at, words=words)
         judged = _judge(visit, body, answer)
         if judged.is_error:
-            error = Step(Next.END, visit.memory, Outcome.ERROR)
+            error = Decision(NextRequest.END, visit.memory, Outcome.ERROR)
             words = str(judged.misfit)
             return self._finding(visit, error, answer, at, words=words, reason="format")
-        if step.next is Next.END:
+        if step.next is NextRequest.END:
             return self._finding(visit, step, answer, at, judged=judged)
         assert hashed is not None
         step = decisions.after_hash(visit.memory, headers, hashed.hash, step.modified)
-        if step.next is Next.CONFIRM:
+        if step.next is NextRequest.CONFIRM:
             return step
         return self._finding(visit, step, answer, at, hashed=hashed, judged=judged)
 
-    def _confirmed(self, answer: Answer, hashed: Hashed | None, at: datetime) -> Iterator[Finding]:
+    def _confirmed(
+        self, answer: Answer, hashed: HashedBody | None, at: datetime
+    ) -> Iterator[CheckResult]:
         """What the second download means."""
         headers = self._headers
         assert headers is not None and self._first is not None
@@ -230,18 +241,18 @@ class Conversation:
                 judged = None
             yield self._finding(visit, step, answer, at, words=words, hashed=kept, judged=judged)
 
-    def failed(self, error: FetchError, sink: Callable[[Finding], None]) -> Then:
+    def failed(self, error: FetchError, sink: Callable[[CheckResult], None]) -> NextStep:
         """Draw the conclusions from there being no answer."""
         self._let_go()
         at = self._tools.now()
         cannot_tell = error.reason in _OTHERS_RULES
         outcome = Outcome.CANNOT_TELL if cannot_tell else Outcome.ERROR
         for number, visit in enumerate(self.visits):
-            step = Step(Next.END, visit.memory, outcome)
+            step = Decision(NextRequest.END, visit.memory, outcome)
             if self._first is not None:
                 modified = self._steps[number].modified
                 step = decisions.after_confirmation(
-                    visit.memory, Headers(0), self._first, None, modified
+                    visit.memory, AnswerDates(0), self._first, None, modified
                 )
             assert step.outcome is not None
             attempt = Attempt(
@@ -254,7 +265,7 @@ class Conversation:
                 final_url=self._elsewhere(error.target),
                 modified=step.modified,
             )
-            finding = Finding(
+            finding = CheckResult(
                 visit,
                 self.host,
                 step.outcome,
@@ -263,12 +274,12 @@ class Conversation:
                 modified=step.modified,
                 hashed=self._first is not None,
                 counts_as_failure=step.outcome is Outcome.ERROR and error.reason.theirs,
-                put_off=error.reason is Reason.HOST_SILENT and self._first is None,
+                put_off=error.reason is FailureReason.HOST_SILENT and self._first is None,
             )
             sink(finding)
-        return Then.END
+        return NextStep.END
 
-    def handed(self, sink: Callable[[Finding], None]) -> None:
+    def handed(self, sink: Callable[[CheckResult], None]) -> None:
         """The conversation is another worker's, from where it has been redirected to."""
         assert self.asking is not None
         at, target = self._tools.now(), self.asking.target.url
@@ -276,27 +287,27 @@ class Conversation:
             # Of what was not visited the next run knows nothing either.
             outcome = Outcome.UNCONFIRMED
             attempt = Attempt(at, "GET", outcome, final_url=self._elsewhere(target))
-            sink(Finding(visit, self.host, outcome, visit.memory, attempt, handed_to=target))
+            sink(CheckResult(visit, self.host, outcome, visit.memory, attempt, handed_to=target))
 
     def _finding(
         self,
-        visit: Visit,
-        step: Step,
+        visit: CheckedResource,
+        step: Decision,
         answer: Answer,
         at: datetime,
         *,
         words: str | None = None,
         reason: str | None = None,
-        hashed: Hashed | None = None,
+        hashed: HashedBody | None = None,
         judged: _Judged | None = None,
-    ) -> Finding:
+    ) -> CheckResult:
         headers, outcome = self._headers, step.outcome
         assert headers is not None and outcome is not None
         etag, last_modified = headers.etag, headers.last_modified_text
         as_remembered = outcome is Outcome.NOT_MODIFIED
         useful = outcome not in _USELESS
         memory = visit.memory
-        return Finding(
+        return CheckResult(
             visit,
             self.host,
             outcome,
@@ -357,15 +368,15 @@ class _Judged:
     :ivar misfit: how it is not what was promised; None if it may be
     """
 
-    promised: Promise
-    misfit: Misfit | None
-    body: Hashed | Beginning
+    promised: PromisedFormat
+    misfit: FormatMismatch | None
+    body: HashedBody | FirstBytes
 
     @property
     def is_error(self) -> bool:
         return self.misfit is not None and self.misfit.is_error
 
-    def remembered(self, memory: Memory) -> Memory:
+    def remembered(self, memory: KnownContent) -> KnownContent:
         """Return the memory with what this body, which is no error, was."""
         misfit = self.misfit
         tabular = (
@@ -383,7 +394,7 @@ class _Judged:
         )
 
 
-def _judge(visit: Visit, body: Hashed | Beginning, answer: Answer) -> _Judged:
+def _judge(visit: CheckedResource, body: HashedBody | FirstBytes, answer: Answer) -> _Judged:
     promised = promise(visit.format, visit.mimetype)
     misfit = verdict(
         promised,
@@ -395,7 +406,7 @@ def _judge(visit: Visit, body: Hashed | Beginning, answer: Answer) -> _Judged:
     return _Judged(promised, misfit, body)
 
 
-def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
+def _first_step(visit: CheckedResource, headers: AnswerDates, now: datetime) -> Decision:
     after = visit.fresh_after
     return decisions.after_headers(
         visit.memory,
@@ -407,5 +418,5 @@ def _first_step(visit: Visit, headers: Headers, now: datetime) -> Step:
     )
 
 
-def _question(visit: Visit) -> tuple[str | None, str | None]:
+def _question(visit: CheckedResource) -> tuple[str | None, str | None]:
     return decisions.question(visit.memory, hash_anyway=visit.hash_anyway)

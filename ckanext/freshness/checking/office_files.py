@@ -24,7 +24,7 @@ class Relation:
 
 
 @dataclass(slots=True)
-class Parts:
+class OfficeParts:
     """The parts of an Office file, by name in lower case, read within the limits."""
 
     archive: zipfile.ZipFile

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import copy_into, lock_packages, model
 from ..dates import utc, utc_text
-from ..web.errors import Reason
+from ..web.errors import FailureReason
 from .check_rows import let_others_write
 from .decisions import Outcome
-from .results import Finding
+from .results import CheckResult
 
 ATTEMPTS = 5
 """Visits to a resource that are kept."""
@@ -68,15 +68,20 @@ _EFFECTS = {outcome: _columns(outcome, effect) for outcome, effect in EFFECTS.it
 
 _NOT_ASKED = frozenset(
     one.value
-    for one in (Reason.HOST_DEFERRED, Reason.HOST_SILENT, Reason.PROXY, Reason.OUT_OF_SOCKETS)
+    for one in (
+        FailureReason.HOST_DEFERRED,
+        FailureReason.HOST_SILENT,
+        FailureReason.PROXY,
+        FailureReason.OUT_OF_SOCKETS,
+    )
 )
 """Why a visit did not come to anything through no fault of the URL: the next run makes up for it."""
 
 
-class Written(NamedTuple):
+class WrittenResult(NamedTuple):
     """A finding that was written, and its resource's own fields as they are."""
 
-    finding: Finding
+    finding: CheckResult
     url_type: str | None
     last_modified: datetime | None
     size: int | None
@@ -88,7 +93,7 @@ class Written(NamedTuple):
     """Whether it can be determined that the resource changes, or why not, is another answer now."""
 
 
-def write(findings: Sequence[Finding], run_start: datetime) -> list[Written]:
+def write(findings: Sequence[CheckResult], run_start: datetime) -> list[WrittenResult]:
     """Remember what visits brought home. Nothing is committed.
 
     The datasets' rows in CKAN's table stay locked until the transaction ends, as in every writer of
@@ -109,10 +114,10 @@ def write(findings: Sequence[Finding], run_start: datetime) -> list[Written]:
     copy_into("freshness_found", (_line(one) for one in last.values()))
     rows = session.execute(sa.text(_WRITE), {"run_start": utc(run_start)}).all()
     session.execute(sa.text("DROP TABLE freshness_found"))
-    return [Written(last[resource_id], *has) for resource_id, *has in rows]
+    return [WrittenResult(last[resource_id], *has) for resource_id, *has in rows]
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: CheckResult) -> str:
     """A row of the temporary table, as COPY reads it: see :data:`_TABLE` for the columns."""
     visit, memory, attempt = finding.visit, finding.memory, finding.attempt
     texts = (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ..copies.store import Staged
-from .decisions import Agreement, Memory, Outcome
+from ..copies.store import StagedBody
+from .decisions import Agreement, KnownContent, Outcome
 
-__all__ = ["Agreement", "Attempt", "Finding", "Visit"]
+__all__ = ["Agreement", "Attempt", "CheckResult", "CheckedResource"]
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class CheckedResource:
     """One resource whose URL is to be visited.
 
     :ivar known: the resource's last modification as its evidence gives it
@@ -29,7 +29,7 @@ class Visit:
     resource_id: str
     package_id: str
     url: str
-    memory: Memory = field(default_factory=Memory)
+    memory: KnownContent = field(default_factory=KnownContent)
     known: datetime | None = None
     fresh_after: datetime | None = None
     hash_anyway: bool = False
@@ -69,7 +69,7 @@ class Attempt:
 
 
 @dataclass(slots=True)
-class Finding:
+class CheckResult:
     """What a visit brought home.
 
     :ivar host: the host of the resource's URL, normalised; empty where the URL names none
@@ -88,10 +88,10 @@ class Finding:
     :ivar staged: good bytes that were put aside for a copy; whoever gets them closes them
     """
 
-    visit: Visit
+    visit: CheckedResource
     host: str
     outcome: Outcome
-    memory: Memory
+    memory: KnownContent
     attempt: Attempt
     modified: datetime | None = None
     changed_at: datetime | None = None
@@ -104,4 +104,4 @@ class Finding:
     agreement: Agreement | None = None
     handed_to: str | None = None
     put_off: bool = False
-    staged: Staged | None = None
+    staged: StagedBody | None = None

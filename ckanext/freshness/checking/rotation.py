@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import inf
 
-from .selection import Row, Rules, Verdict, choose, was_found
+from .selection import Candidate, SelectionReason, SelectionRules, choose, was_found
 
 
 @dataclass(frozen=True, slots=True)
-class Picked:
+class SelectedResource:
     """A resource that a run visits.
 
     :ivar hash_anyway: its bytes are wanted, whatever the server says of them
@@ -25,7 +25,7 @@ class Picked:
     """
 
     resource_id: str
-    verdict: Verdict
+    verdict: SelectionReason
     hash_anyway: bool
     is_new: bool = False
     is_touched: bool = False
@@ -38,14 +38,14 @@ class Selection:
     :ivar verdicts: how many resources got each verdict, without regard to the rotation
     """
 
-    def __init__(self, now: datetime, rules: Rules, budget: int) -> None:
-        self.verdicts: Counter[Verdict] = Counter()
+    def __init__(self, now: datetime, rules: SelectionRules, budget: int) -> None:
+        self.verdicts: Counter[SelectionReason] = Counter()
         self._now = now
         self._rules = rules
         self._visits: dict[str, _Visited] = {}
         self._rotation = _Oldest(budget)
 
-    def add(self, row: Row) -> Verdict:
+    def add(self, row: Candidate) -> SelectionReason:
         """Choose what happens with a resource. The rotation may still pick what is not visited yet."""
         choice = choose(row, self._now, self._rules)
         verdict = choice.verdict
@@ -53,27 +53,27 @@ class Selection:
         if verdict.visits:
             self._visits[row.resource_id] = (verdict, row.is_new, row.is_touched)
         if choice.is_candidate:
-            visited = (Verdict.VISIT_ROTATION, row.is_new, row.is_touched)
+            visited = (SelectionReason.VISIT_ROTATION, row.is_new, row.is_touched)
             self._rotation.offer(row.resource_id, _turn(row), visited)
         return verdict
 
-    def picked(self) -> list[Picked]:
+    def picked(self) -> list[SelectedResource]:
         """All that are to be visited, once all resources were added."""
         turn = self._rotation.lowest()
         rest = {one: visited for one, visited in turn.items() if one not in self._visits}
         return [
-            Picked(one, verdict, one in turn, is_new, is_touched)
+            SelectedResource(one, verdict, one in turn, is_new, is_touched)
             for one, (verdict, is_new, is_touched) in (self._visits | rest).items()
         ]
 
 
-def rotation_budget(total: int, rules: Rules) -> int:
+def rotation_budget(total: int, rules: SelectionRules) -> int:
     """How many of so many resources the rotation may pick in one run: all of them, in its time."""
     days = rules.rotation / timedelta(days=1)
     return 0 if days <= 0 else -int(-total // max(days, 1))
 
 
-def _turn(row: Row) -> float:
+def _turn(row: Candidate) -> float:
     """What the rotation's order goes by: who was read, or could not be read, longest ago is first.
 
     Were it the last hash alone, then the many that cannot be read would be first for ever.
@@ -85,8 +85,8 @@ def _turn(row: Row) -> float:
 _EPOCH = datetime(1970, 1, 1)
 
 
-_Visited = tuple[Verdict, bool, bool]
-"""What is kept of a row that may be visited, of which there may be many: see :class:`Picked`."""
+_Visited = tuple[SelectionReason, bool, bool]
+"""What is kept of a row that may be visited, of which there may be many: see :class:`SelectedResource`."""
 
 
 class _Oldest:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from ..aging.frequency import ALWAYS_FRESH, AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
 from .decisions import Outcome
-from .results import Agreement, Finding
-from .rotation import Picked
-from .selection import Row, Verdict
+from .results import Agreement, CheckResult
+from .rotation import SelectedResource
+from .selection import Candidate, SelectionReason
 
 HOSTS_KEPT = 500
 """Of so many hosts, the most visited ones, a run's numbers are kept one by one; of all in the sum."""
@@ -30,7 +30,7 @@ ALL_HOSTS = "*"
 """What the sum of all hosts is called among them; no host can be called so."""
 
 
-class Place(Enum):
+class ResourcePlace(Enum):
     """Where the bytes of a resource are, as far as it decides whether they are looked at."""
 
     __hash__ = object.__hash__  # as of Evidence
@@ -42,7 +42,7 @@ class Place(Enum):
     """On a host that makes up its answers: whether they changed cannot be determined."""
 
 
-class Metadata(Enum):
+class MetadataChange(Enum):
     """What the catalogue's own date of a resource did since the run before."""
 
     __hash__ = object.__hash__  # as of Evidence
@@ -54,7 +54,7 @@ class Metadata(Enum):
     """It is newer."""
 
 
-class Updated(Flag):
+class NewerDates(Flag):
     """What is newer of a dataset than at the run before."""
 
     NOTHING = 0
@@ -66,11 +66,11 @@ class Updated(Flag):
 
 
 _WORDS = {
-    Updated.FILESTORE: "filestore",
-    Updated.REVIEW: "review date",
-    Updated.SCRIPT: "script update",
-    Updated.HTTP_HEADER: "http header",
-    Updated.HASH: "hash",
+    NewerDates.FILESTORE: "filestore",
+    NewerDates.REVIEW: "review date",
+    NewerDates.SCRIPT: "script update",
+    NewerDates.HTTP_HEADER: "http header",
+    NewerDates.HASH: "hash",
 }
 """In the order in which they are joined."""
 
@@ -96,14 +96,14 @@ _UNSOUND = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED, Outcome.CANNOT_TELL})
 class _Met(NamedTuple):
     """A resource as it is counted."""
 
-    place: Place
-    metadata: Metadata
+    place: ResourcePlace
+    metadata: MetadataChange
     header: bool = False
     outcome: Outcome | None = None
 
     @property
     def label(self) -> str:
-        said = [] if self.metadata is not Metadata.FILESTORE else [self.metadata.value]
+        said = [] if self.metadata is not MetadataChange.FILESTORE else [self.metadata.value]
         if self.header and self.outcome is not Outcome.HEADER:
             said.append(Outcome.HEADER.value)
         if self.outcome is not None:
@@ -112,7 +112,7 @@ class _Met(NamedTuple):
 
 
 class _Bit:
-    """What is remembered of a dataset while a run goes on, beside the values of :class:`Updated`.
+    """What is remembered of a dataset while a run goes on, beside the values of :class:`NewerDates`.
 
     Plain numbers: this is done for each resource, and an enum's operators cost microseconds.
     """
@@ -130,19 +130,19 @@ class _Bit:
 
 
 _FILESTORE, _HTTP_HEADER, _HASH = (
-    one.value for one in (Updated.FILESTORE, Updated.HTTP_HEADER, Updated.HASH)
+    one.value for one in (NewerDates.FILESTORE, NewerDates.HTTP_HEADER, NewerDates.HASH)
 )
 
 
 _METADATA = {
-    Metadata.FIRST_RUN: _Bit.NEW,
-    Metadata.NOTHING: _Bit.KNOWN,
-    Metadata.FILESTORE: _Bit.KNOWN | _FILESTORE,
+    MetadataChange.FIRST_RUN: _Bit.NEW,
+    MetadataChange.NOTHING: _Bit.KNOWN,
+    MetadataChange.FILESTORE: _Bit.KNOWN | _FILESTORE,
 }
 
 
 @dataclass(slots=True)
-class Host:
+class HostCounts:
     """What the visits to a host were like. Of the resources and datasets only those that were visited."""
 
     visits: int = 0
@@ -170,7 +170,7 @@ class Host:
     packages: dict[str, bool] = field(default_factory=dict)
     """Datasets with an answer to count headers of, and whether one had a Last-Modified or an ETag."""
 
-    def add(self, finding: Finding) -> None:
+    def add(self, finding: CheckResult) -> None:
         """Count a visit."""
         attempt = finding.attempt
         self.visits += 1
@@ -193,7 +193,7 @@ class Host:
             name = _AGREEMENTS[finding.agreement]
             setattr(self, name, getattr(self, name) + 1)
 
-    def merge(self, other: Host) -> None:
+    def merge(self, other: HostCounts) -> None:
         """Add what another process has counted."""
         for name in _NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
@@ -214,20 +214,23 @@ _AGREEMENTS = {
     Agreement.MISSED: "missed",
     Agreement.MOVED: "moved",
 }
-_NUMBERS = tuple(one.name for one in fields(Host) if one.name != "packages")
+_NUMBERS = tuple(one.name for one in fields(HostCounts) if one.name != "packages")
 
 
-_PLACES = {Verdict.INTERNAL: Place.INTERNAL, Verdict.AD_HOC: Place.AD_HOC}
+_PLACES = {
+    SelectionReason.INTERNAL: ResourcePlace.INTERNAL,
+    SelectionReason.AD_HOC: ResourcePlace.AD_HOC,
+}
 
 
-def metadata_of(row: Row | Picked) -> Metadata:
+def metadata_of(row: Candidate | SelectedResource) -> MetadataChange:
     """What the catalogue's own date of a resource did."""
     if row.is_new:
-        return Metadata.FIRST_RUN
-    return Metadata.FILESTORE if row.is_touched else Metadata.NOTHING
+        return MetadataChange.FIRST_RUN
+    return MetadataChange.FILESTORE if row.is_touched else MetadataChange.NOTHING
 
 
-class Counting:
+class RunCounts:
     """The counts of one run, or of one process's part of it.
 
     First every resource, once: :meth:`chosen`. Then those of them that were visited: :meth:`visited`. Then
@@ -240,8 +243,8 @@ class Counting:
         self._packages: dict[str, int] = {}
         self._datasets: Counter[tuple[Status, str]] = Counter()
         self._frequencies: Counter[int] = Counter()
-        self._hosts: dict[str, Host] = {}
-        self._all = Host()
+        self._hosts: dict[str, HostCounts] = {}
+        self._all = HostCounts()
 
     @property
     def visits(self) -> int:
@@ -258,20 +261,22 @@ class Counting:
         """How many resources were to be visited and were not asked for: their hosts gave no answer."""
         return self._all.put_off
 
-    def chosen(self, row: Row, verdict: Verdict) -> None:
+    def chosen(self, row: Candidate, verdict: SelectionReason) -> None:
         """Count a resource as it is chosen, as one that is not visited."""
         if row.requestable:
             self.leave_out(row.package_id)
         else:
-            self.seen(row.package_id, _PLACES.get(verdict, Place.EXTERNAL), metadata_of(row))
+            self.seen(
+                row.package_id, _PLACES.get(verdict, ResourcePlace.EXTERNAL), metadata_of(row)
+            )
 
-    def seen(self, package_id: str, place: Place, metadata: Metadata) -> None:
+    def seen(self, package_id: str, place: ResourcePlace, metadata: MetadataChange) -> None:
         """Count a resource, as one that is not visited."""
         self._resources[_Met(place, metadata)] += 1
         bits = _METADATA[metadata]
         self._packages[package_id] = self._packages.get(package_id, 0) | bits
 
-    def visited(self, finding: Finding, metadata: Metadata) -> None:
+    def visited(self, finding: CheckResult, metadata: MetadataChange) -> None:
         """Count a visit to a resource that was seen with this metadata.
 
         What was handed on to another worker has not been visited yet.
@@ -280,14 +285,14 @@ class Counting:
             return
         host = self._hosts.get(finding.host)
         if host is None:
-            host = self._hosts[finding.host] = Host()
+            host = self._hosts[finding.host] = HostCounts()
         if finding.put_off:
             host.put_off += 1
             self._all.put_off += 1
             return
         outcome, header = finding.outcome, finding.modified is not None
-        self._resources[_Met(Place.EXTERNAL, metadata)] -= 1
-        self._resources[_Met(Place.EXTERNAL, metadata, header, outcome)] += 1
+        self._resources[_Met(ResourcePlace.EXTERNAL, metadata)] -= 1
+        self._resources[_Met(ResourcePlace.EXTERNAL, metadata, header, outcome)] += 1
         bits = _Bit.FAILED if outcome in ERRORS else _Bit.TOLD
         bits |= _HTTP_HEADER if header else 0
         bits |= _HASH if outcome is Outcome.CHANGED else 0
@@ -296,7 +301,7 @@ class Counting:
         self._all.add(finding)
         host.add(finding)
 
-    def updated(self, package_id: str, what: Updated) -> None:
+    def updated(self, package_id: str, what: NewerDates) -> None:
         """Note what else is newer of a dataset: its review, or what a script says."""
         self._packages[package_id] = self._packages.get(package_id, 0) | what.value
 
@@ -314,7 +319,7 @@ class Counting:
         if has_resources and frequency_days is not None and frequency_days in ALWAYS_FRESH:
             self._frequencies[frequency_days] += 1
 
-    def merge(self, other: Counting) -> None:
+    def merge(self, other: RunCounts) -> None:
         """Add what another process has counted of other resources. Its own counts are not to be used
         any more."""
         # One may have visited what another has seen, which Counter's own sum would drop.

@@ -31,7 +31,7 @@ class LocksLostError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class RunFigures:
     """What a run counted; see the columns of ``freshness_run``."""
 
     resources: Mapping[str, int] = field(default_factory=dict)
@@ -126,13 +126,13 @@ def begin_run(
 
 
 def end_run(
-    run_id: str, now: datetime, figures: Figures | None = None, *, error: str | None = None
+    run_id: str, now: datetime, figures: RunFigures | None = None, *, error: str | None = None
 ) -> None:
     """Write down that a run has ended, and what it counted, and commit.
 
     :param error: why it ended early, for people; None if it did not.
     """
-    counted = figures or Figures()
+    counted = figures or RunFigures()
     model.Session.execute(
         sa.text(_END),
         {

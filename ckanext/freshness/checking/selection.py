@@ -27,7 +27,7 @@ DAILY = 1
 _DAY = timedelta(days=1)
 
 
-class Verdict(Enum):
+class SelectionReason(Enum):
     """What happens with a resource in a run, and why."""
 
     __hash__ = object.__hash__  # as of Evidence
@@ -72,7 +72,7 @@ class Verdict(Enum):
         return self in _VISITS
 
 
-_VISITS = frozenset(one for one in Verdict if one.value.startswith("visit"))
+_VISITS = frozenset(one for one in SelectionReason if one.value.startswith("visit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class SelectionRules:
     """What decides over visits, as the site and the caller of a run want it.
 
     :ivar internal_hosts: normalised, as all hosts here
@@ -121,7 +121,7 @@ class Rules:
 
 
 @dataclass(slots=True)
-class Row:
+class Candidate:
     """What the rules need to know of a resource; moments in UTC, without zone.
 
     :ivar host: of its URL, normalised; of where another worker handed the visit on, if one did
@@ -162,18 +162,18 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CandidateChoice:
     """What is to be done with a resource.
 
     :ivar is_candidate: whether the rotation may pick it, to read its bytes whole
     """
 
-    verdict: Verdict
+    verdict: SelectionReason
     is_candidate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Coming:
+class NextCheck:
     """When a resource is visited next.
 
     :ivar at: from then on
@@ -185,8 +185,8 @@ class Coming:
 
 
 _CHOICES = {
-    (verdict, candidate): Choice(verdict, candidate)
-    for verdict in Verdict
+    (verdict, candidate): CandidateChoice(verdict, candidate)
+    for verdict in SelectionReason
     for candidate in (False, True)
 }
 
@@ -196,7 +196,7 @@ def shard_of(host: str) -> int:
     return crc32(host.encode()) % SHARDS
 
 
-def choose(row: Row, now: datetime, rules: Rules) -> Choice:
+def choose(row: Candidate, now: datetime, rules: SelectionRules) -> CandidateChoice:
     """What happens with a resource in a run that started at ``now`` (UTC, without zone)."""
     left_out = _left_out(row, rules)
     if left_out is not None:
@@ -205,13 +205,13 @@ def choose(row: Row, now: datetime, rules: Rules) -> Choice:
     if verdict in _VISITS and not _is_at_once(row, verdict, rules):
         since = row.visited_at
         if since is not None and since > now - _interval(row, rules) + SLACK:
-            verdict = Verdict.BACKING_OFF if row.failures else Verdict.RECENT
+            verdict = SelectionReason.BACKING_OFF if row.failures else SelectionReason.RECENT
     # What has no hash is read whole by any visit.
     is_candidate = _has_its_turn(row, now, rules) and (row.has_hash or verdict not in _VISITS)
     return _CHOICES[verdict, is_candidate]
 
 
-def next_visit(row: Row, now: datetime, rules: Rules) -> Coming | None:
+def next_visit(row: Candidate, now: datetime, rules: SelectionRules) -> NextCheck | None:
     """The first moment, ``now`` (UTC, without zone) or later, at which :func:`choose` has a resource visited.
 
     :returns: None if there is none as things are.
@@ -222,10 +222,10 @@ def next_visit(row: Row, now: datetime, rules: Rules) -> Coming | None:
     at = min((one for one in moments if one is not None), default=None)
     if at is None:
         return None
-    return Coming(at, in_turn=choose(row, at, rules).verdict not in _VISITS)
+    return NextCheck(at, in_turn=choose(row, at, rules).verdict not in _VISITS)
 
 
-def _at_its_turn(row: Row, now: datetime, rules: Rules) -> datetime | None:
+def _at_its_turn(row: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
     """From when on :func:`_has_its_turn`."""
     if not rules.rotation:
         return None
@@ -235,11 +235,11 @@ def _at_its_turn(row: Row, now: datetime, rules: Rules) -> datetime | None:
     return max(at, row.visited_at + rules.longest_back_off - SLACK)
 
 
-def _at_its_interval(row: Row, now: datetime, rules: Rules) -> datetime | None:
+def _at_its_interval(row: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
     """From when on a resource is visited for another reason than its turn."""
     reason = _reason(row, now, rules)
     at = now
-    if reason is Verdict.FRESH and row.due is not None:
+    if reason is SelectionReason.FRESH and row.due is not None:
         at = row.due
     elif reason not in _VISITS:
         return None
@@ -248,48 +248,48 @@ def _at_its_interval(row: Row, now: datetime, rules: Rules) -> datetime | None:
     return max(at, row.visited_at + _interval(row, rules) - SLACK)
 
 
-def _left_out(row: Row, rules: Rules) -> Verdict | None:
+def _left_out(row: Candidate, rules: SelectionRules) -> SelectionReason | None:
     """Why a resource is never visited, or not by this run."""
     host = row.host
     if rules.shards is not None and shard_of(host) not in rules.shards:
-        return Verdict.ELSEWHERE
+        return SelectionReason.ELSEWHERE
     if row.url_type == "upload" or host in rules.internal_hosts:
-        return Verdict.INTERNAL
+        return SelectionReason.INTERNAL
     if row.archived:
-        return Verdict.ARCHIVED
+        return SelectionReason.ARCHIVED
     if row.requestable:
-        return Verdict.REQUESTABLE
+        return SelectionReason.REQUESTABLE
     if host in rules.adhoc_hosts:
-        return Verdict.AD_HOC
+        return SelectionReason.AD_HOC
     return None
 
 
-def _reason(row: Row, now: datetime, rules: Rules) -> Verdict:
+def _reason(row: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
     """Why a resource would be visited were there no intervals, or why not."""
     if row.unconfirmed:
-        return Verdict.VISIT_UNCONFIRMED
+        return SelectionReason.VISIT_UNCONFIRMED
     if rules.everything:
-        return Verdict.VISIT_ASKED
+        return SelectionReason.VISIT_ASKED
     if not row.assessed:
-        return Verdict.NOT_ASSESSED
+        return SelectionReason.NOT_ASSESSED
     frequency = row.frequency_days
     if frequency is None:
-        return Verdict.NO_FREQUENCY
+        return SelectionReason.NO_FREQUENCY
     if frequency <= 0:
-        return Verdict.ALWAYS_FRESH
+        return SelectionReason.ALWAYS_FRESH
     if frequency == DAILY:
-        return Verdict.VISIT_DAILY
+        return SelectionReason.VISIT_DAILY
     if row.due is None:
-        return Verdict.VISIT_NO_DATE
-    return Verdict.FRESH if row.due > now else Verdict.VISIT_DUE
+        return SelectionReason.VISIT_NO_DATE
+    return SelectionReason.FRESH if row.due > now else SelectionReason.VISIT_DUE
 
 
-def _is_at_once(row: Row, reason: Verdict, rules: Rules) -> bool:
+def _is_at_once(row: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
     """Whether no interval is heeded."""
-    return rules.at_once or (reason is Verdict.VISIT_UNCONFIRMED and was_found(row))
+    return rules.at_once or (reason is SelectionReason.VISIT_UNCONFIRMED and was_found(row))
 
 
-def _interval(row: Row, rules: Rules) -> timedelta:
+def _interval(row: Candidate, rules: SelectionRules) -> timedelta:
     """How long a resource waits between two visits: doubled by each failure after the first."""
     interval = rules.intervals.of(row.frequency_days)
     if row.failures <= 1 or interval >= rules.longest_back_off:
@@ -298,7 +298,7 @@ def _interval(row: Row, rules: Rules) -> timedelta:
     return min(interval * 2 ** min(row.failures - 1, 20), rules.longest_back_off)
 
 
-def _has_its_turn(row: Row, now: datetime, rules: Rules) -> bool:
+def _has_its_turn(row: Candidate, now: datetime, rules: SelectionRules) -> bool:
     """Whether a resource has not been hashed for so long that the rotation may pick it."""
     if not rules.rotation:
         return False
@@ -313,7 +313,7 @@ def _has_its_turn(row: Row, now: datetime, rules: Rules) -> bool:
     )
 
 
-def was_found(row: Row) -> bool:
+def was_found(row: Candidate) -> bool:
     """Whether the last visit found the resource there."""
     if row.succeeded_at is None or row.tried_at is None:
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..copies.store import Staged, StoreError
+from ..copies.store import StagedBody, StoreError
 from ..web.client import Sink
 
 
@@ -16,9 +16,9 @@ class Tee:
 
     __slots__ = ("_sink", "_staged", "problem")
 
-    def __init__(self, sink: Sink, staged: Staged) -> None:
+    def __init__(self, sink: Sink, staged: StagedBody) -> None:
         self._sink = sink
-        self._staged: Staged | None = staged
+        self._staged: StagedBody | None = staged
         self.problem: str | None = None
 
     def restart(self) -> None:
@@ -37,7 +37,7 @@ class Tee:
                 self.problem = str(error)
                 self.close()
 
-    def take(self) -> Staged | None:
+    def take(self) -> StagedBody | None:
         """What was put aside, if it is whole; whoever takes it closes it."""
         staged, self._staged = self._staged, None
         return staged

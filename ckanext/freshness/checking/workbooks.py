@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import BinaryIO
 
 from .detectors import ContainerLimits, Detector, NotThis, Unreadable, open_archive
-from .office_files import Parts, local_name
+from .office_files import OfficeParts, local_name
 
 
 class Xlsx(Detector):
@@ -30,7 +30,7 @@ class Xlsx(Detector):
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        parts = Parts(open_archive(file, limits), limits)
+        parts = OfficeParts(open_archive(file, limits), limits)
         if "_rels/.rels" not in parts.members:
             raise NotThis
         book = _Book()

@@ -36,7 +36,7 @@ _ONE = re.compile(r'^name:"(?P<name>[^"]+)" OR id:"(?P=name)"$')
 
 
 @dataclass(slots=True)
-class Refusal:
+class RefusedDocument:
     """A package whose document Solr did not take."""
 
     package_id: str
@@ -44,14 +44,14 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class Queue:
+class DocumentQueue:
     """Documents that were not sent yet, by package id.
 
     CKAN indexes a package before its transaction is committed: until :meth:`settle` is called, what
     was added may still be undone, and is not sent.
     """
 
-    refused: list[Refusal] = field(default_factory=list)
+    refused: list[RefusedDocument] = field(default_factory=list)
     _documents: dict[str, dict[str, Any]] = field(default_factory=dict)
     _unsettled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -88,13 +88,13 @@ class Queue:
         except (pysolr.SolrError, OSError) as away:
             if not solr_answers():
                 # Each of them would wait for the time-out once more.
-                self.refused += [Refusal(one["id"], str(away)[:1000]) for one in documents]
+                self.refused += [RefusedDocument(one["id"], str(away)[:1000]) for one in documents]
                 return
             for document in documents:
                 try:
                     connection.add(docs=[document], commit=False)
                 except (pysolr.SolrError, OSError) as error:
-                    self.refused.append(Refusal(document["id"], str(error)[:1000]))
+                    self.refused.append(RefusedDocument(document["id"], str(error)[:1000]))
 
 
 class _Writing:
@@ -104,7 +104,7 @@ class _Writing:
     no later harvest would find it among what is current.
     """
 
-    def __init__(self, queue: Queue) -> None:
+    def __init__(self, queue: DocumentQueue) -> None:
         self._queue = queue
         self.url = ""
 
@@ -123,7 +123,7 @@ class _Writing:
 class _Reading:
     """A connection of a query: what is kept is answered from the queue."""
 
-    def __init__(self, queue: Queue, **options: Any) -> None:
+    def __init__(self, queue: DocumentQueue, **options: Any) -> None:
         self._queue = queue
         self._options = options
 
@@ -143,14 +143,14 @@ _connect = search_index.make_connection
 
 
 @contextlib.contextmanager
-def queued() -> Iterator[Queue]:
+def queued() -> Iterator[DocumentQueue]:
     """Keep the documents of the packages written inside, and send them when the block ends.
 
     Afterwards ``refused`` of the queue tells which packages Solr has not taken. If the block fails,
     what is kept is sent all the same, unless the block has discarded it: their packages are in the
     database.
     """
-    queue = Queue()
+    queue = DocumentQueue()
     if not version_is_among(TRIED):
         yield queue
         return

@@ -48,7 +48,7 @@ class TablesMissingError(tk.ValidationError):
         return self.words
 
 
-class _Known:
+class _TablesSeen:
     """What this process knows about the tables."""
 
     missing_since: float | None = None
@@ -141,13 +141,13 @@ def missing(error: sa.exc.DBAPIError) -> list[str]:
     """
     plugins = _behind() if is_undefined(error) else []
     if plugins:
-        if _Known.missing_since is None:
+        if _TablesSeen.missing_since is None:
             log.error(
                 "The tables of %s are missing or old, so this extension is off. This makes them: %s",
                 ", ".join(plugins),
                 _commands(plugins),
             )
-        _Known.missing_since = time.monotonic()
+        _TablesSeen.missing_since = time.monotonic()
     return plugins
 
 
@@ -161,23 +161,23 @@ def _are_still_missing(patience: float) -> bool:
 
     :param patience: seconds for which the last look counts.
     """
-    since = _Known.missing_since
+    since = _TablesSeen.missing_since
     if since is None:
         return False
     now = time.monotonic()
     if now - since < patience:
         return True
     if _behind():
-        _Known.missing_since = now
+        _TablesSeen.missing_since = now
         return True
-    _Known.missing_since = None
+    _TablesSeen.missing_since = None
     log.info("The tables are there: the extension works again")
     return False
 
 
 def look_again() -> None:
     """Forget that tables were missing: the plugins have just been loaded."""
-    _Known.missing_since = None
+    _TablesSeen.missing_since = None
 
 
 def _commands(plugins: list[str]) -> str:

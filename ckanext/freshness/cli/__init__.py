@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .checks import check
-from .commands import Telling
+from .commands import ReportingGroup
 from .harvests import preview, release
 from .health import doctor
 from .iati import iati
@@ -23,7 +23,7 @@ COMMANDS = (
 )
 
 
-@click.group(cls=Telling)
+@click.group(cls=ReportingGroup)
 def freshness() -> None:
     """How fresh datasets are, what is really at their URLs, and harvests that can be trusted."""
 

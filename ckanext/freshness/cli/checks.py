@@ -82,7 +82,7 @@ def check(
         )
     try:
         with telling_of_loss():
-            scope = check_run.Scope(_ids(dataset, _not_checked), _host(host), everything)
+            scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything)
             if host is not None and not check_run.has_resources(scope, utc_now()):
                 words = tk._("No resource is at the host {host}: nothing was visited")
                 raise click.ClickException(words.format(host=host))
@@ -111,7 +111,7 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-_Found = dict[str, dataset_rows.Named]
+_Found = dict[str, dataset_rows.NamedDataset]
 
 
 def _ids(names: tuple[str, ...], reasons: Callable[[_Found], list[str]]) -> tuple[str, ...] | None:
@@ -173,7 +173,7 @@ def _tell_plan(selection: Selection, as_json: bool) -> None:
     click.echo(counted(forms, len(picked), rotation=rotation))
 
 
-def _tell_queued(queued: queued_run.Queued, as_json: bool) -> None:
+def _tell_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"run": queued.run_id, "jobs": queued.jobs, "queue": queued.queue}))
         return
@@ -184,9 +184,9 @@ def _tell_queued(queued: queued_run.Queued, as_json: bool) -> None:
     click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
 
 
-def _tell_done(run_id: str, done: check_run.Done, as_json: bool, strict: bool) -> None:
+def _tell_done(run_id: str, done: check_run.CheckedCounts, as_json: bool, strict: bool) -> None:
     counting = done.counting
-    made = metrics.Metrics(
+    made = metrics.RunMetrics(
         counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
     )
     if as_json:

@@ -16,7 +16,7 @@ _IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
 """What any command may end with; each says all that there is to say."""
 
 
-class Telling(click.Group):
+class ReportingGroup(click.Group):
     """Commands that end with a sentence where the database was lost, or has not the tables, and where an
     option or the store of copies cannot be used.
     """

@@ -10,14 +10,14 @@ import click
 
 from ..aging.messages import NN_
 from ..dates import utc_now
-from ..harvesting.preview import Entry, NotOurs, Preview
+from ..harvesting.preview import ForeignSource, Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
-from ..harvesting.strategy import Kind
+from ..harvesting.strategy import RecordClass
 from ..logic.preview_actions import harvest_source
 from ..reporting.labels import counted
 from .commands import site_user
-from .progress import Counter
+from .progress import ProgressCounter
 
 
 @click.command()
@@ -29,10 +29,10 @@ def preview(source: str, as_json: bool) -> None:
     Ends with 1 if the source could not be read.
     """
     row = _source(source)
-    counter = Counter(tk._("records read"))
+    counter = ProgressCounter(tk._("records read"))
     try:
         made = make_preview(row, now=utc_now(), progress=counter.show)
-    except (NotOurs, ConfigError) as error:
+    except (ForeignSource, ConfigError) as error:
         raise click.ClickException(str(error)) from error
     finally:
         counter.end()
@@ -87,11 +87,11 @@ def release(source: str, yes: bool) -> None:
 def preview_lines(made: Preview) -> list[str]:
     """A preview in words, a line for each record but the unchanged ones."""
     kinds = {
-        Kind.NEW: tk._("New"),
-        Kind.CHANGED: tk._("Changed"),
-        Kind.MOVED: tk._("Moved"),
-        Kind.DELETED: tk._("Deleted"),
-        Kind.UNCHANGED: tk._("Unchanged"),
+        RecordClass.NEW: tk._("New"),
+        RecordClass.CHANGED: tk._("Changed"),
+        RecordClass.MOVED: tk._("Moved"),
+        RecordClass.DELETED: tk._("Deleted"),
+        RecordClass.UNCHANGED: tk._("Unchanged"),
     }
     source = made.source
     lines = [
@@ -103,7 +103,7 @@ def preview_lines(made: Preview) -> list[str]:
         lines.append(tk._("The source could not be read: a job would do nothing."))
     lines += [tk._("Could not be read: {error}").format(error=error) for error in made.errors]
     for kind, label in kinds.items():
-        lines += _entries(label, made.changes[kind], listed=kind is not Kind.UNCHANGED)
+        lines += _entries(label, made.changes[kind], listed=kind is not RecordClass.UNCHANGED)
     lines += _entries(tk._("Not readable"), made.failed)
     lines += _entries(tk._("Kept, though not read"), made.kept)
     lines += [tk._("No field for {property}").format(property=one) for one in made.unmapped]
@@ -118,7 +118,7 @@ def preview_lines(made: Preview) -> list[str]:
     return lines
 
 
-def _entries(label: str, entries: list[Entry], *, listed: bool = True) -> list[str]:
+def _entries(label: str, entries: list[PreviewEntry], *, listed: bool = True) -> list[str]:
     lines = [f"{label}: {len(entries)}"]
     if listed:
         lines += [f"  {one.url}  {one.reason}" for one in entries]

@@ -16,13 +16,13 @@ from ..checking import run_records
 from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
 from ..iati.cycle import cycle, registered_sources
-from ..iati.cycle.report import Report
+from ..iati.cycle.report import CycleReport
 from ..logic.preview_actions import harvest_source
-from .commands import Telling
+from .commands import ReportingGroup
 from .progress import visits_progress
 
 
-@click.group(cls=Telling)
+@click.group(cls=ReportingGroup)
 def iati() -> None:
     """IATI's registries: what they list, and the last known good copies of it."""
 
@@ -49,7 +49,7 @@ def update(source: str, strict: bool, as_json: bool) -> None:
     tell_all([run_cycle(row, strict=strict)], as_json=as_json)
 
 
-def run_cycle(row: Any, **options: Any) -> Report:
+def run_cycle(row: Any, **options: Any) -> CycleReport:
     """A cycle with its progress on the terminal.
 
     :raises click.ClickException: it could not be done
@@ -63,7 +63,7 @@ def run_cycle(row: Any, **options: Any) -> Report:
         raise click.ClickException(str(error)) from error
 
 
-_ERRORS = (cycle.AlreadyRunningError, run_records.LocksLostError, DatabaseLostError)
+_ERRORS = (cycle.CycleRunningError, run_records.LocksLostError, DatabaseLostError)
 """What ends a cycle, in a sentence for people, besides what ends any command."""
 
 
@@ -82,7 +82,7 @@ def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: boo
     tell_all([run_cycle(one, **options) for one in sources], as_json=as_json)
 
 
-def tell_all(reports: Iterable[Report], *, as_json: bool) -> None:
+def tell_all(reports: Iterable[CycleReport], *, as_json: bool) -> None:
     """Say what cycles have done, and end with 1 if not all was."""
     complete = True
     for report in reports:

@@ -9,7 +9,7 @@ import click
 
 from ..dates import utc_now
 from ..mails import delivery, summary
-from ..mails.delivery import Report, State
+from ..mails.delivery import DeliveryState, MailReport
 
 
 @click.command()
@@ -23,7 +23,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     """
     try:
         report = delivery.notify_all(utc_now, dry_run=dry_run)
-    except (delivery.AlreadySendingError, delivery.MailerError) as error:
+    except (delivery.MailsRunningError, delivery.MailerError) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
@@ -33,22 +33,22 @@ def notify(dry_run: bool, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-def _tell(report: Report) -> None:
+def _tell(report: MailReport) -> None:
     for mail in report.mails:
         click.echo(summary.of_mail(mail), err=mail.error is not None)
-        if report.state is State.PLANNED:
+        if report.state is DeliveryState.PLANNED:
             for line in mail.about:
                 click.echo(f"  {line}")
     click.echo(summary.of_report(report))
     for line in summary.troubles(report):
         click.echo(line, err=True)
-    if report.state is State.PLANNED:
+    if report.state is DeliveryState.PLANNED:
         click.echo(tk._("Nothing was sent."))
     if report.problem:
         click.echo(tk._("Warning: {problem}").format(problem=report.problem), err=True)
 
 
-def _plain(report: Report) -> dict[str, object]:
+def _plain(report: MailReport) -> dict[str, object]:
     return {
         "state": report.state.value,
         "mails": [

@@ -31,7 +31,7 @@ def nightly() -> None:
             click.echo(f"{done.name}: {told.words}", err=not told.complete)
             if not told.complete:
                 failed.append(done.name)
-    except (nights.AlreadyRunningError, DatabaseLostError) as error:
+    except (nights.NightRunningError, DatabaseLostError) as error:
         raise click.ClickException(str(error)) from error
     if failed:
         words = tk._("Not all was done: {parts}")

@@ -15,7 +15,7 @@ import click
 def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on a terminal; elsewhere a line every 30 seconds."""
     if not sys.stderr.isatty():
-        counter = Counter(what)
+        counter = ProgressCounter(what)
         yield lambda done, total: counter.show(done)
         return
     with contextlib.ExitStack() as stack:
@@ -64,7 +64,7 @@ def visits_progress() -> Iterator[Callable[[tuple[int, ...]], None]]:
         yield show
 
 
-class Counter:
+class ProgressCounter:
     """Counts on a terminal while something goes on; elsewhere says so every 30 seconds."""
 
     def __init__(self, what: str) -> None:

@@ -13,9 +13,9 @@ from ..ckan_adapter import SEARCH_FAULTS
 from ..dates import utc_now
 from ..reporting import lists, table_access
 from ..reporting import report as tables
-from ..reporting.counts import Counts
+from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, hosts_label
-from ..reporting.table_request import Asked
+from ..reporting.table_request import TableRequest
 
 _EVERYBODY = {"ignore_auth": True, "user": "", "auth_user_obj": None}
 
@@ -63,7 +63,9 @@ def _told(
         ]
     if with_hosts:
         name = asked.organization
-        datasets = lists.datasets(Asked(_EVERYBODY, now, organization=name)) if name else None
+        datasets = (
+            lists.datasets(TableRequest(_EVERYBODY, now, organization=name)) if name else None
+        )
         ids = None if datasets is None else [row["id"] for row in datasets]
         found["hosts"] = lists.host_rows(lists.count_hosts(ids))
     return found
@@ -74,7 +76,9 @@ def _lines(told: dict[str, Any]) -> list[str]:
         f"{row['status']:<12} {row['datasets']:>8} {row['percent']:>6} %"
         for row in told["statuses"]
     ]
-    lines.append(fresh_share(Counts({row["status"]: row["datasets"] for row in told["statuses"]})))
+    lines.append(
+        fresh_share(StatusCounts({row["status"]: row["datasets"] for row in told["statuses"]}))
+    )
     lines.append("")
     for row in told["changes"]:
         lines.append(

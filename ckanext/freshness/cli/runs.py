@@ -64,7 +64,7 @@ _COLUMNS = ("visits", "errors", "blocked", "last_modified", "etag", "agreed", "m
 
 def _hosts(run: dict[str, Any]) -> list[str]:
     """A table: as wide as its widest host, at most 60 characters."""
-    rows = metrics.hosts(metrics.Metrics(hosts=run["hosts"]))
+    rows = metrics.hosts(metrics.RunMetrics(hosts=run["hosts"]))
     width = min(60, max([4, *(len(name) for name, _ in rows)]))
     lines = ["".join([f"{'host':{width}}", *(f"  {column:>13}" for column in _COLUMNS)])]
     for name, numbers in rows:

@@ -17,7 +17,7 @@ from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..status import frequency_table, removal
 from ..status.refresh import refresh as bring_up_to_date
 from .commands import site_user
-from .progress import Counter, progress_of
+from .progress import ProgressCounter, progress_of
 
 _HEALED = NN_(
     "Indexed {count} dataset of a run that was interrupted",
@@ -95,7 +95,7 @@ def set_frequency(file: Iterable[str], dry_run: bool) -> None:
         click.echo(counted(_WRITABLE, len(lines)))
         return
     context = {"user": site_user(), "ignore_auth": True}
-    counter, changed, refused = Counter(tk._("datasets")), 0, 0
+    counter, changed, refused = ProgressCounter(tk._("datasets")), 0, 0
     with without_solr_commits():
         for number, line in enumerate(lines, start=1):
             try:
@@ -124,7 +124,7 @@ def uninstall(yes: bool) -> None:
     count = sum(len(ids) for _, ids in batches)
     if not yes:
         click.confirm(counted(_TO_BE_TAKEN_OUT, count), abort=True)
-    counter = Counter(tk._("datasets"))
+    counter = ProgressCounter(tk._("datasets"))
     for done in removal.take_out(batches):
         counter.show(done)
     counter.end()
@@ -137,6 +137,6 @@ def uninstall(yes: bool) -> None:
     )
 
 
-def _line(line: frequency_table.Line, words: str) -> str:
+def _line(line: frequency_table.FrequencyLine, words: str) -> str:
     where = tk._("Line {number} ({dataset}): {words}")
     return where.format(number=line.number, dataset=line.dataset, words=words)

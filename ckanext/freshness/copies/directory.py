@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from . import store_keys
-from .errors import Missing, StoreError, words
-from .staging import PIECE, Staged
-from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
+from .errors import MissingCopy, StoreError, words
+from .staging import PIECE, StagedBody
+from .store import LEFT_OVER_AFTER, STAGING, PendingCopy, Store
 
 _FEW = 8
 """Files that are fsynced one by one; for more, one sync of all file systems is the shorter wait."""
@@ -48,7 +48,7 @@ class DirectoryStore(Store):
             return FileReader(key, address, start, end)
         except (FileNotFoundError, NotADirectoryError):
             self._look()
-            raise Missing(f"There is no copy {key} in {self.location}.") from None
+            raise MissingCopy(f"There is no copy {key} in {self.location}.") from None
         except OSError as error:
             raise self._error("be read", error, key) from error
 
@@ -129,25 +129,25 @@ class DirectoryStore(Store):
             raise self._error("take anything more", error) from error
         return os.fdopen(handle, "wb", buffering=0), Path(name)
 
-    def _put_aside(self, staged: Staged) -> Pending:
+    def _put_aside(self, staged: StagedBody) -> PendingCopy:
         content = staged.complete()
         if isinstance(content, Path):
             staged.give_away()
-            return Pending(str(content), staged.size)
+            return PendingCopy(str(content), staged.size)
         try:
             handle, name = self._new_file()
             try:
                 _write(handle, content)
             except BaseException:
-                self._discard(Pending(name, 0))
+                self._discard(PendingCopy(name, 0))
                 raise
             finally:
                 os.close(handle)
         except OSError as error:
             raise self._error("take anything more", error) from error
-        return Pending(name, staged.size)
+        return PendingCopy(name, staged.size)
 
-    def _settle(self, pending: Sequence[Pending]) -> None:
+    def _settle(self, pending: Sequence[PendingCopy]) -> None:
         try:
             if len(pending) > _FEW:
                 os.sync()
@@ -169,13 +169,13 @@ class DirectoryStore(Store):
             with contextlib.suppress(OSError):
                 _sync(folder)
 
-    def _replace(self, pending: Pending, key: str) -> None:
+    def _replace(self, pending: PendingCopy, key: str) -> None:
         try:
             self._rename(pending.name, self._address(key))
         except OSError as error:
             raise self._error("be put in its place", error, key) from error
 
-    def _discard(self, pending: Pending) -> None:
+    def _discard(self, pending: PendingCopy) -> None:
         with contextlib.suppress(OSError):
             os.unlink(pending.name)
 

@@ -27,7 +27,7 @@ class StoreError(Exception):
     """
 
 
-class Missing(StoreError):
+class MissingCopy(StoreError):
     """There is nothing of that key in the store."""
 
 

@@ -21,9 +21,9 @@ import fsspec
 
 from ..dates import aware
 from . import store_keys
-from .errors import Missing, StoreError, words
-from .staging import PIECE, Staged
-from .store import LEFT_OVER_AFTER, STAGING, Pending, Store
+from .errors import MissingCopy, StoreError, words
+from .staging import PIECE, StagedBody
+from .store import LEFT_OVER_AFTER, STAGING, PendingCopy, Store
 
 _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
@@ -51,7 +51,7 @@ class RemoteStore(Store):
                 )
             except FileNotFoundError:
                 self._look()
-                raise Missing(f"There is no copy {key} in {self.location}.") from None
+                raise MissingCopy(f"There is no copy {key} in {self.location}.") from None
 
     def size(self, key: str) -> int | None:
         path = self._path(key)
@@ -115,8 +115,8 @@ class RemoteStore(Store):
             ) from error
         return os.fdopen(handle, "wb", buffering=0), Path(name)
 
-    def _put_aside(self, staged: Staged) -> Pending:
-        pending = Pending(f"{self._root}/{STAGING}/{secrets.token_hex(12)}", staged.size)
+    def _put_aside(self, staged: StagedBody) -> PendingCopy:
+        pending = PendingCopy(f"{self._root}/{STAGING}/{secrets.token_hex(12)}", staged.size)
         try:
             with self._errors("take anything more"):
                 with self._in_folder(
@@ -139,18 +139,18 @@ class RemoteStore(Store):
             raise
         return pending
 
-    def _settle(self, pending: Sequence[Pending]) -> None:
+    def _settle(self, pending: Sequence[PendingCopy]) -> None:
         """What was read back is there."""
 
     def _settle_places(self, keys: Sequence[str]) -> None:
         """What was moved is moved."""
 
-    def _replace(self, pending: Pending, key: str) -> None:
+    def _replace(self, pending: PendingCopy, key: str) -> None:
         path = self._path(key)
         with self._errors("be put in its place", key):
             self._move(pending.name, path)
 
-    def _discard(self, pending: Pending) -> None:
+    def _discard(self, pending: PendingCopy) -> None:
         with contextlib.suppress(StoreError), self._errors("be removed"):
             if self._system.exists(pending.name):
                 self._system.rm_file(pending.name)

@@ -19,7 +19,7 @@ PIECE = 256 * 1024
 """How much is read from a file at once."""
 
 
-class Staged:
+class StagedBody:
     """Takes a body as a sink of ``web`` does, and gives it back piece by piece.
 
     Close it, or use it as a context manager, whether it was kept or not.
@@ -36,7 +36,7 @@ class Staged:
         self._hash = hashlib.sha256()
         self.size = 0
 
-    def __enter__(self) -> Staged:
+    def __enter__(self) -> StagedBody:
         return self
 
     def __exit__(

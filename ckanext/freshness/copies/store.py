@@ -18,10 +18,18 @@ from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from . import store_keys, zip_format
-from .errors import Missing, StoreError
-from .staging import Staged
+from .errors import MissingCopy, StoreError
+from .staging import StagedBody
 
-__all__ = ["Keeping", "Kept", "Missing", "Reader", "Staged", "Store", "StoreError"]
+__all__ = [
+    "CopyReader",
+    "KeepRequest",
+    "MissingCopy",
+    "StagedBody",
+    "Store",
+    "StoreError",
+    "StoredCopy",
+]
 
 STAGING = ".staging"
 """The folder of what is not complete yet; no key begins with a dot."""
@@ -34,7 +42,7 @@ COUNT_AGAIN_AFTER = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCopy:
     """What is in the store now.
 
     :ivar size: bytes of the copy
@@ -50,15 +58,15 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
+class KeepRequest:
     """What is to be kept; the parameters of :meth:`Store.keep`."""
 
     key: str
-    staged: Staged
+    staged: StagedBody
     zip_member: str | None
 
 
-class Reader(Protocol):
+class CopyReader(Protocol):
     """Gives a copy, or a part of it, piece by piece; to be closed.
 
     :ivar size: bytes of the whole copy, whatever part is read
@@ -75,7 +83,7 @@ class Reader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingCopy:
     """A file that is complete and verified at the location, but not yet where readers look.
 
     :ivar name: what the location calls it
@@ -93,8 +101,8 @@ class _Prepared:
     :ivar reserved: of the quota, in bytes
     """
 
-    kept: Kept
-    files: dict[str, Pending]
+    kept: StoredCopy
+    files: dict[str, PendingCopy]
     reserved: int
 
 
@@ -114,11 +122,11 @@ class Store(ABC):
         self._used: int | None = None
         self._used_at = 0.0
 
-    def stage(self) -> Staged:
+    def stage(self) -> StagedBody:
         """A place for a body on its way here."""
-        return Staged(self._spool)
+        return StagedBody(self._spool)
 
-    def keep(self, key: str, staged: Staged, *, zip_member: str | None) -> Kept:
+    def keep(self, key: str, staged: StagedBody, *, zip_member: str | None) -> StoredCopy:
         """Keep a body, and a ZIP of it, in the place of what is there.
 
         Both are written beside it and verified; then the bytes take their place, then the ZIP does,
@@ -130,12 +138,12 @@ class Store(ABC):
             no ZIP, and one of before is left as it is
         :raises StoreError: it could not be kept; what was there is untouched
         """
-        (result,) = self.keep_all([Keeping(key, staged, zip_member)])
+        (result,) = self.keep_all([KeepRequest(key, staged, zip_member)])
         if isinstance(result, StoreError):
             raise result
         return result
 
-    def keep_all(self, wanted: Sequence[Keeping]) -> list[Kept | StoreError]:
+    def keep_all(self, wanted: Sequence[KeepRequest]) -> list[StoredCopy | StoreError]:
         """Keep many as :meth:`keep` does each, waiting for the disk only once.
 
         :returns: what was kept, or why it was not, in the order of ``wanted``
@@ -179,7 +187,7 @@ class Store(ABC):
             self.keep(key, staged, zip_member=None)
 
     @abstractmethod
-    def open(self, key: str, start: int = 0, end: int | None = None) -> Reader:
+    def open(self, key: str, start: int = 0, end: int | None = None) -> CopyReader:
         """The bytes of a copy from ``start`` up to but without ``end``.
 
         A copy that is replaced meanwhile is read as it was.
@@ -218,7 +226,7 @@ class Store(ABC):
     def sweep(self, now: datetime) -> int:
         """Remove what has been left incomplete for :data:`LEFT_OVER_AFTER`; returns how many files."""
 
-    def _prepare(self, wanted: Keeping) -> _Prepared:
+    def _prepare(self, wanted: KeepRequest) -> _Prepared:
         """Bring a body and its ZIP to the location, without showing them."""
         staged, key = wanted.staged, wanted.key
         bodies, zip_key, packed = {key: staged}, None, None
@@ -229,7 +237,7 @@ class Store(ABC):
             staged.verify()
         with packed or contextlib.nullcontext():
             zip_size = None if packed is None else packed.size
-            kept = Kept(key, staged.size, staged.sha256, zip_key, zip_size)
+            kept = StoredCopy(key, staged.size, staged.sha256, zip_key, zip_size)
             prepared = _Prepared(kept, {}, self._make_room(bodies))
             try:
                 for place, body in bodies.items():
@@ -239,7 +247,7 @@ class Store(ABC):
                 raise
         return prepared
 
-    def _place(self, prepared: _Prepared) -> Kept | StoreError:
+    def _place(self, prepared: _Prepared) -> StoredCopy | StoreError:
         try:
             for key in list(prepared.files):
                 self._replace(prepared.files[key], key)
@@ -255,7 +263,7 @@ class Store(ABC):
             self._discard(pending)
         self._count(-prepared.reserved)
 
-    def _packed(self, staged: Staged, member: str) -> Staged:
+    def _packed(self, staged: StagedBody, member: str) -> StagedBody:
         """A ZIP of its own for a body. What stands before the deflated bytes is known only after them,
         so those of a large body are put aside."""
         packed = self.stage()
@@ -264,13 +272,13 @@ class Store(ABC):
             if isinstance(content, bytes):
                 pieces: list[bytes] = []
                 crc, _ = zip_format.deflate((content,), pieces.append)
-                entry = zip_format.Entry(member, crc, sum(map(len, pieces)), staged.size)
+                entry = zip_format.ZipEntry(member, crc, sum(map(len, pieces)), staged.size)
                 head, tail = zip_format.around(entry)
                 packed.write(b"".join((head, *pieces, tail)))
                 return packed
             with self.stage() as deflated:
                 crc, _ = zip_format.deflate(staged.pieces(), deflated.write)
-                entry = zip_format.Entry(member, crc, deflated.size, staged.size)
+                entry = zip_format.ZipEntry(member, crc, deflated.size, staged.size)
                 head, tail = zip_format.around(entry)
                 packed.write(head)
                 for piece in deflated.pieces():
@@ -281,7 +289,7 @@ class Store(ABC):
             raise
         return packed
 
-    def _make_room(self, bodies: Mapping[str, Staged]) -> int:
+    def _make_room(self, bodies: Mapping[str, StagedBody]) -> int:
         """Reserve what these need beyond what they replace; refuse what would go over the quota."""
         if self.quota is None:
             return 0
@@ -313,11 +321,11 @@ class Store(ABC):
         """A new local file for a body that is too large for memory."""
 
     @abstractmethod
-    def _put_aside(self, staged: Staged) -> Pending:
+    def _put_aside(self, staged: StagedBody) -> PendingCopy:
         """Bring a body to the location, complete and verified."""
 
     @abstractmethod
-    def _settle(self, pending: Sequence[Pending]) -> None:
+    def _settle(self, pending: Sequence[PendingCopy]) -> None:
         """See to it that files put aside survive a failure of power."""
 
     @abstractmethod
@@ -325,9 +333,9 @@ class Store(ABC):
         """Likewise for the names under which they stand now; never raises."""
 
     @abstractmethod
-    def _replace(self, pending: Pending, key: str) -> None:
+    def _replace(self, pending: PendingCopy, key: str) -> None:
         """Let it take its place, at once."""
 
     @abstractmethod
-    def _discard(self, pending: Pending) -> None:
+    def _discard(self, pending: PendingCopy) -> None:
         """Remove it if it has not taken its place; never raises."""

@@ -32,7 +32,7 @@ LOCAL_BYTES = _LOCAL.size
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ZipEntry:
     """A member of a ZIP.
 
     :ivar crc: CRC-32 of what it is unpacked
@@ -57,7 +57,7 @@ class BadZip(ValueError):
     """Bytes that are not a ZIP as we write it."""
 
 
-def local_header(entry: Entry) -> bytes:
+def local_header(entry: ZipEntry) -> bytes:
     """What stands before the deflated bytes."""
     name, flags = _name(entry.name)
     extra, packed, size = b"", entry.packed, entry.size
@@ -75,7 +75,7 @@ def local_header(entry: Entry) -> bytes:
     )
 
 
-def central_header(entry: Entry) -> bytes:
+def central_header(entry: ZipEntry) -> bytes:
     """What stands in the directory at the end."""
     name, flags = _name(entry.name)
     packed, size, offset = entry.packed, entry.size, entry.offset
@@ -117,7 +117,7 @@ def end(count: int, start: int, length: int) -> bytes:
     return wide + _END.pack(b"PK\5\6", 0, 0, few, few, min(length, _MAX32), min(start, _MAX32), 0)
 
 
-def read_local_header(head: bytes) -> tuple[Entry, int]:
+def read_local_header(head: bytes) -> tuple[ZipEntry, int]:
     """The member that begins with these bytes, and where its deflated bytes begin.
 
     :raises BadZip: they are not the beginning of a ZIP as we write it, or too few
@@ -137,10 +137,10 @@ def read_local_header(head: bytes) -> tuple[Entry, int]:
         if of_extra != 20:
             raise BadZip("its sizes are missing")
         _, _, size, packed = struct.unpack_from("<2H2Q", head, LOCAL_BYTES + of_name)
-    return Entry(name, crc, packed, size), start
+    return ZipEntry(name, crc, packed, size), start
 
 
-def around(entry: Entry) -> tuple[bytes, bytes]:
+def around(entry: ZipEntry) -> tuple[bytes, bytes]:
     """What stands before and after the deflated bytes in a ZIP of one member."""
     head, central = local_header(entry), central_header(entry)
     return head, central + end(1, len(head) + entry.packed, len(central))

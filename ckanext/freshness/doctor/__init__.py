@@ -70,7 +70,7 @@ class Need(enum.Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SiteCheck:
     """A look at one thing."""
 
     name: str

@@ -8,32 +8,32 @@ from datetime import datetime
 import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
-from . import Check, Finding, Need, checks, copies, harvests, mails, note, options, queues, site
+from . import Finding, Need, SiteCheck, checks, copies, harvests, mails, note, options, queues, site
 from .services import away
 
 CHECKS = [
-    Check("plugins", site.plugins),
-    Check("removed options", options.removed),
-    Check("names of options", options.unknown),
-    Check("visits", site.options),
-    Check("migrations", site.migrations, Need.DATABASE),
-    Check("source types", site.source_types, Need.DATABASE | Need.HARVEST_TABLES),
-    Check("background workers", site.workers, Need.REDIS),
-    Check("consumers", queues.consumers, Need.REDIS | Need.HARVEST),
-    Check("gathers", harvests.gathers, Need.DATABASE | Need.REDIS | Need.HARVEST_TABLES),
-    Check("imports", harvests.imports, Need.DATABASE | Need.HARVEST_TABLES),
-    Check("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
-    Check("cron", harvests.cron, Need.DATABASE | Need.HARVEST_TABLES),
-    Check("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
-    Check("nights", checks.nights, Need.DATABASE | Need.TABLES),
-    Check("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
-    Check("runs", checks.stuck, Need.DATABASE | Need.TABLES),
-    Check("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
-    Check("datasets without a status", checks.unjudged, Need.DATABASE | Need.TABLES),
-    Check("mails", mails.mails, Need.DATABASE),
-    Check("store of copies", copies.store, Need.DATABASE),
-    Check("copies", copies.missing, Need.DATABASE | Need.TABLES),
-    Check("sizes", harvests.sizes, Need.DATABASE),
+    SiteCheck("plugins", site.plugins),
+    SiteCheck("removed options", options.removed),
+    SiteCheck("names of options", options.unknown),
+    SiteCheck("visits", site.options),
+    SiteCheck("migrations", site.migrations, Need.DATABASE),
+    SiteCheck("source types", site.source_types, Need.DATABASE | Need.HARVEST_TABLES),
+    SiteCheck("background workers", site.workers, Need.REDIS),
+    SiteCheck("consumers", queues.consumers, Need.REDIS | Need.HARVEST),
+    SiteCheck("gathers", harvests.gathers, Need.DATABASE | Need.REDIS | Need.HARVEST_TABLES),
+    SiteCheck("imports", harvests.imports, Need.DATABASE | Need.HARVEST_TABLES),
+    SiteCheck("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
+    SiteCheck("cron", harvests.cron, Need.DATABASE | Need.HARVEST_TABLES),
+    SiteCheck("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
+    SiteCheck("nights", checks.nights, Need.DATABASE | Need.TABLES),
+    SiteCheck("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
+    SiteCheck("runs", checks.stuck, Need.DATABASE | Need.TABLES),
+    SiteCheck("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
+    SiteCheck("datasets without a status", checks.unjudged, Need.DATABASE | Need.TABLES),
+    SiteCheck("mails", mails.mails, Need.DATABASE),
+    SiteCheck("store of copies", copies.store, Need.DATABASE),
+    SiteCheck("copies", copies.missing, Need.DATABASE | Need.TABLES),
+    SiteCheck("sizes", harvests.sizes, Need.DATABASE),
 ]
 """In the order in which they are told: what may cause others comes first. Subpackages above add theirs."""
 

@@ -28,7 +28,7 @@ _PATIENCE = timedelta(minutes=15)
 
 
 @dataclass(slots=True)
-class Queue:
+class HarvestQueue:
     """One of the two queues."""
 
     stage: str
@@ -40,7 +40,7 @@ class Queue:
     """Ids that a consumer has taken and not done, and how long ago."""
 
 
-def read(now: datetime) -> dict[str, Queue] | None:
+def read(now: datetime) -> dict[str, HarvestQueue] | None:
     """The queues by stage; None where they are not in Redis."""
     connection = harvest_queue_connection()
     if connection is None:
@@ -51,7 +51,7 @@ def read(now: datetime) -> dict[str, Queue] | None:
     for stage, routing_key in harvest_routing_keys().items():
         message_key = routing_key.rpartition(":")[2]
         messages = connection.lrange(routing_key, 0, -1)
-        queue = Queue(stage, message_key, [json.loads(one)[message_key] for one in messages])
+        queue = HarvestQueue(stage, message_key, [json.loads(one)[message_key] for one in messages])
         for key in connection.scan_iter(f"{routing_key}:*"):
             if (taken_at := connection.get(key)) is not None:
                 queue.taken[key.rpartition(":")[2]] = local - datetime.fromisoformat(taken_at)
@@ -108,7 +108,7 @@ def unacknowledged(now: datetime) -> Iterator[Finding]:
             )
 
 
-def _in_work(queue: Queue) -> bool:
+def _in_work(queue: HarvestQueue) -> bool:
     return any(age <= RESENT_AFTER[queue.message_key] for age in queue.taken.values())
 
 

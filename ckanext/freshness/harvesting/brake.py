@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BrakeScope:
     """What the brake looks at by itself: all records of a source, or those of one kind."""
 
     name: str

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, package_extra
 from .fdp.mapping_tables import RESOURCE_KEYS
-from .strategy import Known, Lost
+from .strategy import KnownRecord, LostDistribution
 
 _ROWS = 500
 """Rows that are read at a time."""
@@ -34,7 +34,7 @@ _object = harvest_model.HarvestObject.__table__
 _extra = harvest_model.HarvestObjectExtra.__table__
 
 
-def current_records(source_id: str) -> dict[str, Known]:
+def current_records(source_id: str) -> dict[str, KnownRecord]:
     """The current records of a source by URL.
 
     These are the rows of ``SELECT harvest_object.guid, harvest_object.package_id FROM harvest_object
@@ -46,7 +46,7 @@ def current_records(source_id: str) -> dict[str, Known]:
 
 def orphaned_records(
     types: Sequence[str], but: str, *, organizations: bool = False
-) -> dict[str, Known]:
+) -> dict[str, KnownRecord]:
     """Current records by URL whose source was deleted while their packages are active.
 
     Only packages of the asking source's own organization: whoever may make a source somewhere could
@@ -78,7 +78,7 @@ def orphaned_records(
     )
 
 
-def _orphaned_with_organizations(gone: Any, asking: Any) -> dict[str, Known]:
+def _orphaned_with_organizations(gone: Any, asking: Any) -> dict[str, KnownRecord]:
     source, package = model.Package.__table__.alias("source"), model.Package.__table__
     ours = sa.and_(
         _object.c.current.is_(True),
@@ -112,7 +112,7 @@ def _organizations_of(condition: Any) -> Any:
     )
 
 
-def _known(condition: Any) -> dict[str, Known]:
+def _known(condition: Any) -> dict[str, KnownRecord]:
     rows = model.Session.execute(
         sa.select(_object.c.id, _object.c.guid, _object.c.package_id)
         .where(condition)
@@ -120,7 +120,7 @@ def _known(condition: Any) -> dict[str, Known]:
         # All rows at once would take several times what is kept of them.
         execution_options={"yield_per": _ROWS},
     )
-    found: dict[str, Known] = {}
+    found: dict[str, KnownRecord] = {}
     for part in rows.partitions():
         extras = _extras_of([row.id for row in part])
         # What another harvester wrote has none of our extras; its package may know the record's URL.
@@ -175,7 +175,7 @@ def _as_known(
     extras: Mapping[str, str],
     *,
     uri: str | None,
-) -> Known:
+) -> KnownRecord:
     recognised = True
     catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
     since = extras.get("forbidden_since")
@@ -188,7 +188,7 @@ def _as_known(
             url = uri if uri and recognised else url
     organization_id = extras.get("organization_id")
     exists = bool(package_id or organization_id)
-    return Known(
+    return KnownRecord(
         url=url,
         guid=guid,
         # One text for all the records of a catalog.
@@ -207,11 +207,11 @@ def _as_known(
     )
 
 
-def _lost(text: str | None) -> dict[str, Lost]:
+def _lost(text: str | None) -> dict[str, LostDistribution]:
     if not text:
         return {}
     return {
-        uri: Lost(
+        uri: LostDistribution(
             datetime.fromisoformat(one["since"]) if one.get("since") else None,
             one.get("listed_as"),
             one.get("elsewhere", False),
@@ -221,7 +221,7 @@ def _lost(text: str | None) -> dict[str, Lost]:
     }
 
 
-def lost_as_json(distributions: Mapping[str, Lost]) -> str | None:
+def lost_as_json(distributions: Mapping[str, LostDistribution]) -> str | None:
     """What is to be remembered of a record's distributions, for its object's extra ``distributions``."""
     if not distributions:
         return None

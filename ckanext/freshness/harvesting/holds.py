@@ -11,7 +11,7 @@ from typing import Any
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model import HarvestHold
-from .strategy import Brake
+from .strategy import HeldBrake
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -59,7 +59,7 @@ def _earlier_releases(hold: Any) -> dict[str, list[str]]:
     return {one["guid"]: one["released"] for one in hold.held if one.get("released")}
 
 
-def set_hold(source_id: str, job_id: str, brake: Brake | None, now: datetime) -> None:
+def set_hold(source_id: str, job_id: str, brake: HeldBrake | None, now: datetime) -> None:
     """Keep what the brake holds after a job, in place of what was held before. No commit.
 
     What a job found is what counts from then on. A release is used up when it is applied: records that

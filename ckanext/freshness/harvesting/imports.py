@@ -23,7 +23,7 @@ from ..ckan_adapter import (
     solr_commit,
     without_solr_commits,
 )
-from ..ckan_adapter.solr_queue import Queue, queued
+from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from . import object_states
 from .legal_values import json_text
 from .locks import locked
@@ -108,7 +108,9 @@ def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
     return records + [f"package {one}" for one in object_states.packages_of(ids)]
 
 
-def _import_each(source: Any, ids: Sequence[str], queue: Queue) -> tuple[set[str], list[str]]:
+def _import_each(
+    source: Any, ids: Sequence[str], queue: DocumentQueue
+) -> tuple[set[str], list[str]]:
     """Import objects in order; returns those that failed, and those left for want of time."""
     until = time.monotonic() + PAGE_TIME
     pending = object_states.load(ids)
@@ -141,7 +143,7 @@ def _import_each(source: Any, ids: Sequence[str], queue: Queue) -> tuple[set[str
     return failed, []
 
 
-def _refused_by_solr(queue: Queue, ids: Sequence[str]) -> set[str]:
+def _refused_by_solr(queue: DocumentQueue, ids: Sequence[str]) -> set[str]:
     """The objects whose packages are written but not in Solr: the next job imports them again."""
     failed = set()
     for refusal in queue.refused:

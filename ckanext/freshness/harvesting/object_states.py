@@ -21,7 +21,7 @@ _error = harvest_model.HarvestObjectError.__table__
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingObject:
     """An object that is to be imported, with all that its import needs to know of the tables."""
 
     id: str
@@ -45,7 +45,7 @@ class Pending:
         return "dataset" if "dataset_url" in self.extras else "catalog"
 
 
-def load(object_ids: Sequence[str]) -> list[Pending]:
+def load(object_ids: Sequence[str]) -> list[PendingObject]:
     """Objects in the order given, with one query for all."""
     extras = (
         sa.select(
@@ -66,7 +66,7 @@ def load(object_ids: Sequence[str]) -> list[Pending]:
     for object_id, guid, content, package_id, more in rows:
         more = more or {}
         url = more.get("dataset_url") or more.get("catalog_url") or guid
-        found[object_id] = Pending(object_id, guid, url, content, package_id, more)
+        found[object_id] = PendingObject(object_id, guid, url, content, package_id, more)
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 

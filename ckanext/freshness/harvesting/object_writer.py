@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model
 from ..dates import utc, utc_now
-from .strategy import Kind
+from .strategy import RecordClass
 
 GATHERED = "GATHER"
 """State of an object while its gather still runs: ``harvester run`` publishes whatever is WAITING."""
@@ -31,10 +31,10 @@ ONCE = "once-"
 """Beginning of the ids of jobs that one process does from end to end, without any queue."""
 
 STATUS = {
-    Kind.NEW: "new",
-    Kind.CHANGED: "change",
-    Kind.MOVED: "change",
-    Kind.DELETED: "delete",
+    RecordClass.NEW: "new",
+    RecordClass.CHANGED: "change",
+    RecordClass.MOVED: "change",
+    RecordClass.DELETED: "delete",
 }
 """The harvest object extra ``status`` for each class of a record."""
 
@@ -44,7 +44,7 @@ _error = harvest_model.HarvestObjectError.__table__
 
 
 @dataclass(slots=True)
-class Row:
+class ObjectRow:
     """A harvest object to be written."""
 
     guid: str
@@ -57,7 +57,7 @@ class Row:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
-class Writer:
+class ObjectWriter:
     """Writes the objects of one gather in batches; nothing of it is taken up by a consumer before the end."""
 
     BATCH = 200
@@ -66,11 +66,11 @@ class Writer:
         self._job_id = job_id
         self._source_id = source_id
         self._now = utc(now)
-        self._rows: list[Row] = []
+        self._rows: list[ObjectRow] = []
         self.pending: list[str] = []
         """Ids of the objects that are to be imported, in the order in which they were written."""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: ObjectRow) -> None:
         self._rows.append(row)
         if row.state == GATHERED:
             self.pending.append(row.id)
@@ -123,7 +123,7 @@ class Writer:
             execute(sa.insert(_error), errors)
         model.Session.commit()
 
-    def _object(self, row: Row) -> dict[str, Any]:
+    def _object(self, row: ObjectRow) -> dict[str, Any]:
         done = row.state in ("COMPLETE", "ERROR")
         return {
             "id": row.id,

@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import model, rebuild
 from . import dataset_names, legal_values, object_states, owners
-from .object_states import Pending
+from .object_states import PendingObject
 from .record import Record
 
 _ORGANIZATIONS = uuid.UUID("0c2c6f0e-5b1e-4d0b-9a3e-3b8c1d6f7e21")
@@ -22,7 +22,7 @@ _AT_ONCE = 100
 """Packages that are sent to Solr at a time after their organization got another name."""
 
 
-class StillOwns(Exception):
+class OrganizationInUse(Exception):
     """An organization that is gone from its registry, and whose datasets are not yet; for people."""
 
 
@@ -36,7 +36,7 @@ class OrganizationWriter:
         self._source_id = source_id
         self._context = context
 
-    def write(self, pending: Pending, record: Record, before: Record | None) -> None:
+    def write(self, pending: PendingObject, record: Record, before: Record | None) -> None:
         """Create or update the organization of one object, which is current in the same transaction.
 
         :param before: the record as it was when it was harvested last.
@@ -48,7 +48,7 @@ class OrganizationWriter:
         else:
             self._update(pending, record, before, group)
 
-    def delete(self, pending: Pending) -> list[str]:
+    def delete(self, pending: PendingObject) -> list[str]:
         """Remove the organization of a record that is gone; ``current`` is cleared with it.
 
         One that owns anything that is not this source's stays, and is no longer the harvester's.
@@ -61,7 +61,7 @@ class OrganizationWriter:
         if group is not None and group.state == "active":
             ours, others = owners.owned_packages(group.id, self._source_id)
             if ours:
-                raise StillOwns(
+                raise OrganizationInUse(
                     f"the organization {group.name} stays for now: {ours} harvested datasets of it "
                     "are still there; the next job removes it, should they be gone"
                 )
@@ -80,7 +80,7 @@ class OrganizationWriter:
         model.Session.commit()
         return []
 
-    def _group_of(self, pending: Pending) -> Any | None:
+    def _group_of(self, pending: PendingObject) -> Any | None:
         """The organization that a record already has: its object's, an adopted one, or an earlier one."""
         extras = pending.extras
         known = (extras.get("organization_id"), extras.get("adopted"), self._own_id(pending))
@@ -90,11 +90,11 @@ class OrganizationWriter:
                 return group
         return None
 
-    def _own_id(self, pending: Pending) -> str:
+    def _own_id(self, pending: PendingObject) -> str:
         """The id that the source gives it; the same at every attempt, and when it comes back."""
         return str(uuid.uuid5(_ORGANIZATIONS, f"{self._source_id} {pending.url}"))
 
-    def _create(self, pending: Pending, record: Record) -> None:
+    def _create(self, pending: PendingObject, record: Record) -> None:
         organization_id = self._own_id(pending)
         wanted: dict[str, Any] = {
             "id": organization_id,
@@ -113,7 +113,9 @@ class OrganizationWriter:
                 if set(error.error_dict) != {"name"} or name == candidates[-1]:
                     raise
 
-    def _update(self, pending: Pending, record: Record, before: Record | None, group: Any) -> None:
+    def _update(
+        self, pending: PendingObject, record: Record, before: Record | None, group: Any
+    ) -> None:
         shown = tk.get_action("organization_show")(
             self._context(),
             {
@@ -150,7 +152,7 @@ class OrganizationWriter:
             for start in range(0, len(owned), _AT_ONCE):
                 rebuild(owned[start : start + _AT_ONCE])
 
-    def _make_current(self, pending: Pending, organization_id: str) -> None:
+    def _make_current(self, pending: PendingObject, organization_id: str) -> None:
         owners.take_over(organization_id, self._source_id)
         object_states.make_current(pending.id, self._source_id, pending.guid, None, is_new=False)
         owners.remember(pending.id, organization_id)

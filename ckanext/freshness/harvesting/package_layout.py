@@ -16,9 +16,9 @@ from . import legal_values, schema_fields
 from .contacts import people
 from .licenses import distinct, license_id, license_index
 from .package_merge import merge, same_package
-from .record import Laid, Record
+from .record import LaidOutRecord, Record
 
-__all__ = ["Laid", "Site", "license_index", "merge", "package_dict", "same_package"]
+__all__ = ["CatalogSite", "LaidOutRecord", "license_index", "merge", "package_dict", "same_package"]
 
 CORE_KEYS = frozenset(
     {
@@ -106,7 +106,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 @dataclass(frozen=True)
-class Site:
+class CatalogSite:
     """What the catalogue and the source's settings say about packages."""
 
     licenses: Mapping[str, str] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class Site:
     """The language of text without one."""
 
 
-def package_dict(record: Record, site: Site) -> Laid:
+def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
     """The package that a record becomes on a site; the record itself is left as it is."""
     return _Layout(site).lay(record)
 
@@ -130,7 +130,7 @@ def package_dict(record: Record, site: Site) -> Laid:
 class _Layout:
     """One package being laid out."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: CatalogSite) -> None:
         schema = site.schema or {}
         self.site = site
         self.dataset_fields = {f["field_name"]: f for f in schema.get("dataset_fields", ())}
@@ -141,7 +141,7 @@ class _Layout:
     def warn(self, key: str, words: str) -> None:
         self.warnings.append(f"{key}: {words}")
 
-    def lay(self, record: Record) -> Laid:
+    def lay(self, record: Record) -> LaidOutRecord:
         fields = self._legal_values(legal_values.clean_all(record.fields), "")
         resources = legal_values.clean_all(record.resources)
         self._complete(fields, record.tags)
@@ -157,7 +157,7 @@ class _Layout:
         package["resources"] = [self._resource(resource) for resource in resources]
         if self.site.default_groups:
             package["groups"] = [{"name": name} for name in self.site.default_groups]
-        return Laid(package, self.warnings, filled & package.keys())
+        return LaidOutRecord(package, self.warnings, filled & package.keys())
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
         """Fill in what every package must have."""
@@ -239,7 +239,7 @@ class _Layout:
         base = key.removesuffix("_translated")
         value = fields.get(base)
         return schema_fields.fit(
-            schema_fields.Fitting(
+            schema_fields.FieldValue(
                 schema_field,
                 f"{where}: {key}" if where else key,
                 fields.get(key) if value is None else value,

@@ -14,7 +14,7 @@ from typing import Any
 
 from .contacts import PEOPLE_KEYS, people
 from .fdp.mapping_tables import PACKAGE_KEYS, RESOURCE_KEYS
-from .record import Laid
+from .record import LaidOutRecord
 from .url_spelling import loose_spelling
 
 _AGENT = ("uri", "name", "email", "url", "type", "identifier")
@@ -45,7 +45,7 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 def merge(
     existing: Mapping[str, Any],
-    laid: Laid | Mapping[str, Any],
+    laid: LaidOutRecord | Mapping[str, Any],
     keep_fields: Collection[str] = (),
     owned: Collection[str] = OWNED_KEYS,
 ) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def merge(
     Identity (id, name, type), organisation, privacy and state are never changed, groups only added to.
     Resources keep their ids by ``uri``, however it is spelled, then by ``url``. Neither argument is changed.
     """
-    new = laid.package if isinstance(laid, Laid) else laid
+    new = laid.package if isinstance(laid, LaidOutRecord) else laid
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
@@ -67,7 +67,7 @@ def merge(
     result.pop("metadata_modified", None)
 
     # Fields that the harvester fills in yield to an editor: only its own earlier value is replaced.
-    filled = laid.filled if isinstance(laid, Laid) else frozenset()
+    filled = laid.filled if isinstance(laid, LaidOutRecord) else frozenset()
     before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
     for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
         old = existing.get(key)

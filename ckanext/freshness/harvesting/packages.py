@@ -14,12 +14,12 @@ from ..ckan_adapter import harvesting_user, model, rebuild
 from . import dataset_names, object_states, owners, resource_ids
 from .licenses import license_index
 from .locks import locked
-from .object_states import Pending
+from .object_states import PendingObject
 from .object_writer import RESOURCE_IDS, set_extras
-from .organizations import OrganizationWriter, StillOwns
-from .package_layout import Site, package_dict
+from .organizations import OrganizationInUse, OrganizationWriter
+from .package_layout import CatalogSite, package_dict
 from .package_merge import merge, same_package
-from .record import Laid, Record
+from .record import LaidOutRecord, Record
 from .source_config import SourceConfig, parse
 from .source_types import source_type_named
 from .strategy import guid_of
@@ -35,7 +35,7 @@ class ImportFailed(Exception):
 class PackageWriter:
     """Writes the packages of some objects of one source; what they have in common is read once."""
 
-    def __init__(self, source: Any, pending: Sequence[Pending]) -> None:
+    def __init__(self, source: Any, pending: Sequence[PendingObject]) -> None:
         """
         :param source: the HarvestSource.
         :param pending: the objects that are going to be written.
@@ -55,7 +55,7 @@ class PackageWriter:
             self._organizations = OrganizationWriter(source.id, self._plain_context)
         self._owners: dict[str, str] = {}
         self._urls = {one.url for one in pending}
-        self._sites: dict[str, Site] = {}
+        self._sites: dict[str, CatalogSite] = {}
         self._before: dict[str, Record] = {}
         if self._organizations is not None:
             self._before = _records(object_states.earlier_contents([one.id for one in pending]))
@@ -75,7 +75,7 @@ class PackageWriter:
         }
         self._names_used = dataset_names.taken(self._plain_names.values())
 
-    def write(self, pending: Pending) -> list[str]:
+    def write(self, pending: PendingObject) -> list[str]:
         """Write one object's package; the object is current in the same transaction.
 
         :returns: warnings about what of the record could not be kept.
@@ -101,12 +101,12 @@ class PackageWriter:
             self._update(pending, package, laid, record)
         return [*record.warnings, *laid.warnings]
 
-    def _site(self, package_type: str) -> Site:
+    def _site(self, package_type: str) -> CatalogSite:
         if package_type not in self._sites:
             self._sites[package_type] = _site(self._config, package_type)
         return self._sites[package_type]
 
-    def _owner_of(self, pending: Pending) -> str | None:
+    def _owner_of(self, pending: PendingObject) -> str | None:
         """The organization that owns a dataset: the source's own, or what its organisation became.
 
         :raises ImportFailed: its organisation has become none.
@@ -149,7 +149,7 @@ class PackageWriter:
     def _context(self) -> dict[str, Any]:
         return {**self._plain_context(), "return_id_only": True}
 
-    def _package_of(self, pending: Pending) -> Any | None:
+    def _package_of(self, pending: PendingObject) -> Any | None:
         """The package that a record already has: its object's, an adopted one, or an earlier one.
 
         A record that comes back after it was deleted gets its old dataset, with its id and name.
@@ -165,7 +165,7 @@ class PackageWriter:
         """Whether another source has taken the package over since this one was gathered."""
         return object_states.is_current_elsewhere(package_id, self._source_id, active_only=True)
 
-    def _create(self, pending: Pending, package: dict[str, Any]) -> None:
+    def _create(self, pending: PendingObject, package: dict[str, Any]) -> None:
         plain = self._plain_names.get(pending.id) or dataset_names.plain_name(package["title"])
         candidates = dataset_names.candidates(plain, pending.url, self._source_id, self._names_used)
         # CKAN indexes before it commits: should the database be away between the two, Solr has a
@@ -185,7 +185,9 @@ class PackageWriter:
                 if set(error.error_dict) != {"name"} or name == candidates[-1]:
                     raise
 
-    def _update(self, pending: Pending, package: Any, laid: Laid, record: Record) -> None:
+    def _update(
+        self, pending: PendingObject, package: Any, laid: LaidOutRecord, record: Record
+    ) -> None:
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
@@ -237,7 +239,7 @@ class PackageWriter:
         used = dataset_names.taken(wanted) | self._names_used
         return next((name for name in wanted if name not in used), now)
 
-    def _delete(self, pending: Pending) -> list[str]:
+    def _delete(self, pending: PendingObject) -> list[str]:
         """Delete the package of a record that is gone; ``current`` is cleared with it.
 
         :returns: warnings.
@@ -253,7 +255,7 @@ class PackageWriter:
         if self._organizations is not None and pending.package_type == "catalog":
             try:
                 return self._organizations.delete(pending)
-            except StillOwns as error:
+            except OrganizationInUse as error:
                 raise ImportFailed(str(error)) from error
         package_id = pending.package_id
         package = model.Package.get(package_id) if package_id else None
@@ -268,13 +270,15 @@ class PackageWriter:
         tk.get_action("package_delete")(self._context(), {"id": package.id})
         return []
 
-    def _make_current(self, pending: Pending, package_id: str, *, is_new: bool = False) -> None:
+    def _make_current(
+        self, pending: PendingObject, package_id: str, *, is_new: bool = False
+    ) -> None:
         object_states.make_current(
             pending.id, self._source_id, pending.guid, package_id, is_new=is_new
         )
 
 
-def _record(pending: Pending) -> Record | None:
+def _record(pending: PendingObject) -> Record | None:
     try:
         return Record.from_json(pending.content or "")
     except ValueError:
@@ -298,9 +302,9 @@ def _plain_name(record: Record | None) -> str | None:
     return dataset_names.plain_name(str(record.fields.get("title", "")))
 
 
-def _site(config: SourceConfig, package_type: str) -> Site:
+def _site(config: SourceConfig, package_type: str) -> CatalogSite:
     licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
-    return Site(
+    return CatalogSite(
         licenses=license_index(licenses),
         schema=_scheming_schema(package_type),
         package_type=package_type,

@@ -13,17 +13,17 @@ from . import holds
 from .document_memory import DocumentMemory
 from .source_types import source_type_named
 from .stages import source_of
-from .strategy import Brake, Kind, Known, Verdict
-from .survey import Change, Source, SourceType, survey
-from .unmapped import Unmapped
+from .strategy import AbsentRecord, HeldBrake, KnownRecord, RecordClass
+from .survey import RecordChange, Source, SourceType, survey
+from .unmapped import UnmappedProperty
 
 
-class NotOurs(ValueError):
+class ForeignSource(ValueError):
     """A source whose type belongs to another harvester; the text says so, for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PreviewEntry:
     """One record of a preview."""
 
     url: str
@@ -42,18 +42,20 @@ class Preview:
     made_at: datetime
     current: int = 0
     """Records that are current now."""
-    changes: dict[Kind, list[Entry]] = field(default_factory=lambda: {kind: [] for kind in Kind})
-    failed: list[Entry] = field(default_factory=list)
+    changes: dict[RecordClass, list[PreviewEntry]] = field(
+        default_factory=lambda: {kind: [] for kind in RecordClass}
+    )
+    failed: list[PreviewEntry] = field(default_factory=list)
     """Records that could not be read."""
-    kept: list[Entry] = field(default_factory=list)
+    kept: list[PreviewEntry] = field(default_factory=list)
     """Current records that were not read and stay."""
     errors: list[str] = field(default_factory=list)
     """A line for each container that could not be read."""
-    brake: Brake | None = None
+    brake: HeldBrake | None = None
     answered: bool = True
     """The source's own URL was read; if not, the rest says nothing."""
     requests: int = 0
-    unmapped: list[Unmapped] = field(default_factory=list)
+    unmapped: list[UnmappedProperty] = field(default_factory=list)
     """Properties of the source's records that no field has."""
     warnings: list[str] = field(default_factory=list)
     """A line for whatever of a record could not be read, though the record could."""
@@ -99,12 +101,12 @@ class Preview:
         }
 
 
-def _entry(verdict: Verdict) -> Entry:
+def _entry(verdict: AbsentRecord) -> PreviewEntry:
     known = verdict.known
-    return Entry(known.url, known.guid, verdict.reason, known.package_id)
+    return PreviewEntry(known.url, known.guid, verdict.reason, known.package_id)
 
 
-def _plain(entry: Entry) -> dict[str, str | None]:
+def _plain(entry: PreviewEntry) -> dict[str, str | None]:
     return {
         "url": entry.url,
         "guid": entry.guid,
@@ -120,7 +122,7 @@ def source_type_of(source: Any) -> SourceType:
     """
     found = source_type_named(source.type)
     if found is None:
-        raise NotOurs(
+        raise ForeignSource(
             f"The source {source.title or source.url} is of the type {source.type}, which no enabled "
             "plugin of this extension harvests: only sources of its own types can be previewed"
         )
@@ -170,25 +172,27 @@ class _Lists:
         self._progress = progress
         self._read = 0
 
-    def change(self, change: Change) -> None:
+    def change(self, change: RecordChange) -> None:
         owner = change.known or change.adopted
         self._preview.changes[change.kind].append(
-            Entry(change.url, change.guid, change.reason, owner.package_id if owner else None)
+            PreviewEntry(
+                change.url, change.guid, change.reason, owner.package_id if owner else None
+            )
         )
         self._count()
 
-    def withdraw(self, kind: Kind, url: str) -> None:
+    def withdraw(self, kind: RecordClass, url: str) -> None:
         entries = self._preview.changes[kind]
         entries[:] = [one for one in entries if one.url != url]
 
     def failed(self, url: str, guid: str, error: str) -> None:
-        self._preview.failed.append(Entry(url, guid, error))
+        self._preview.failed.append(PreviewEntry(url, guid, error))
         self._count()
 
-    def kept(self, verdict: Verdict) -> None:
+    def kept(self, verdict: AbsentRecord) -> None:
         self._preview.kept.append(_entry(verdict))
 
-    def answered(self, known: Known) -> None:
+    def answered(self, known: KnownRecord) -> None:
         """Nothing to keep."""
 
     def _count(self) -> None:

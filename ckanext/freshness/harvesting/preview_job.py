@@ -20,7 +20,7 @@ from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest_model, job_from_id
 from ..dates import aware, utc_now, utc_text
-from .preview import NotOurs, preview
+from .preview import ForeignSource, preview
 from .source_config import ConfigError
 
 LONGEST = timedelta(hours=2)
@@ -32,7 +32,7 @@ _DEAD_AFTER = timedelta(minutes=5)
 """RQ's workers give a sign of life every 30 seconds while they work on a job."""
 
 
-class State(str, enum.Enum):
+class PreviewState(str, enum.Enum):
     """How far a source's preview is."""
 
     NONE = "none"
@@ -44,10 +44,10 @@ class State(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PreviewProgress:
     """A source's preview as it is now."""
 
-    state: State
+    state: PreviewState
     asked_at: datetime | None = None
     asked_by: str | None = None
     read: int = 0
@@ -60,7 +60,7 @@ class Progress:
     @property
     def under_way(self) -> bool:
         """Whether it is worth waiting for."""
-        return self.state in (State.WAITING, State.RUNNING)
+        return self.state in (PreviewState.WAITING, PreviewState.RUNNING)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
@@ -78,7 +78,7 @@ class _TooLong(Exception):
     """A preview that took longer than it may."""
 
 
-def start(source_id: str, title: str, user: str, now: datetime) -> Progress:
+def start(source_id: str, title: str, user: str, now: datetime) -> PreviewProgress:
     """Ask for a preview, unless one is under way."""
     before = _job(source_id)
     if before is not None:
@@ -102,10 +102,10 @@ def start(source_id: str, title: str, user: str, now: datetime) -> Progress:
     return _progress(job, now)
 
 
-def progress(source_id: str, now: datetime) -> Progress:
+def progress(source_id: str, now: datetime) -> PreviewProgress:
     """How far the preview of a source is."""
     job = _job(source_id)
-    return Progress(State.NONE) if job is None else _progress(job, now)
+    return PreviewProgress(PreviewState.NONE) if job is None else _progress(job, now)
 
 
 def run(source_id: str) -> dict[str, Any]:
@@ -119,7 +119,7 @@ def run(source_id: str) -> dict[str, Any]:
     now = utc_now()
     try:
         made = preview(source, now=now, progress=_watch(get_current_job()))
-    except (NotOurs, ConfigError) as error:
+    except (ForeignSource, ConfigError) as error:
         return {"error": str(error)}
     except _TooLong:
         hours = LONGEST.total_seconds() / 3600
@@ -158,19 +158,19 @@ def _job(source_id: str) -> Job | None:
         return None
 
 
-def _progress(job: Job, now: datetime) -> Progress:
+def _progress(job: Job, now: datetime) -> PreviewProgress:
     status = job.get_status()
     result = (job.return_value() or {}) if status == JobStatus.FINISHED else {}
-    state, error = State.FAILED, result.get("error")
+    state, error = PreviewState.FAILED, result.get("error")
     if status == JobStatus.FINISHED and not error:
-        state = State.DONE
+        state = PreviewState.DONE
     elif status == JobStatus.QUEUED:
-        state = State.WAITING
+        state = PreviewState.WAITING
     elif status == JobStatus.STARTED:
         beat = job.last_heartbeat
         if beat is None or now - _aware(beat) <= _DEAD_AFTER:
-            state = State.RUNNING
-    return Progress(
+            state = PreviewState.RUNNING
+    return PreviewProgress(
         state,
         _aware(job.created_at) if job.created_at else None,
         job.meta.get("asked_by"),

@@ -63,7 +63,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Laid:
+class LaidOutRecord:
     """A record laid out as a package for ``package_create``."""
 
     package: dict[str, Any]

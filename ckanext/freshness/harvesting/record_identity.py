@@ -9,42 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from .strategy import Known
+from .strategy import KnownRecord
 from .url_spelling import loose_spelling
 
 
-class Current:
+class CurrentRecords:
     """The current records of a source."""
 
     def __init__(
-        self, records: Iterable[Known], adoptable: Callable[[], Iterable[Known]] = tuple
+        self, records: Iterable[KnownRecord], adoptable: Callable[[], Iterable[KnownRecord]] = tuple
     ) -> None:
         """
         :param adoptable: returns the records of deleted sources whose packages new records take over.
         """
         self._by_url = {record.url: record for record in records}
-        self._by_spelling: dict[str, Known] | None = None
+        self._by_spelling: dict[str, KnownRecord] | None = None
         self._load_adoptable = adoptable
-        self._adoptable: Current | None = None
+        self._adoptable: CurrentRecords | None = None
 
     @property
-    def adoptable(self) -> Current:
+    def adoptable(self) -> CurrentRecords:
         """The records of deleted sources whose packages new records take over."""
         if self._adoptable is None:
-            self._adoptable = Current(self._load_adoptable())
+            self._adoptable = CurrentRecords(self._load_adoptable())
         return self._adoptable
 
-    def __iter__(self) -> Iterator[Known]:
+    def __iter__(self) -> Iterator[KnownRecord]:
         return iter(self._by_url.values())
 
     def __len__(self) -> int:
         return len(self._by_url)
 
-    def at(self, url: str) -> Known | None:
+    def at(self, url: str) -> KnownRecord | None:
         """The record of exactly this URL."""
         return self._by_url.get(url)
 
-    def of(self, url: str, listed: Container[str]) -> Known | None:
+    def of(self, url: str, listed: Container[str]) -> KnownRecord | None:
         """The record that a URL means: of exactly this URL, or else of another spelling of it, or else
         the one whose document calls it so.
 

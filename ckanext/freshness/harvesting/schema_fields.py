@@ -24,7 +24,7 @@ _HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Fitting:
+class FieldValue:
     """One value on its way into one field."""
 
     field: Field
@@ -37,7 +37,7 @@ class Fitting:
     warn: Warn
 
 
-def fit(fitting: Fitting) -> Any:
+def fit(fitting: FieldValue) -> Any:
     """The value as the field's validators take it; None where nothing is left of it."""
     if "repeating_subfields" in fitting.field:
         return _nested(fitting)
@@ -78,16 +78,16 @@ def stored(value: Any) -> str | None:
     return json_text(value)
 
 
-def _text(fitting: Fitting) -> str | None:
+def _text(fitting: FieldValue) -> str | None:
     return plain(fitting.value)
 
 
-def _list(fitting: Fitting) -> list[str] | None:
+def _list(fitting: FieldValue) -> list[str] | None:
     values = fitting.value if isinstance(fitting.value, list) else [fitting.value]
     return [text for text in map(plain, values) if text] or None
 
 
-def _nested(fitting: Fitting) -> list[dict[str, Any]] | None:
+def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
     subfields = {sub["field_name"]: sub for sub in fitting.field["repeating_subfields"]}
     values = fitting.value if isinstance(fitting.value, list) else [fitting.value]
     out = []
@@ -108,7 +108,7 @@ def _nested(fitting: Fitting) -> list[dict[str, Any]] | None:
             if inner in (None, "", [], {}) and not translations:
                 continue
             fitted = fit(
-                Fitting(
+                FieldValue(
                     subfield,
                     f"{fitting.key}.{name}",
                     inner,
@@ -130,7 +130,7 @@ def _choices(field: Field) -> list[Any] | None:
     return None if choices is None else [choice["value"] for choice in choices]
 
 
-def _choice(fitting: Fitting) -> Any:
+def _choice(fitting: FieldValue) -> Any:
     value = fitting.value if isinstance(fitting.value, bool) else plain(fitting.value)
     choices = _choices(fitting.field)
     if value is None or choices is None or value in choices:
@@ -140,7 +140,7 @@ def _choice(fitting: Fitting) -> Any:
     return None
 
 
-def _several_choices(fitting: Fitting) -> list[str] | None:
+def _several_choices(fitting: FieldValue) -> list[str] | None:
     values = _list(fitting) or []
     choices = _choices(fitting.field)
     if choices is None:
@@ -151,7 +151,7 @@ def _several_choices(fitting: Fitting) -> list[str] | None:
     return [value for value in values if value in choices] or None
 
 
-def _integer(fitting: Fitting) -> int | None:
+def _integer(fitting: FieldValue) -> int | None:
     text = plain(fitting.value)
     try:
         return None if text is None else int(text)
@@ -160,7 +160,7 @@ def _integer(fitting: Fitting) -> int | None:
         return None
 
 
-def _numbers(fitting: Fitting) -> list[str] | None:
+def _numbers(fitting: FieldValue) -> list[str] | None:
     numbers = []
     for text in _list(fitting) or []:
         try:
@@ -172,21 +172,23 @@ def _numbers(fitting: Fitting) -> list[str] | None:
     return numbers or None
 
 
-def _boolean(fitting: Fitting) -> bool | None:
+def _boolean(fitting: FieldValue) -> bool | None:
     if isinstance(fitting.value, bool):
         return fitting.value
     return {"true": True, "false": False}.get(str(plain(fitting.value)).lower())
 
 
-def _date(fitting: Fitting) -> str | None:
+def _date(fitting: FieldValue) -> str | None:
     return _checked_date(fitting, iso_date, "a date")
 
 
-def _moment(fitting: Fitting) -> str | None:
+def _moment(fitting: FieldValue) -> str | None:
     return _checked_date(fitting, utc_moment, "a day or a moment")
 
 
-def _checked_date(fitting: Fitting, read: Callable[[str], str | None], wanted: str) -> str | None:
+def _checked_date(
+    fitting: FieldValue, read: Callable[[str], str | None], wanted: str
+) -> str | None:
     text = plain(fitting.value)
     date = None if text is None else read(text)
     if text and date is None:
@@ -194,7 +196,7 @@ def _checked_date(fitting: Fitting, read: Callable[[str], str | None], wanted: s
     return date
 
 
-def _by_language(fitting: Fitting) -> list[tuple[str, Any]]:
+def _by_language(fitting: FieldValue) -> list[tuple[str, Any]]:
     """The translations with legal language tags, text without a language last, as the default's."""
     translations = fitting.translations or {"": fitting.value}
     out = [
@@ -208,7 +210,7 @@ def _by_language(fitting: Fitting) -> list[tuple[str, Any]]:
     ]
 
 
-def _complete(fitting: Fitting, translations: dict[str, Any], fallback: Any) -> dict[str, Any]:
+def _complete(fitting: FieldValue, translations: dict[str, Any], fallback: Any) -> dict[str, Any]:
     """The same with every language of a required field's forms, since ckanext-fluent insists on them."""
     if is_required(fitting.field) and fallback not in (None, "", [], {}):
         for language in fitting.languages:
@@ -216,7 +218,7 @@ def _complete(fitting: Fitting, translations: dict[str, Any], fallback: Any) -> 
     return translations
 
 
-def _translated(fitting: Fitting) -> dict[str, str] | None:
+def _translated(fitting: FieldValue) -> dict[str, str] | None:
     texts: dict[str, str] = {}
     for language, value in _by_language(fitting):
         text = plain(value)
@@ -225,7 +227,7 @@ def _translated(fitting: Fitting) -> dict[str, str] | None:
     return _complete(fitting, texts, plain(fitting.value)) or None
 
 
-def _translated_tags(fitting: Fitting) -> dict[str, list[str]] | None:
+def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
     out: dict[str, list[str]] = {}
     for language, values in _by_language(fitting):
         given = values if isinstance(values, list) else [str(values)]
@@ -236,17 +238,17 @@ def _translated_tags(fitting: Fitting) -> dict[str, list[str]] | None:
     return _complete(fitting, out, fallback) or None
 
 
-def _object(fitting: Fitting) -> dict[str, Any] | None:
+def _object(fitting: FieldValue) -> dict[str, Any] | None:
     return dict(fitting.value) if isinstance(fitting.value, Mapping) else None
 
 
-def _foreign(fitting: Fitting) -> None:
+def _foreign(fitting: FieldValue) -> None:
     fitting.warn(fitting.key, "the schema's field wants datasets of this site; left out")
 
 
 # Validators, and for schemas as they are written also presets, by what they want. The first that is
 # known decides; a field with none of them takes text.
-_SHAPES: dict[str, Callable[[Fitting], Any]] = {
+_SHAPES: dict[str, Callable[[FieldValue], Any]] = {
     "scheming_multiple_text": _list,
     "scheming_multiple_choice": _several_choices,
     "scheming_multiple_number": _numbers,

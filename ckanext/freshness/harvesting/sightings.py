@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from .strategy import Containers, Lost, Seen
+from .strategy import Containers, LostDistribution, SeenRecord
 
 
 class Contents(Protocol):
@@ -24,7 +24,7 @@ class Contents(Protocol):
 class Sighting:
     """One record as the crawl found it."""
 
-    seen: Seen
+    seen: SeenRecord
     contents: Contents | None = None
     """None if it could not be read, or if everything it was read from hashes as last time."""
     fingerprint: str | None = None
@@ -33,7 +33,7 @@ class Sighting:
     """The record's URL in its own document, where that is another one than it is listed under."""
     error: str | None = None
     """For people, with the URL: why it could not be read. None for a draft that was never ours."""
-    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
     """What is to be remembered of its distributions, by URI."""
     warnings: Sequence[str] = ()
     """For people: what of it could not be read, though the record could."""

@@ -9,7 +9,7 @@ from ..web.errors import FetchError
 from ..web.urls import Target, normal_host, parse_url
 
 
-class Reach:
+class SourceHosts:
     """The hosts and the origin of one source. What is wrong with its URL is said when it is asked for.
 
     :ivar hosts: normalised; the source's own and those that it may visit besides

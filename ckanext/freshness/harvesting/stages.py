@@ -20,11 +20,11 @@ from .document_memory import DocumentMemory
 from .harvest_tables import lost_as_json
 from .legal_values import json_text
 from .locks import locked
-from .object_writer import GATHERED, ONCE, STATUS, Row, Writer
+from .object_writer import GATHERED, ONCE, STATUS, ObjectRow, ObjectWriter
 from .source_config import ConfigError, parse
 from .source_types import our_names
-from .strategy import Brake, Kind, Known, Verdict
-from .survey import Change, Source, SourceType, Survey, survey
+from .strategy import AbsentRecord, HeldBrake, KnownRecord, RecordClass
+from .survey import RecordChange, Source, SourceType, Survey, survey
 from .unmapped import KEY
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ def _gather_once(
             return []
         object_writer.discard_attempt(job_id)
         try:
-            report = _Objects(Writer(job_id, job.source_id, now), tell)
+            report = _Objects(ObjectWriter(job_id, job.source_id, now), tell)
             return _gather(source_type, source_of(job.source), job_id, now, report, queued)
         except ConfigError as error:
             _gather_error(job_id, f"The source's configuration cannot be used: {error}")
@@ -160,7 +160,7 @@ def _gather(
 class _Objects:
     """Turns what a survey reports into harvest objects."""
 
-    def __init__(self, writer: Writer, tell: Callable[[int], None] | None) -> None:
+    def __init__(self, writer: ObjectWriter, tell: Callable[[int], None] | None) -> None:
         self.writer = writer
         self._tell = tell
         self._read = 0
@@ -172,7 +172,7 @@ class _Objects:
         if self._tell:
             self._tell(self._read)
 
-    def change(self, change: Change) -> None:
+    def change(self, change: RecordChange) -> None:
         self._count()
         extras = {"dataset_url": change.url}
         if change.catalog_url:
@@ -187,8 +187,10 @@ class _Objects:
             extras["warnings"] = json_text(list(sighting.warnings))
         if sighting and sighting.drafts:
             extras["drafts"] = str(sighting.drafts)
-        if change.kind is Kind.UNCHANGED:
-            self.writer.add(Row(change.guid, "COMPLETE", extras, report_status="not modified"))
+        if change.kind is RecordClass.UNCHANGED:
+            self.writer.add(
+                ObjectRow(change.guid, "COMPLETE", extras, report_status="not modified")
+            )
             if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
                 self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
             if known and known.object_id and sighting and known.in_pages != sighting.in_pages:
@@ -208,7 +210,7 @@ class _Objects:
         extras["status"] = STATUS[change.kind]
         if unmapped:
             extras[KEY] = unmapped
-        if change.kind is Kind.DELETED:
+        if change.kind is RecordClass.DELETED:
             extras["reason"] = change.reason
         if sighting is not None:
             extras["content_hash"] = sighting.seen.content_hash or ""
@@ -219,7 +221,7 @@ class _Objects:
                 extras["in_pages"] = "true"
         if lost:
             extras["distributions"] = lost
-        if change.kind is Kind.MOVED and known:
+        if change.kind is RecordClass.MOVED and known:
             extras["moved_from"] = known.guid
         if change.adopted and change.adopted.becomes:
             extras["adopted"] = change.adopted.becomes
@@ -227,7 +229,7 @@ class _Objects:
         if owner and owner.organization_id:
             extras["organization_id"] = owner.organization_id
         self.writer.add(
-            Row(
+            ObjectRow(
                 change.guid,
                 GATHERED,
                 extras,
@@ -236,27 +238,27 @@ class _Objects:
             )
         )
 
-    def withdraw(self, kind: Kind, url: str) -> None:
+    def withdraw(self, kind: RecordClass, url: str) -> None:
         self.writer.remove(url)
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self._count()
-        row = Row(guid, "ERROR", {"dataset_url": url}, report_status="errored", error=error)
+        row = ObjectRow(guid, "ERROR", {"dataset_url": url}, report_status="errored", error=error)
         self.writer.add(row)
 
-    def kept(self, verdict: Verdict) -> None:
+    def kept(self, verdict: AbsentRecord) -> None:
         known = verdict.known
         if known.object_id and verdict.forbidden_since != known.forbidden_since:
             since = verdict.forbidden_since
             value = since.isoformat() if since else None
             self.extras.append((known.object_id, "forbidden_since", value))
 
-    def answered(self, known: Known) -> None:
+    def answered(self, known: KnownRecord) -> None:
         if known.object_id:
             self.extras.append((known.object_id, "forbidden_since", None))
 
 
-def words_of_brake(brake: Brake, name: str) -> str:
+def words_of_brake(brake: HeldBrake, name: str) -> str:
     """The brake's message for a job's errors.
 
     :param name: of the source, as commands take it.
@@ -271,7 +273,7 @@ def words_of_brake(brake: Brake, name: str) -> str:
 
 def summary(found: Survey) -> str:
     """One line for the log."""
-    counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in Kind)
+    counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
     errors = len(found.container_errors) + found.record_errors
     return (
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "

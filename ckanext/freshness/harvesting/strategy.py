@@ -6,7 +6,7 @@ the network nor the database, and ``now`` is an argument.
 The rule in short. A record is gone when all containers (root, catalogs, pages) were read whole and none
 lists it, or when its own URL answers 404/410. A container that could not be read protects the records
 of its catalog, and every other record whose own URL does not answer 404/410. A record that fails
-protects itself and nothing else. On top of that a brake (:class:`Brake`) holds deletions that look
+protects itself and nothing else. On top of that a brake (:class:`HeldBrake`) holds deletions that look
 like an accident until an editor releases exactly these.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
-from .brake import Part
+from .brake import BrakeScope
 from .url_spelling import loose_spelling
 
 WITHDRAWN_AFTER = timedelta(hours=24)
@@ -26,7 +26,7 @@ WITHDRAWN_AFTER = timedelta(hours=24)
 404 or 410 before a listed distribution does."""
 
 
-class Outcome(enum.Enum):
+class ReadOutcome(enum.Enum):
     """What became of the attempt to read one record."""
 
     PRESENT = "present"
@@ -40,7 +40,7 @@ class Outcome(enum.Enum):
     """404 or 410 from the record's own URL."""
 
 
-class Kind(enum.Enum):
+class RecordClass(enum.Enum):
     """The class of a record against what is current."""
 
     NEW = "new"
@@ -51,7 +51,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostDistribution:
     """What a job remembers of a distribution that was not read as usual, for the next job."""
 
     since: datetime | None = None
@@ -65,7 +65,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRecord:
     """A current record of the source, as the harvest tables remember it."""
 
     url: str
@@ -86,7 +86,7 @@ class Known:
     that no container lists it says nothing then."""
     organization_id: str | None = None
     """The CKAN organization that it became, instead of a package."""
-    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
     """Its distributions, by URI, of which there is something to remember."""
     in_pages: bool = False
     """A page of its catalog has had it: that the pages leave it out now says something."""
@@ -103,11 +103,11 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRecord:
     """What one crawl found out about one record."""
 
     url: str
-    outcome: Outcome
+    outcome: ReadOutcome
     listed_in: tuple[str, ...] = ()
     """The containers that list it; empty for a record that was only asked for to learn whether it is gone."""
     part_of: str | None = None
@@ -164,10 +164,10 @@ class Containers:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AbsentRecord:
     """What is to become of one current record that the crawl did not find."""
 
-    known: Known
+    known: KnownRecord
     delete: bool
     reason: str
     """For people: why it is deleted, or why it is kept."""
@@ -176,10 +176,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Brake:
+class HeldBrake:
     """Deletions that are held until an editor releases exactly these."""
 
-    held: tuple[Verdict, ...]
+    held: tuple[AbsentRecord, ...]
     current: int
     reason: str
     """For people: why the brake holds."""
@@ -189,9 +189,9 @@ class Brake:
 class Deletions:
     """The end of a plan: which current records go, which stay though unseen, and whether the brake holds."""
 
-    delete: tuple[Verdict, ...]
-    keep: tuple[Verdict, ...]
-    brake: Brake | None
+    delete: tuple[AbsentRecord, ...]
+    keep: tuple[AbsentRecord, ...]
+    brake: HeldBrake | None
 
 
 def guid_of(url: str, catalog_url: str | None) -> str:
@@ -202,7 +202,7 @@ def guid_of(url: str, catalog_url: str | None) -> str:
     return f"catalog={url}" if catalog_url is None else f"catalog={catalog_url};dataset={url}"
 
 
-def catalog_of(seen: Seen, known: Known | None, containers: Containers) -> str:
+def catalog_of(seen: SeenRecord, known: KnownRecord | None, containers: Containers) -> str:
     """Which of the catalogs that could claim a dataset it belongs to.
 
     The record's own dct:isPartOf decides if it names a catalog of this source, listed there or not,
@@ -220,13 +220,13 @@ def catalog_of(seen: Seen, known: Known | None, containers: Containers) -> str:
     return min(seen.listed_in)
 
 
-def classify(guid: str, content_hash: str | None, known: Known | None) -> Kind:
+def classify(guid: str, content_hash: str | None, known: KnownRecord | None) -> RecordClass:
     """The class of a record that was read, against the current one with the same URL."""
     if known is None:
-        return Kind.NEW
+        return RecordClass.NEW
     if known.guid != guid:
-        return Kind.MOVED
-    return Kind.UNCHANGED if known.content_hash == content_hash else Kind.CHANGED
+        return RecordClass.MOVED
+    return RecordClass.UNCHANGED if known.content_hash == content_hash else RecordClass.CHANGED
 
 
 def datasets_of(
@@ -249,17 +249,17 @@ def datasets_of(
 
 
 @dataclass(frozen=True, slots=True)
-class Fate:
+class ResourceFate:
     """What becomes of the resource of a distribution that a job could not read."""
 
     stays: bool
     since: datetime | None = None
-    """To be remembered for the next job, see :class:`Lost`."""
+    """To be remembered for the next job, see :class:`LostDistribution`."""
 
 
 def fate_of_distribution(
-    *, listed: bool, outcome: Outcome | None, since: datetime | None, now: datetime
-) -> Fate:
+    *, listed: bool, outcome: ReadOutcome | None, since: datetime | None, now: datetime
+) -> ResourceFate:
     """Decide about the resource of a distribution that was read by an earlier job, but not by this one.
 
     :param listed: its dataset lists it, or the list could not be read whole.
@@ -267,14 +267,14 @@ def fate_of_distribution(
     :param since: what the previous job remembered.
     """
     if not listed:
-        return Fate(stays=False)
-    if outcome not in (Outcome.FORBIDDEN, Outcome.GONE):
-        return Fate(stays=True, since=since)
+        return ResourceFate(stays=False)
+    if outcome not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
+        return ResourceFate(stays=True, since=since)
     first = since or now
-    return Fate(stays=now - first < WITHDRAWN_AFTER, since=first)
+    return ResourceFate(stays=now - first < WITHDRAWN_AFTER, since=first)
 
 
-def must_ask(known: Known, listed: Collection[str], containers: Containers) -> bool:
+def must_ask(known: KnownRecord, listed: Collection[str], containers: Containers) -> bool:
     """Whether a record that no container lists must be asked for itself before it may count as gone."""
     return (
         bool(containers.unreadable)
@@ -287,8 +287,8 @@ def must_ask(known: Known, listed: Collection[str], containers: Containers) -> b
 
 
 def deletions(
-    known: Iterable[Known],
-    seen: Mapping[str, Seen],
+    known: Iterable[KnownRecord],
+    seen: Mapping[str, SeenRecord],
     containers: Containers,
     *,
     now: datetime,
@@ -342,21 +342,21 @@ def deletions(
 
 
 def _verdict(
-    known: Known,
-    seen: Seen | None,
+    known: KnownRecord,
+    seen: SeenRecord | None,
     containers: Containers,
     walls: Collection[str | None],
     now: datetime,
-) -> Verdict | None:
+) -> AbsentRecord | None:
     """The verdict on one current record; None for one that was read."""
-    if seen is not None and _is_listed(seen) and seen.outcome is Outcome.PRESENT:
+    if seen is not None and _is_listed(seen) and seen.outcome is ReadOutcome.PRESENT:
         return None
     if not known.recognised and not _is_listed(seen):
         reason = (
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
             "whether it is still there cannot be told"
         )
-        return Verdict(known, False, reason)
+        return AbsentRecord(known, False, reason)
     shield = next(
         (
             found
@@ -366,48 +366,52 @@ def _verdict(
         None,
     )
     if shield is not None:
-        return Verdict(known, False, f"kept: {shield} could not be read", known.forbidden_since)
-    if seen is not None and seen.outcome is Outcome.GONE:
-        return Verdict(known, True, f"{known.url} answers that it is gone (404 or 410)")
+        return AbsentRecord(
+            known, False, f"kept: {shield} could not be read", known.forbidden_since
+        )
+    if seen is not None and seen.outcome is ReadOutcome.GONE:
+        return AbsentRecord(known, True, f"{known.url} answers that it is gone (404 or 410)")
     if seen is None or not seen.listed_in:
         if not containers.unreadable:
-            return Verdict(known, True, "no longer listed by the source")
+            return AbsentRecord(known, True, "no longer listed by the source")
         first = next(iter(containers.unreadable))
-        return Verdict(
+        return AbsentRecord(
             known,
             False,
             f"kept: not listed any more, but {first} could not be read and may list it",
             known.forbidden_since,
         )
-    if seen.outcome is Outcome.FORBIDDEN:
+    if seen.outcome is ReadOutcome.FORBIDDEN:
         return _forbidden(known, seen, walls, now)
-    return Verdict(known, False, "kept: listed, but could not be read", known.forbidden_since)
+    return AbsentRecord(known, False, "kept: listed, but could not be read", known.forbidden_since)
 
 
-def _is_listed(seen: Seen | None) -> bool:
+def _is_listed(seen: SeenRecord | None) -> bool:
     return seen is not None and bool(seen.listed_in)
 
 
-def _forbidden(known: Known, seen: Seen, walls: Collection[str | None], now: datetime) -> Verdict:
+def _forbidden(
+    known: KnownRecord, seen: SeenRecord, walls: Collection[str | None], now: datetime
+) -> AbsentRecord:
     """401/403 from a record that is listed: withdrawn, or a wall in front of everything?"""
     since = known.forbidden_since or now
     if known.catalog_url in walls:
         reason = "kept: more than half of its catalog's records answer 401 or 403"
-        return Verdict(known, False, reason, since)
+        return AbsentRecord(known, False, reason, since)
     if seen.left_out and known.in_pages:
-        return Verdict(
+        return AbsentRecord(
             known, True, "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
         )
     if now - since >= WITHDRAWN_AFTER:
-        return Verdict(
+        return AbsentRecord(
             known, True, f"withdrawn: it has answered 401 or 403 since {utc_words(since)}"
         )
     reason = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
-    return Verdict(known, False, reason, since)
+    return AbsentRecord(known, False, reason, since)
 
 
 def _walls(
-    known: Iterable[Known], seen: Mapping[str, Seen], containers: Containers
+    known: Iterable[KnownRecord], seen: Mapping[str, SeenRecord], containers: Containers
 ) -> set[str | None]:
     """Catalogs of whose records more than half answer 401/403.
 
@@ -421,12 +425,12 @@ def _walls(
         ours.add(record.url)
         total[record.catalog_url] = total.get(record.catalog_url, 0) + 1
         found = seen.get(record.url)
-        if found is not None and found.outcome is Outcome.FORBIDDEN:
+        if found is not None and found.outcome is ReadOutcome.FORBIDDEN:
             forbidden[record.catalog_url] = forbidden.get(record.catalog_url, 0) + 1
     if not forbidden:
         return set()
     for url, found in seen.items():
-        if url not in ours and found.outcome is Outcome.PRESENT and found.listed_in:
+        if url not in ours and found.outcome is ReadOutcome.PRESENT and found.listed_in:
             catalog = catalog_of(found, None, containers)
             total[catalog] = total.get(catalog, 0) + 1
     return {catalog for catalog, count in forbidden.items() if count * 2 > total[catalog]}
@@ -435,11 +439,11 @@ def _walls(
 def _part(
     name: str,
     catalogs: bool | None,
-    current: Iterable[Known],
-    seen: Mapping[str, Seen],
-    delete: Iterable[Verdict],
+    current: Iterable[KnownRecord],
+    seen: Mapping[str, SeenRecord],
+    delete: Iterable[AbsentRecord],
     released: Collection[str],
-) -> Part:
+) -> BrakeScope:
     """
     :param catalogs: only catalogs, only datasets, or (None) all records.
     """
@@ -448,7 +452,7 @@ def _part(
     agreed = sum(one.guid in released for one in going)
     # A catalog that is listed is no sign that a source has any datasets left.
     listed = any(one.listed_in for one in seen.values() if one.is_catalog is bool(catalogs))
-    return Part(name, len(ours), len(going) - agreed, agreed, listed)
+    return BrakeScope(name, len(ours), len(going) - agreed, agreed, listed)
 
 
 _TOGETHER: tuple[tuple[str, bool | None], ...] = (("records", None),)
@@ -456,32 +460,34 @@ _APART: tuple[tuple[str, bool | None], ...] = (("organisations", True), ("datase
 
 
 def _brake(
-    doomed: list[Verdict], current: int, alarms: list[str], *, held: Collection[str]
-) -> Brake | None:
+    doomed: list[AbsentRecord], current: int, alarms: list[str], *, held: Collection[str]
+) -> HeldBrake | None:
     if alarms:
-        return Brake(tuple(doomed), current, "; ".join(alarms))
+        return HeldBrake(tuple(doomed), current, "; ".join(alarms))
     still_held = tuple(one for one in doomed if one.known.guid in held)
     if not still_held:
         return None
     reason = f"{len(still_held)} of {current} records are held since an earlier job"
-    return Brake(still_held, current, reason)
+    return HeldBrake(still_held, current, reason)
 
 
-def _still_held(brake: Brake | None, unread: list[Verdict], current: int) -> Brake | None:
+def _still_held(
+    brake: HeldBrake | None, unread: list[AbsentRecord], current: int
+) -> HeldBrake | None:
     """Add the records that an earlier job held and of which this one cannot tell whether they are gone.
 
     They stay held, or released: a release is used up when it is applied.
     """
     if brake is not None:
-        return Brake(_sorted(*brake.held, *unread), current, brake.reason)
+        return HeldBrake(_sorted(*brake.held, *unread), current, brake.reason)
     if not unread:
         return None
     reason = (
         f"{len(unread)} of {current} records are held since an earlier job, "
         "and could not be read this time"
     )
-    return Brake(_sorted(*unread), current, reason)
+    return HeldBrake(_sorted(*unread), current, reason)
 
 
-def _sorted(*held: Verdict) -> tuple[Verdict, ...]:
+def _sorted(*held: AbsentRecord) -> tuple[AbsentRecord, ...]:
     return tuple(sorted(held, key=lambda one: one.known.url))

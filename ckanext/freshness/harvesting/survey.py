@@ -14,24 +14,24 @@ from typing import Protocol
 
 from .document_memory import DocumentMemory
 from .harvest_tables import current_records, orphaned_records
-from .record_identity import Current
+from .record_identity import CurrentRecords
 from .sightings import Sighting, Sink
 from .source_config import SourceConfig
 from .strategy import (
-    Brake,
+    AbsentRecord,
     Containers,
     Deletions,
-    Kind,
-    Known,
-    Outcome,
-    Seen,
-    Verdict,
+    HeldBrake,
+    KnownRecord,
+    ReadOutcome,
+    RecordClass,
+    SeenRecord,
     catalog_of,
     classify,
     deletions,
     guid_of,
 )
-from .unmapped import Unmapped, count, of_current_objects
+from .unmapped import UnmappedProperty, count, of_current_objects
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class Source:
 
 
 @dataclass(slots=True)
-class Crawled:
+class CrawlEnd:
     """How a crawl ended."""
 
     containers: Containers
@@ -91,8 +91,13 @@ class SourceType(Protocol):
         """
 
     def crawl(
-        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
-    ) -> Crawled:
+        self,
+        source: Source,
+        known: CurrentRecords,
+        memory: DocumentMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
         """Crawl a source, handing each record to the sink as it comes.
 
         :param known: the current records of the source.
@@ -102,38 +107,38 @@ class SourceType(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RecordChange:
     """A record that was read, or that is to be deleted, with its class."""
 
-    kind: Kind
+    kind: RecordClass
     guid: str
     url: str
     reason: str
     catalog_url: str | None = None
-    known: Known | None = None
+    known: KnownRecord | None = None
     """The current record that it is, if there is one."""
-    adopted: Known | None = None
+    adopted: KnownRecord | None = None
     """The current record of a deleted source whose package a new record takes over."""
     sighting: Sighting | None = None
     """None for a deleted one."""
 
 
-class Report(Protocol):
+class SurveyObserver(Protocol):
     """Who is told of each record while a survey runs."""
 
-    def change(self, change: Change) -> None:
+    def change(self, change: RecordChange) -> None:
         """A record that was read or is to be deleted."""
 
-    def withdraw(self, kind: Kind, url: str) -> None:
+    def withdraw(self, kind: RecordClass, url: str) -> None:
         """A record was told of too early: its change is told once more."""
 
     def failed(self, url: str, guid: str, error: str) -> None:
         """A record that could not be read."""
 
-    def kept(self, verdict: Verdict) -> None:
+    def kept(self, verdict: AbsentRecord) -> None:
         """A current record that was not read and is kept."""
 
-    def answered(self, known: Known) -> None:
+    def answered(self, known: KnownRecord) -> None:
         """A current record that answered again after 401/403."""
 
 
@@ -141,19 +146,19 @@ class Report(Protocol):
 class Survey:
     """The sums of a survey."""
 
-    counts: Counter[Kind] = field(default_factory=Counter)
+    counts: Counter[RecordClass] = field(default_factory=Counter)
     current: int = 0
     """Records that were current before."""
     container_errors: list[str] = field(default_factory=list)
     record_errors: int = 0
     kept: int = 0
-    brake: Brake | None = None
+    brake: HeldBrake | None = None
     read_whole: bool = True
     """All containers were read."""
     answered: bool = True
     """The source's own URL was read."""
     requests: int = 0
-    unmapped: list[Unmapped] = field(default_factory=list)
+    unmapped: list[UnmappedProperty] = field(default_factory=list)
     """Properties of the source's records that no field has."""
     warnings: list[str] = field(default_factory=list)
     """A line for people for whatever of a record could not be read, though the record could."""
@@ -165,7 +170,7 @@ def survey(
     source_type: SourceType,
     source: Source,
     memory: DocumentMemory,
-    report: Report,
+    report: SurveyObserver,
     *,
     now: datetime,
     released: Collection[str] = (),
@@ -202,14 +207,14 @@ class _Classifier:
     :ivar seen: by the URL of the current record that it is, or by its own
     """
 
-    def __init__(self, source_type: SourceType, source: Source, report: Report) -> None:
-        def orphans() -> Iterable[Known]:
+    def __init__(self, source_type: SourceType, source: Source, report: SurveyObserver) -> None:
+        def orphans() -> Iterable[KnownRecord]:
             return orphaned_records(
                 source_type.adopts, source.id, organizations=source_type.organizations
             ).values()
 
-        self.known = Current(current_records(source.id).values(), orphans)
-        self.seen: dict[str, Seen] = {}
+        self.known = CurrentRecords(current_records(source.id).values(), orphans)
+        self.seen: dict[str, SeenRecord] = {}
         self._source = source
         self._report = report
         self._result = Survey(current=len(self.known))
@@ -229,15 +234,15 @@ class _Classifier:
         before = self._before(sighting, containers)
         url = one.url if before is None else before.url
         first, self.seen[url] = self.seen.get(url), one
-        refusal = one.outcome in (Outcome.GONE, Outcome.FORBIDDEN)
+        refusal = one.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
         self._result.drafts += bool(one.listed_in and refusal and before is None)
-        if one.listed_in and one.outcome is not Outcome.PRESENT and sighting.error:
+        if one.listed_in and one.outcome is not ReadOutcome.PRESENT and sighting.error:
             guid = before.guid if before else guid_of(one.url, min(one.listed_in))
             if before is not None and refusal:
                 self._refused[url] = guid, sighting.error
             else:
                 self._failed(one.url, guid, sighting.error)
-        if not one.listed_in or one.outcome is not Outcome.PRESENT:
+        if not one.listed_in or one.outcome is not ReadOutcome.PRESENT:
             return
         catalog = None if one.is_catalog else catalog_of(one, before, containers)
         guid = guid_of(one.url, catalog)
@@ -252,17 +257,17 @@ class _Classifier:
             earlier_kind = classify(guid, first.content_hash, before)
             self._result.counts[earlier_kind] -= 1
             self._report.withdraw(earlier_kind, one.url)
-        adopted = self._adoptable(sighting, containers) if kind is Kind.NEW else None
+        adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
         if sighting.contents is not None:
             self._unmapped[one.url] = sighting.contents.unmapped
         elif before is not None:
             self._unmapped[one.url] = self._unmapped_before.get(before.object_id or "", {})
         why = _why(kind, guid, before, adopted)
-        self._tell(Change(kind, guid, one.url, why, catalog, before, adopted, sighting))
+        self._tell(RecordChange(kind, guid, one.url, why, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
             self._report.answered(before)
 
-    def end(self, crawled: Crawled, ending: Deletions) -> Survey:
+    def end(self, crawled: CrawlEnd, ending: Deletions) -> Survey:
         """Report what is deleted, kept and failed, and return the sums."""
         result = self._result
         # What is in a catalog goes before it.
@@ -270,7 +275,9 @@ class _Classifier:
             gone = verdict.known
             self._refused.pop(gone.url, None)
             self._tell(
-                Change(Kind.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone)
+                RecordChange(
+                    RecordClass.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone
+                )
             )
         for verdict in ending.brake.held if ending.brake else ():
             if verdict.delete:
@@ -293,7 +300,7 @@ class _Classifier:
             result.drafts += sighting.drafts
         return result
 
-    def _before(self, sighting: Sighting, containers: Containers) -> Known | None:
+    def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
         """Return the current record that a sighting is, unless another URL goes on with it."""
         url = sighting.seen.url
         before = self.known.of(url, containers.listed)
@@ -303,7 +310,7 @@ class _Classifier:
             return None
         return before
 
-    def _adoptable(self, sighting: Sighting, containers: Containers) -> Known | None:
+    def _adoptable(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
         """Return the record of a deleted source whose package a new record takes over."""
         url, adoptable = sighting.seen.url, self.known.adoptable
         adopted = adoptable.of(url, containers.listed)
@@ -314,7 +321,7 @@ class _Classifier:
         # Another URL may go on with it.
         return adopted if self._adopters.setdefault(adopted.becomes, url) == url else None
 
-    def _tell(self, change: Change) -> None:
+    def _tell(self, change: RecordChange) -> None:
         self._result.counts[change.kind] += 1
         self._report.change(change)
 
@@ -323,15 +330,17 @@ class _Classifier:
         self._report.failed(url, guid, error)
 
 
-def _why(kind: Kind, guid: str, before: Known | None, adopted: Known | None) -> str:
-    if kind is Kind.MOVED and before is not None:
+def _why(
+    kind: RecordClass, guid: str, before: KnownRecord | None, adopted: KnownRecord | None
+) -> str:
+    if kind is RecordClass.MOVED and before is not None:
         if before.catalog_url is None:
             return f"taken over from another harvester, which called it {before.guid}"
         return f"moved: was {before.guid}"
     if adopted is not None:
         return "new here; takes over the dataset of a deleted source"
     return {
-        Kind.NEW: "listed for the first time",
-        Kind.CHANGED: "its contents changed",
-        Kind.UNCHANGED: "its contents are as they were",
+        RecordClass.NEW: "listed for the first time",
+        RecordClass.CHANGED: "its contents changed",
+        RecordClass.UNCHANGED: "its contents are as they were",
     }[kind]

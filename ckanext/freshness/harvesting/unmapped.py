@@ -15,7 +15,7 @@ KEY = "unmapped"
 
 
 @dataclass(frozen=True, slots=True)
-class Unmapped:
+class UnmappedProperty:
     """A property that no field has."""
 
     name: str
@@ -30,7 +30,7 @@ class Unmapped:
         return f'{self.name}: {records}, for example "{self.example}"'
 
 
-def count(records: Iterable[Mapping[str, str]]) -> list[Unmapped]:
+def count(records: Iterable[Mapping[str, str]]) -> list[UnmappedProperty]:
     """Return the properties of some records, by name.
 
     :param records: for each record, its properties with an example of a value.
@@ -41,7 +41,7 @@ def count(records: Iterable[Mapping[str, str]]) -> list[Unmapped]:
         for name, example in record.items():
             counts[name] = counts.get(name, 0) + 1
             examples[name] = min(examples.get(name, example), example)
-    return [Unmapped(name, counts[name], examples[name]) for name in sorted(counts)]
+    return [UnmappedProperty(name, counts[name], examples[name]) for name in sorted(counts)]
 
 
 def of_current_objects(source_id: str) -> dict[str, dict[str, str]]:

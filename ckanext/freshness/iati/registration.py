@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..doctor import Check, Need
+from ..doctor import Need, SiteCheck
 from ..doctor.examination import CHECKS
 from ..reporting.prometheus_metrics import COLLECTORS
 from ..runs import night_parts, queued_run
 from ..runs.copies import resource_copies
-from ..runs.night import Part
+from ..runs.night import NightPart
 from . import doctor_checks, gauges
 from .cycle import cycle, night, single_check
 from .cycle.published_files import SOURCE_TYPE
@@ -18,9 +18,9 @@ def register() -> None:
 
     Call it once in a process.
     """
-    night_parts.add_after("refresh", Part("iati update", night.cycles, writes=cycle.KIND))
+    night_parts.add_after("refresh", NightPart("iati update", night.cycles, writes=cycle.KIND))
     needs = Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES
-    CHECKS.append(Check("cycles", doctor_checks.cycles, needs))
+    CHECKS.append(SiteCheck("cycles", doctor_checks.cycles, needs))
     COLLECTORS.append(gauges.gauges)
     queued_run.DATASET_CHECKS.append(single_check.visit)
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)

@@ -14,8 +14,8 @@ from ..dates import utc_now
 from ..field_names import NAMES
 from ..reporting import url_facts
 from ..status import defaults, extras, resource_notes
-from ..status.assessment import Cause, assess_packages
-from ..status.frequencies import Speaker
+from ..status.assessment import TransitionCause, assess_packages
+from ..status.frequencies import FrequencySource
 from . import frequency_form, harvest_actions
 
 
@@ -75,23 +75,23 @@ def after_write(context: Mapping[str, Any], data_dict: Mapping[str, Any], action
     """
     package_type = data_dict.get("type") or "dataset"
     if package_type == "harvest" and p.plugin_loaded("harvest"):
-        defaults.may_have_changed(Speaker.SOURCE, data_dict["id"])
+        defaults.may_have_changed(FrequencySource.SOURCE, data_dict["id"])
     if _is_judged(package_type):
         # An action on behalf of nobody, as in a migration, has no user.
         writer = context.get("user") or None
-        edit = resource_notes.noted(data_dict) or resource_notes.Edit(action)
+        edit = resource_notes.noted(data_dict) or resource_notes.DatasetEdit(action)
         extras.write_in_hook(data_dict["id"], utc_now(), writer=writer, edit=edit)
 
 
 @tables.optional
 def after_organization_edit(organization: Any) -> None:
     """An organization was edited: what it assumes for its datasets may be something else now."""
-    defaults.may_have_changed(Speaker.ORGANIZATION, organization.id)
+    defaults.may_have_changed(FrequencySource.ORGANIZATION, organization.id)
 
 
 @tables.optional
 def _assess(package_id: str) -> None:
-    assess_packages([package_id], utc_now(), cause=Cause.EDIT)
+    assess_packages([package_id], utc_now(), cause=TransitionCause.EDIT)
 
 
 def _is_judged(package_type: Any) -> bool:

@@ -24,7 +24,7 @@ KEY_FIELD = "freshness_update_frequency_key"
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class FrequencySelect:
     """What the select shows."""
 
     key: str
@@ -33,7 +33,7 @@ class Select:
     selected: str
 
 
-def select(data: dict[str, Any], keys: Sequence[str]) -> Select:
+def select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
     """The select for a dataset, as a form has it.
 
     A frequency that is none of those offered is offered too, so that an edit of something else does not
@@ -50,7 +50,7 @@ def select(data: dict[str, Any], keys: Sequence[str]) -> Select:
         read = frequency.parse(chosen, vocabularies())
         words = f" ({frequency_label(read.days)})" if isinstance(read, frequency.Frequency) else ""
         options.append((chosen, f"{chosen}{words}"))
-    return Select(key, [{"value": value, "text": text} for value, text in options], chosen)
+    return FrequencySelect(key, [{"value": value, "text": text} for value, text in options], chosen)
 
 
 def present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:

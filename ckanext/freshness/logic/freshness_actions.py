@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging import frequency
-from ..aging.evidence import Dated, Evidence
+from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries, Status, status_at
 from ..ckan_adapter import lock_packages, model
 from ..dates import parse_date, utc, utc_now, utc_text
@@ -18,9 +18,9 @@ from ..model import FreshnessEvidence, FreshnessTransition
 from ..reporting import link_checks
 from ..search import unindexed
 from ..status import assessment, frequencies, observation, package_fields, snapshot
-from ..status.assessment import Cause, assess_packages
+from ..status.assessment import TransitionCause, assess_packages
 from ..status.extras import write_by_sql
-from ..status.frequencies import Said
+from ..status.frequencies import StatedFrequency
 from ..web.urls import display_url
 from .arguments import flag, reference
 
@@ -154,7 +154,7 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
     )
     # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
     user = context.get("user") or None
-    changed = assess_packages([package.id], utc_now(), cause=Cause.EDIT, writer=user)
+    changed = assess_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
     write_by_sql(changed)
     marks = unindexed.mark([one.package_id for one in changed]) if changed else {}
     model.Session.commit()
@@ -164,7 +164,7 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
 def _shown(
     context: dict[str, Any],
     package: Any,
-    dataset: snapshot.Dataset,
+    dataset: snapshot.DatasetSnapshot,
     options: settings.Aging,
     now: datetime,
 ) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, A
     return newest["at"] if newest is not None and newest["to"] == status else None
 
 
-def _frequency(said: Said) -> dict[str, Any]:
+def _frequency(said: StatedFrequency) -> dict[str, Any]:
     understood = isinstance(said.reading, frequency.Frequency)
     return {
         "days": said.days,
@@ -232,7 +232,7 @@ def _frequency(said: Said) -> dict[str, Any]:
     }
 
 
-def _piece(piece: Dated, names: dict[str, str]) -> dict[str, Any]:
+def _piece(piece: DatedEvidence, names: dict[str, str]) -> dict[str, Any]:
     return {
         "resource_id": piece.resource,
         "resource_name": names.get(piece.resource or ""),
@@ -242,7 +242,7 @@ def _piece(piece: Dated, names: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def _newest_first(piece: Dated) -> tuple[float, str, str]:
+def _newest_first(piece: DatedEvidence) -> tuple[float, str, str]:
     return (-piece.when.timestamp(), piece.evidence.value, piece.resource or "")
 
 
@@ -261,9 +261,11 @@ def _stated(row: Any) -> dict[str, Any] | None:
     }
 
 
-def _problems(dataset: snapshot.Dataset, said: Said, pieces: list[Dated]) -> Any:
+def _problems(
+    dataset: snapshot.DatasetSnapshot, said: StatedFrequency, pieces: list[DatedEvidence]
+) -> Any:
     """What somebody should put right, in sentences."""
-    if isinstance(said.reading, frequency.NotUnderstood):
+    if isinstance(said.reading, frequency.UnknownFrequency):
         yield frequencies.explained(said.reading)
     reviewed = (dataset.extras.get(observation.REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:

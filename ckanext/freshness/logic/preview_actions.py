@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import harvest_model, model
 from ..dates import utc_now, utc_text
 from ..harvesting import holds, preview_job
-from ..harvesting.preview import NotOurs, source_type_of
+from ..harvesting.preview import ForeignSource, source_type_of
 from . import rate_limit
 from .arguments import reference
 
@@ -40,7 +40,7 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
     source = _source(data_dict)
     try:
         source_type_of(source)
-    except NotOurs as error:
+    except ForeignSource as error:
         raise tk.ValidationError({"id": [str(error)]}) from error
     rate_limit.count_costly(context, utc_now())
     title = source.title or source.url

@@ -102,7 +102,7 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
-    made = metrics.Metrics(
+    made = metrics.RunMetrics(
         row.resources or {}, row.datasets or {}, row.frequencies or {}, row.hosts or {}
     )
     return {

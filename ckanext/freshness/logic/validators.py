@@ -60,7 +60,7 @@ def _networks(entries: Iterable[str]) -> None:
 
 def _frequency(text: str | None) -> None:
     understood = frequency.parse(text or None)
-    if text and isinstance(understood, frequency.NotUnderstood):
+    if text and isinstance(understood, frequency.UnknownFrequency):
         raise ValueError(understood.words)
 
 

@@ -20,9 +20,9 @@ from ..dates import utc
 from ..harvesting.locks import locked_if_free
 from ..reporting import run_problems, run_tables
 from . import messages, outbox, recipients, rules
-from .messages import Facts
-from .outbox import Start
-from .rules import Crossing, Digest, Item, Kind, Outcome
+from .messages import MailFacts
+from .outbox import NotifyStart
+from .rules import Crossing, Digest, MailKind, MailOutcome, NewsItem
 
 LOCK = "notify"
 COOLDOWN = timedelta(hours=20)
@@ -35,7 +35,7 @@ _MOST_IN_A_ROW = {MailFailure.UNREACHABLE: 3, MailFailure.BROKEN_OFF: 20, MailFa
 Clock = Callable[[], datetime]
 
 
-class AlreadySendingError(Exception):
+class MailsRunningError(Exception):
     """Another notify is under way, on this machine or another."""
 
 
@@ -43,7 +43,7 @@ class MailerError(Exception):
     """CKAN is not able to send mails as it is configured; the text says what to set."""
 
 
-class State(str, Enum):
+class DeliveryState(str, Enum):
     """What a notify came to."""
 
     OFF = "off"
@@ -55,22 +55,22 @@ class State(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SentMail:
     """A mail, and what became of it.
 
     :ivar about: what stands in it, a line each
     :ivar outcome: None where it was only planned
     """
 
-    kind: Kind
+    kind: MailKind
     address: str
     about: list[str]
-    outcome: Outcome | None = None
+    outcome: MailOutcome | None = None
     error: str | None = None
 
 
 @dataclass(slots=True)
-class Report:
+class MailReport:
     """What a notify has done, or would do.
 
     :ivar mails: in the order in which they were sent
@@ -81,10 +81,10 @@ class Report:
     :ivar problem: where it was only planned: why CKAN could send none of them
     """
 
-    state: State
-    mails: list[Told] = field(default_factory=list)
+    state: DeliveryState
+    mails: list[SentMail] = field(default_factory=list)
     waiting: int = 0
-    settled: dict[Outcome, int] = field(default_factory=dict)
+    settled: dict[MailOutcome, int] = field(default_factory=dict)
     orphans: list[str] = field(default_factory=list)
     left: int = 0
     problem: str | None = None
@@ -103,7 +103,7 @@ class _Ours:
     digest: Digest
 
 
-def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
+def notify_all(clock: Clock, *, dry_run: bool = False) -> MailReport:
     """Tell people what has come up since the last time.
 
     The first time after mails were switched on nothing is sent: what is found then is what the site is like.
@@ -118,39 +118,39 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> Report:
         return _planned(clock(), operators)
     with locked_if_free(LOCK) as is_ours:
         if not is_ours:
-            raise AlreadySendingError("Another notify is under way: nothing was sent")
+            raise MailsRunningError("Another notify is under way: nothing was sent")
         if not settings.flag("notify.enabled"):
             outbox.forget_start()
             model.Session.commit()
-            return Report(State.OFF)
+            return MailReport(DeliveryState.OFF)
         if problem := mailer_problem():
             raise MailerError(problem)
         begun = outbox.start()
         if begun is None:
             outbox.begin(clock())
             model.Session.commit()
-            return Report(State.BEGUN)
+            return MailReport(DeliveryState.BEGUN)
         return _sent(begun, clock, operators)
 
 
-def _planned(now: datetime, operators: tuple[str, ...]) -> Report:
+def _planned(now: datetime, operators: tuple[str, ...]) -> MailReport:
     problem = mailer_problem()
     begun = outbox.start()
     if begun is None:
         is_on = settings.flag("notify.enabled")
-        return Report(State.BEGUN if is_on else State.OFF, problem=problem)
+        return MailReport(DeliveryState.BEGUN if is_on else DeliveryState.OFF, problem=problem)
     plan, facts = _plan(begun, now, operators)
-    report = _report(State.PLANNED, plan)
+    report = _report(DeliveryState.PLANNED, plan)
     report.problem = problem
     with page_context():
         report.mails = [
-            Told(one.kind, one.address, messages.titles(one, facts)) for one in plan.digests
+            SentMail(one.kind, one.address, messages.titles(one, facts)) for one in plan.digests
         ]
     model.Session.rollback()
     return report
 
 
-def _sent(begun: Start, clock: Clock, operators: tuple[str, ...]) -> Report:
+def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailReport:
     now = clock()
     orphans = outbox.orphans(now)
     plan, facts = _plan(begun, now, operators)
@@ -158,7 +158,7 @@ def _sent(begun: Start, clock: Clock, operators: tuple[str, ...]) -> Report:
     digests = rules.in_turn(plan.digests, outbox.tries())
     ids = outbox.person_ids(one.address for one in digests)
     model.Session.commit()
-    report = _report(State.DONE, plan)
+    report = _report(DeliveryState.DONE, plan)
     report.orphans = orphans
     in_a_row: dict[MailFailure, int] = {}
     for number, digest in enumerate(digests):
@@ -176,7 +176,9 @@ def _sent(begun: Start, clock: Clock, operators: tuple[str, ...]) -> Report:
     return report
 
 
-def _plan(begun: Start, now: datetime, operators: tuple[str, ...]) -> tuple[rules.Plan, Facts]:
+def _plan(
+    begun: NotifyStart, now: datetime, operators: tuple[str, ...]
+) -> tuple[rules.MailPlan, MailFacts]:
     crossings: list[Crossing] = outbox.crossings(begun)
     known = recipients.datasets((one.item.package_id or "" for one in crossings), now)
     opted_out = outbox.opted_out()
@@ -197,17 +199,17 @@ def _plan(begun: Start, now: datetime, operators: tuple[str, ...]) -> tuple[rule
     for address in operators:
         # Who became an operator later, or wants mails again, is not told of what is long over.
         news = (key for key in findings if address in waiting.get(key, {address}))
-        items = tuple(Item(Kind.RUN, key) for key in news)
+        items = tuple(NewsItem(MailKind.RUN, key) for key in news)
         if items and address not in opted_out:
-            plan.digests.append(Digest(Kind.RUN, address, items))
-    return plan, Facts(known, findings)
+            plan.digests.append(Digest(MailKind.RUN, address, items))
+    return plan, MailFacts(known, findings)
 
 
-def _report(state: State, plan: rules.Plan) -> Report:
-    settled: dict[Outcome, int] = {}
+def _report(state: DeliveryState, plan: rules.MailPlan) -> MailReport:
+    settled: dict[MailOutcome, int] = {}
     for _, outcome, _ in plan.settled:
         settled[outcome] = settled.get(outcome, 0) + 1
-    return Report(state, waiting=len(plan.waiting), settled=settled)
+    return MailReport(state, waiting=len(plan.waiting), settled=settled)
 
 
 def _claimed(digest: Digest, now: datetime) -> _Ours | None:
@@ -218,30 +220,30 @@ def _claimed(digest: Digest, now: datetime) -> _Ours | None:
 
 
 def _send(
-    ours: _Ours, facts: Facts, person_id: int, clock: Clock
-) -> tuple[Told, MailFailure | None]:
+    ours: _Ours, facts: MailFacts, person_id: int, clock: Clock
+) -> tuple[SentMail, MailFailure | None]:
     mail_id, digest = ours.mail_id, ours.digest
     with page_context():
         letter = messages.letter(digest, facts, person_id)
         about = messages.titles(digest, facts)
-    told = Told(digest.kind, digest.address, about, Outcome.SENT)
+    told = SentMail(digest.kind, digest.address, about, MailOutcome.SENT)
     try:
         with page_context():
             send_mail(letter, TIMEOUT)
     except MailError as error:
         outcome = _failed(mail_id, error, clock())
         return replace(told, outcome=outcome, error=str(error)), error.failure
-    outbox.end(mail_id, Outcome.SENT, clock())
+    outbox.end(mail_id, MailOutcome.SENT, clock())
     return told, None
 
 
-def _failed(mail_id: str, error: MailError, now: datetime) -> Outcome:
+def _failed(mail_id: str, error: MailError, now: datetime) -> MailOutcome:
     words = str(error)
     if error.failure is MailFailure.UNREACHABLE:
         outbox.give_back(mail_id, words)
-        return Outcome.WAITING
+        return MailOutcome.WAITING
     if error.failure is MailFailure.UNKNOWN:
-        outbox.end(mail_id, Outcome.UNKNOWN, now, words)
-        return Outcome.UNKNOWN
-    given_up = outbox.end(mail_id, Outcome.WAITING, now, words)
-    return Outcome.REFUSED if given_up else Outcome.WAITING
+        outbox.end(mail_id, MailOutcome.UNKNOWN, now, words)
+        return MailOutcome.UNKNOWN
+    given_up = outbox.end(mail_id, MailOutcome.WAITING, now, words)
+    return MailOutcome.REFUSED if given_up else MailOutcome.WAITING

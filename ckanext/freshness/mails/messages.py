@@ -12,11 +12,11 @@ from ..aging.messages import N_
 from ..ckan_adapter import Letter
 from ..dates import utc_words
 from ..reporting import labels
-from ..reporting.run_problems import Finding, What
+from ..reporting.run_problems import ProblemKind, RunProblem
 from . import opt_outs
 from .addresses import line
-from .recipients import Known
-from .rules import Digest, Kind
+from .recipients import DatasetFacts
+from .rules import Digest, MailKind
 
 MOST_DATASETS = 100
 """Of one mail; of the rest it says how many they are."""
@@ -24,18 +24,18 @@ _LONGEST_HEADER_URL = 70
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class MailFacts:
     """What mails tell of.
 
     :ivar datasets: by id
     :ivar findings: by key
     """
 
-    datasets: Mapping[str, Known]
-    findings: Mapping[str, Finding]
+    datasets: Mapping[str, DatasetFacts]
+    findings: Mapping[str, RunProblem]
 
 
-def letter(digest: Digest, facts: Facts, person_id: int) -> Letter:
+def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
     """A mail as it goes out; within :func:`~ckanext.freshness.ckan_adapter.page_context`."""
     stop_url = _url("freshness_mail_link.read_link", token=opt_outs.token(person_id))
     told: dict[str, Any] = {
@@ -43,7 +43,7 @@ def letter(digest: Digest, facts: Facts, person_id: int) -> Letter:
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
     }
-    if digest.kind is Kind.RUN:
+    if digest.kind is MailKind.RUN:
         findings = [facts.findings[item.about] for item in digest.items]
         told["findings"] = [in_words(finding) for finding in findings]
         subject = tk._("{site}: something is wrong with the checks of freshness")
@@ -69,14 +69,14 @@ def letter(digest: Digest, facts: Facts, person_id: int) -> Letter:
 
 
 _TEMPLATES = {
-    Kind.NOT_FRESH: "not_fresh",
-    Kind.DELINQUENT: "delinquent",
-    Kind.RUN: "run",
+    MailKind.NOT_FRESH: "not_fresh",
+    MailKind.DELINQUENT: "delinquent",
+    MailKind.RUN: "run",
 }
 
 
-def _subject(kind: Kind, count: int) -> str:
-    if kind is Kind.DELINQUENT:
+def _subject(kind: MailKind, count: int) -> str:
+    if kind is MailKind.DELINQUENT:
         return tk.ungettext(
             "{site}: {count} dataset whose provider should be contacted",
             "{site}: {count} datasets whose providers should be contacted",
@@ -89,24 +89,26 @@ def _subject(kind: Kind, count: int) -> str:
     )
 
 
-def titles(digest: Digest, facts: Facts) -> list[str]:
+def titles(digest: Digest, facts: MailFacts) -> list[str]:
     """What a mail is about, a line each."""
-    if digest.kind is Kind.RUN:
+    if digest.kind is MailKind.RUN:
         return [in_words(facts.findings[item.about]) for item in digest.items]
     return [f"{one.title} ({one.name})" for one in _each_once(digest, facts)]
 
 
-def in_words(finding: Finding) -> str:
+def in_words(finding: RunProblem) -> str:
     """What is wrong with the runs, in a sentence."""
     at = utc_words(finding.at)
     sentences = {
-        What.FAILED: tk._(_FAILED.get(finding.kind, _FAILED["check"])),
-        What.KILLED: tk._("The check of {at} did not end: it was killed, or its machine was"),
-        What.NO_DATASETS: tk._("The check that ended on {at} saw no datasets"),
-        What.HALVED: tk._(
+        ProblemKind.FAILED: tk._(_FAILED.get(finding.kind, _FAILED["check"])),
+        ProblemKind.KILLED: tk._(
+            "The check of {at} did not end: it was killed, or its machine was"
+        ),
+        ProblemKind.NO_DATASETS: tk._("The check that ended on {at} saw no datasets"),
+        ProblemKind.HALVED: tk._(
             "The check that ended on {at} saw {datasets} datasets; the one before saw {before}"
         ),
-        What.MISSING: tk._("No check was begun in time: one was missing on {at}"),
+        ProblemKind.MISSING: tk._("No check was begun in time: one was missing on {at}"),
     }
     return sentences[finding.what].format(
         at=at, error=line(finding.error, 500), datasets=finding.datasets, before=finding.before
@@ -121,13 +123,13 @@ _FAILED = {
 """By the kind of the run."""
 
 
-def _each_once(digest: Digest, facts: Facts) -> Sequence[Known]:
+def _each_once(digest: Digest, facts: MailFacts) -> Sequence[DatasetFacts]:
     """The datasets of a mail in the order of their titles, also those that crossed a date twice."""
     ids = {item.package_id for item in digest.items if item.package_id}
     return sorted((facts.datasets[one] for one in ids), key=lambda one: (one.title, one.id))
 
 
-def _dataset(known: Known) -> dict[str, Any]:
+def _dataset(known: DatasetFacts) -> dict[str, Any]:
     modified, days = known.last_modified, known.frequency_days
     return {
         "title": known.title,

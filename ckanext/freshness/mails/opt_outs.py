@@ -18,7 +18,7 @@ _SIGNATURE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class MailPreference:
     """An address, and whether its owner wants no mails."""
 
     address: str
@@ -34,7 +34,7 @@ def token(person_id: int) -> str:
     return f"{person_id}.{_signature(person_id)}"
 
 
-def of_token(text: str) -> Person | None:
+def of_token(text: str) -> MailPreference | None:
     """The person whose token a text is; None if it is nobody's."""
     number, _, signature = text.partition(".")
     # ASCII alone, and no more digits than the column holds.
@@ -43,13 +43,13 @@ def of_token(text: str) -> Person | None:
     if not hmac.compare_digest(signature, _signature(int(number))):
         return None
     row = model.Session.query(MailPerson).get(int(number))
-    return None if row is None else Person(row.address, row.opted_out_at is not None)
+    return None if row is None else MailPreference(row.address, row.opted_out_at is not None)
 
 
-def of_address(address: str) -> Person:
+def of_address(address: str) -> MailPreference:
     """What the owner of an address wants."""
     row = model.Session.query(MailPerson).filter_by(address=address).first()
-    return Person(address, row is not None and row.opted_out_at is not None)
+    return MailPreference(address, row is not None and row.opted_out_at is not None)
 
 
 def write(address: str, now: datetime, *, opted_out: bool) -> None:

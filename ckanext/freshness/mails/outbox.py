@@ -18,16 +18,16 @@ from ..ckan_adapter import model
 from ..dates import utc
 from ..model import MailStart
 from . import rules
-from .rules import Crossing, Digest, Item, Kind, Outcome, Plan
+from .rules import Crossing, Digest, MailKind, MailOutcome, MailPlan, NewsItem
 
 MOST_TRIES = 5
 """So often a mail is tried, one notify at a time."""
 
-_TO_PEOPLE = (Kind.NOT_FRESH.value, Kind.DELINQUENT.value)
+_TO_PEOPLE = (MailKind.NOT_FRESH.value, MailKind.DELINQUENT.value)
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class NotifyStart:
     """Where mails begin.
 
     :ivar transition_id: of that transition, and of those before, nobody is told
@@ -38,10 +38,10 @@ class Start:
     at: datetime
 
 
-def start() -> Start | None:
+def start() -> NotifyStart | None:
     """Where mails begin; None if nothing has been sent since they were switched on."""
     row = model.Session.query(MailStart).first()
-    return None if row is None else Start(row.transition_id, row.started_at)
+    return None if row is None else NotifyStart(row.transition_id, row.started_at)
 
 
 def begin(now: datetime) -> None:
@@ -60,7 +60,7 @@ def forget_start() -> None:
     _execute("DELETE FROM freshness_mail_start")
 
 
-def crossings(begun: Start) -> list[Crossing]:
+def crossings(begun: NotifyStart) -> list[Crossing]:
     """The dates that datasets have crossed since mails began, and that are not settled yet."""
     rows = _execute(_CROSSINGS, after=begun.transition_id)
     found = []
@@ -68,7 +68,7 @@ def crossings(begun: Start) -> list[Crossing]:
         for kind in rules.kinds(row.from_status, row.to_status, row.cause):
             waiting = (row.waiting or {}).get(kind.value)
             if waiting or kind.value not in (row.known or ()):
-                item = Item(kind, str(row.id), row.package_id)
+                item = NewsItem(kind, str(row.id), row.package_id)
                 found.append(Crossing(item, frozenset(waiting) if waiting else None))
     return found
 
@@ -93,18 +93,18 @@ def waiting_findings(keys: Iterable[str]) -> dict[str, set[str]]:
     """The addresses that still wait to be told of findings, by key; no key of what is new to everybody."""
     rows = _execute(
         "SELECT about, address, outcome FROM freshness_mail WHERE kind = :kind AND about = ANY(:keys)",
-        kind=Kind.RUN.value,
+        kind=MailKind.RUN.value,
         keys=list(keys),
     )
     found: dict[str, set[str]] = {}
     for row in rows:
         waiting = found.setdefault(row.about, set())
-        if row.outcome == Outcome.WAITING.value:
+        if row.outcome == MailOutcome.WAITING.value:
             waiting.add(row.address)
     return found
 
 
-def lately(since: datetime) -> set[tuple[Kind, str]]:
+def lately(since: datetime) -> set[tuple[MailKind, str]]:
     """The addresses to which a mail of a kind went, or may have gone, since some moment."""
     rows = _execute(
         "SELECT DISTINCT kind, address FROM freshness_mail"
@@ -112,7 +112,7 @@ def lately(since: datetime) -> set[tuple[Kind, str]]:
         since=utc(since),
         kinds=list(_TO_PEOPLE),
     )
-    return {(Kind(row.kind), row.address) for row in rows}
+    return {(MailKind(row.kind), row.address) for row in rows}
 
 
 def opted_out() -> set[str]:
@@ -121,27 +121,29 @@ def opted_out() -> set[str]:
     return {row.address for row in rows}
 
 
-def tries() -> dict[tuple[Kind, str], int]:
+def tries() -> dict[tuple[MailKind, str], int]:
     """How often it was tried already to tell people what waits for them."""
     rows = _execute(
         "SELECT kind, address, max(tries) AS tries FROM freshness_mail"
         " WHERE outcome = 'waiting' AND tries > 0 GROUP BY kind, address"
     )
-    return {(Kind(row.kind), row.address): row.tries for row in rows}
+    return {(MailKind(row.kind), row.address): row.tries for row in rows}
 
 
-def enter(plan: Plan, now: datetime) -> None:
+def enter(plan: MailPlan, now: datetime) -> None:
     """Write down what is to be told to whom, and what to nobody."""
     waiting = [(item, address) for item, address in plan.waiting]
     waiting += [(item, digest.address) for digest in plan.digests for item in digest.items]
-    rows = [_row(item, address, Outcome.WAITING, None) for item, address in waiting]
+    rows = [_row(item, address, MailOutcome.WAITING, None) for item, address in waiting]
     for item, outcome, addresses in plan.settled:
         # Nobody has been thought of yet: nobody it is.
         rows += [_row(item, one, outcome, now) for one in addresses or ("",)]
     _execute(_ENTER, rows=json.dumps(rows))
 
 
-def _row(item: Item, address: str, outcome: Outcome, now: datetime | None) -> dict[str, Any]:
+def _row(
+    item: NewsItem, address: str, outcome: MailOutcome, now: datetime | None
+) -> dict[str, Any]:
     return {
         "kind": item.kind.value,
         "about": item.about,
@@ -160,7 +162,7 @@ ON CONFLICT (kind, about, address) DO UPDATE SET outcome = excluded.outcome, end
 WHERE m.outcome = 'waiting' AND excluded.outcome <> 'waiting'"""
 
 
-def claim(digest: Digest, mail_id: str, now: datetime) -> tuple[Item, ...]:
+def claim(digest: Digest, mail_id: str, now: datetime) -> tuple[NewsItem, ...]:
     """Make sure that nobody else sends this mail, or sends it again, and commit.
 
     :returns: the items that are still to be told to its address: the mail is to have these, and none else.
@@ -185,7 +187,7 @@ WHERE kind = :kind AND about = ANY(:about) AND address = :address AND outcome = 
 RETURNING about"""
 
 
-def end(mail_id: str, outcome: Outcome, now: datetime, error: str | None = None) -> bool:
+def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = None) -> bool:
     """Write down what became of a mail, and commit.
 
     :param outcome: what waits again has been tried, and is given up after :data:`MOST_TRIES`.
@@ -203,7 +205,7 @@ def end(mail_id: str, outcome: Outcome, now: datetime, error: str | None = None)
         error=error,
         most=MOST_TRIES,
     )
-    given_up = any(row.outcome == Outcome.REFUSED.value for row in rows)
+    given_up = any(row.outcome == MailOutcome.REFUSED.value for row in rows)
     model.Session.commit()
     return given_up
 

@@ -19,7 +19,7 @@ from ..ckan_adapter import ORGANIZATION_EXTRA, hold_packages, model
 from ..status import snapshot
 from ..status.snapshot import boundaries
 from . import addresses
-from .rules import Contacts, Dataset, keepers
+from .rules import Contacts, MailDataset, keepers
 
 WISH_KEY = "freshness_notify"
 """The extra by which an organization says that nobody is to be told of its datasets."""
@@ -29,7 +29,7 @@ _NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DatasetFacts:
     """A dataset as mails tell of it."""
 
     id: str
@@ -42,7 +42,7 @@ class Known:
     """The addresses that it names."""
     last_modified: datetime | None
     frequency_days: int | None
-    decides: Dataset
+    decides: MailDataset
 
 
 def operators() -> tuple[str, ...]:
@@ -59,7 +59,7 @@ def operators() -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for email in rows for one in addresses.parse(email)))
 
 
-def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, Known]:
+def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFacts]:
     """Those of some datasets that are active and judged, by id, with whoever is to be told of them.
 
     A mail tells somebody only what CKAN itself would show: to the owner of an address without a user what
@@ -88,12 +88,12 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, Known]:
 
 def _known(
     row: Any, contacts: Contacts, users: Mapping[str, Sequence[Any]], now: datetime
-) -> Known:
+) -> DatasetFacts:
     named = tuple(dict.fromkeys((*contacts.maintainer, *contacts.author)))
     sees = _sees(row.id, {*named, *contacts.admins}, users)
     bounds = boundaries(row)
     status = Status(row.status) if bounds is None else status_at(bounds, now)
-    return Known(
+    return DatasetFacts(
         id=row.id,
         name=row.name,
         title=addresses.line(row.title) or row.name,
@@ -102,7 +102,7 @@ def _known(
         named=named,
         last_modified=snapshot.moment(row.last_modified),
         frequency_days=row.frequency_days,
-        decides=Dataset(
+        decides=MailDataset(
             status=status,
             keepers=keepers(contacts, sees),
             is_wanted=(row.wish or "").strip().lower() not in _NO,

@@ -12,7 +12,7 @@ from enum import Enum
 from ..aging.status import Status
 
 
-class Kind(str, Enum):
+class MailKind(str, Enum):
     """The subject of a mail."""
 
     NOT_FRESH = "overdue"
@@ -23,7 +23,7 @@ class Kind(str, Enum):
     """Problems of runs, to the sysadmins."""
 
 
-class Outcome(str, Enum):
+class MailOutcome(str, Enum):
     """The outcome of one message to one person."""
 
     WAITING = "waiting"
@@ -43,15 +43,15 @@ class Outcome(str, Enum):
 
 
 _AGES = (Status.FRESH, Status.DUE, Status.OVERDUE, Status.DELINQUENT)
-_DATES = {Status.OVERDUE: Kind.NOT_FRESH, Status.DELINQUENT: Kind.DELINQUENT}
+_DATES = {Status.OVERDUE: MailKind.NOT_FRESH, Status.DELINQUENT: MailKind.DELINQUENT}
 _NOT_BY_DATE = "recompute"
 _STILL = {
-    Kind.NOT_FRESH: frozenset({Status.OVERDUE, Status.DELINQUENT}),
-    Kind.DELINQUENT: frozenset({Status.DELINQUENT}),
+    MailKind.NOT_FRESH: frozenset({Status.OVERDUE, Status.DELINQUENT}),
+    MailKind.DELINQUENT: frozenset({Status.DELINQUENT}),
 }
 
 
-def kinds(before: str | None, after: str, cause: str) -> tuple[Kind, ...]:
+def kinds(before: str | None, after: str, cause: str) -> tuple[MailKind, ...]:
     """Return the kinds of mails that a change of status causes: one for each date that it crossed.
 
     A dataset's first status causes none, since it may be years old. Neither does a change of the site's
@@ -75,14 +75,14 @@ def _age(status: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class NewsItem:
     """One piece of news.
 
     :ivar about: its identity among those of its kind: a transition, or a problem of a run
     :ivar package_id: the id of the dataset that it is about, if any
     """
 
-    kind: Kind
+    kind: MailKind
     about: str
     package_id: str | None = None
 
@@ -94,12 +94,12 @@ class Crossing:
     :ivar waiting: addresses that still wait for the mail; None if recipients were not determined yet
     """
 
-    item: Item
+    item: NewsItem
     waiting: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Dataset:
+class MailDataset:
     """A dataset as far as its mails depend on it.
 
     :ivar status: its present status
@@ -116,13 +116,13 @@ class Dataset:
 class Digest:
     """A mail with all news of one kind for one address."""
 
-    kind: Kind
+    kind: MailKind
     address: str
-    items: tuple[Item, ...]
+    items: tuple[NewsItem, ...]
 
 
 @dataclass(slots=True)
-class Plan:
+class MailPlan:
     """A decision about everything that is not settled yet.
 
     :ivar digests: mails to send now
@@ -131,18 +131,18 @@ class Plan:
     """
 
     digests: list[Digest] = field(default_factory=list)
-    waiting: list[tuple[Item, str]] = field(default_factory=list)
-    settled: list[tuple[Item, Outcome, frozenset[str]]] = field(default_factory=list)
+    waiting: list[tuple[NewsItem, str]] = field(default_factory=list)
+    settled: list[tuple[NewsItem, MailOutcome, frozenset[str]]] = field(default_factory=list)
 
 
 def plan(
     crossings: Iterable[Crossing],
-    datasets: Mapping[str, Dataset],
+    datasets: Mapping[str, MailDataset],
     operators: Iterable[str],
     *,
     opted_out: Collection[str] = (),
-    lately: Collection[tuple[Kind, str]] = (),
-) -> Plan:
+    lately: Collection[tuple[MailKind, str]] = (),
+) -> MailPlan:
     """Decide what happens to each crossing.
 
     :param datasets: active datasets by id
@@ -150,8 +150,8 @@ def plan(
     :param opted_out: addresses that want no mails
     :param lately: kinds and addresses with a mail within the cool-down, which must wait
     """
-    made = Plan()
-    told: dict[tuple[Kind, str], dict[Item, None]] = {}
+    made = MailPlan()
+    told: dict[tuple[MailKind, str], dict[NewsItem, None]] = {}
     operators = tuple(operators)
     for crossing in crossings:
         item = crossing.item
@@ -160,7 +160,7 @@ def plan(
         heirs = [one for one in concerned if before is None or one in before]
         willing = [one for one in heirs if one not in opted_out]
         if heirs and not willing:
-            why = Outcome.OPTED_OUT
+            why = MailOutcome.OPTED_OUT
         left = (before or frozenset()) - frozenset(willing)
         if not willing or left:
             # Addresses that waited but no longer look after the dataset are settled, even if others remain.
@@ -175,18 +175,18 @@ def plan(
 
 
 def _concerned(
-    item: Item, dataset: Dataset | None, operators: tuple[str, ...]
-) -> tuple[tuple[str, ...], Outcome]:
+    item: NewsItem, dataset: MailDataset | None, operators: tuple[str, ...]
+) -> tuple[tuple[str, ...], MailOutcome]:
     """Return the recipients of a piece of news, and the reason that applies if there are none."""
     if dataset is None:
-        return (), Outcome.GONE
+        return (), MailOutcome.GONE
     if dataset.status not in _STILL[item.kind]:
-        return (), Outcome.FRESH_AGAIN
-    if item.kind is Kind.DELINQUENT:
-        return operators, Outcome.NOBODY
+        return (), MailOutcome.FRESH_AGAIN
+    if item.kind is MailKind.DELINQUENT:
+        return operators, MailOutcome.NOBODY
     if not dataset.is_wanted:
-        return (), Outcome.OPTED_OUT
-    return dataset.keepers, Outcome.NOBODY
+        return (), MailOutcome.OPTED_OUT
+    return dataset.keepers, MailOutcome.NOBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[Kind, str], int]) -> list[Digest]:
+def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[MailKind, str], int]) -> list[Digest]:
     """Sort mails in the order of sending: those that failed before come last and delay no others."""
     return sorted(
         digests,

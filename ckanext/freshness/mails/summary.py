@@ -8,52 +8,52 @@ import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
 from ..reporting.labels import counted
-from .delivery import Report, State, Told
-from .rules import Kind, Outcome
+from .delivery import DeliveryState, MailReport, SentMail
+from .rules import MailKind, MailOutcome
 
 _STATES = {
-    State.OFF: N_("Mails are off: ckanext.freshness.notify.enabled switches them on"),
-    State.BEGUN: N_(
+    DeliveryState.OFF: N_("Mails are off: ckanext.freshness.notify.enabled switches them on"),
+    DeliveryState.BEGUN: N_(
         "Mails begin here: what is known by now is what the site is like, and nobody is told of it"
     ),
 }
 
 _KINDS = {
-    Kind.NOT_FRESH: NN_(
+    MailKind.NOT_FRESH: NN_(
         "{address}: {count} dataset to update", "{address}: {count} datasets to update"
     ),
-    Kind.DELINQUENT: NN_(
+    MailKind.DELINQUENT: NN_(
         "{address}: {count} dataset whose provider is to be contacted",
         "{address}: {count} datasets whose providers are to be contacted",
     ),
-    Kind.RUN: NN_(
+    MailKind.RUN: NN_(
         "{address}: {count} thing that went wrong at night",
         "{address}: {count} things that went wrong at night",
     ),
 }
 
 _FAILED = {
-    Outcome.WAITING: N_("not sent, to be tried again: {error}"),
-    Outcome.REFUSED: N_("not sent, and given up: {error}"),
-    Outcome.UNKNOWN: N_("it may have been sent, and is not sent again: {error}"),
+    MailOutcome.WAITING: N_("not sent, to be tried again: {error}"),
+    MailOutcome.REFUSED: N_("not sent, and given up: {error}"),
+    MailOutcome.UNKNOWN: N_("it may have been sent, and is not sent again: {error}"),
 }
 
 _SETTLED = {
-    Outcome.FRESH_AGAIN: NN_(
+    MailOutcome.FRESH_AGAIN: NN_(
         "{count} dataset was updated meanwhile", "{count} datasets were updated meanwhile"
     ),
-    Outcome.OPTED_OUT: NN_(
+    MailOutcome.OPTED_OUT: NN_(
         "for {count} dataset nobody wants mails", "for {count} datasets nobody wants mails"
     ),
-    Outcome.NOBODY: NN_(
+    MailOutcome.NOBODY: NN_(
         "for {count} dataset there is nobody to write to",
         "for {count} datasets there is nobody to write to",
     ),
-    Outcome.GONE: NN_("{count} dataset is gone", "{count} datasets are gone"),
+    MailOutcome.GONE: NN_("{count} dataset is gone", "{count} datasets are gone"),
 }
 
 
-def of_mail(mail: Told) -> str:
+def of_mail(mail: SentMail) -> str:
     """A mail in a line."""
     told = counted(_KINDS[mail.kind], len(mail.about), address=mail.address)
     if mail.outcome in _FAILED:
@@ -61,15 +61,15 @@ def of_mail(mail: Told) -> str:
     return told
 
 
-def of_report(report: Report) -> str:
+def of_report(report: MailReport) -> str:
     """What a notify did, in a line."""
     if report.state in _STATES:
         return tk._(_STATES[report.state])
-    if report.state is State.PLANNED:
+    if report.state is DeliveryState.PLANNED:
         forms = NN_("{count} mail would be sent", "{count} mails would be sent")
         told = [counted(forms, len(report.mails))]
     else:
-        sent = sum(mail.outcome is Outcome.SENT for mail in report.mails)
+        sent = sum(mail.outcome is MailOutcome.SENT for mail in report.mails)
         told = [counted(NN_("{count} mail sent", "{count} mails sent"), sent)]
     if report.waiting:
         forms = NN_(
@@ -81,7 +81,7 @@ def of_report(report: Report) -> str:
     return "; ".join(told)
 
 
-def troubles(report: Report) -> Iterator[str]:
+def troubles(report: MailReport) -> Iterator[str]:
     """What did not go as it should, but for single mails."""
     if report.left:
         forms = NN_(

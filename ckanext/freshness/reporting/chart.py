@@ -14,7 +14,7 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 40, 24, 8, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Area:
+class ChartArea:
     """The area of one status in a stacked chart.
 
     :ivar points: the polygon's ``points`` attribute
@@ -25,7 +25,7 @@ class Area:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A label on an axis, and its position."""
 
     x: float
@@ -37,9 +37,9 @@ class Mark:
 class Chart:
     """A chart for a template to draw, in the units of its viewBox."""
 
-    areas: tuple[Area, ...]
-    days: tuple[Mark, ...]
-    shares: tuple[Mark, ...]
+    areas: tuple[ChartArea, ...]
+    days: tuple[AxisMark, ...]
+    shares: tuple[AxisMark, ...]
     width: int = WIDTH
     height: int = HEIGHT
     left: int = _LEFT
@@ -69,15 +69,15 @@ def stacked(
         ]
         upper = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, above, strict=True)]
         lower = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, below, strict=True)]
-        areas.append(Area(status, " ".join([*upper, *reversed(lower)])))
+        areas.append(ChartArea(status, " ".join([*upper, *reversed(lower)])))
         below = above
     return Chart(
         tuple(areas),
         (
-            Mark(xs[0], HEIGHT - 6, first.isoformat()),
-            Mark(xs[-1], HEIGHT - 6, last.isoformat()),
+            AxisMark(xs[0], HEIGHT - 6, first.isoformat()),
+            AxisMark(xs[-1], HEIGHT - 6, last.isoformat()),
         ),
-        tuple(Mark(_LEFT - 4, _y(share) + 4, f"{100 * share:.0f} %") for share in (0, 0.5, 1)),
+        tuple(AxisMark(_LEFT - 4, _y(share) + 4, f"{100 * share:.0f} %") for share in (0, 0.5, 1)),
     )
 
 

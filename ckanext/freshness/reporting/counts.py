@@ -17,7 +17,7 @@ STATUSES = tuple(status.value for status in Status)
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class StatusCounts:
     """Numbers of datasets.
 
     :ivar statuses: by status, zeros included
@@ -45,7 +45,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CurrentCounts:
     """The present counts.
 
     :ivar every: of all datasets
@@ -53,12 +53,12 @@ class Report:
     :ivar titles: the organizations' titles by their names
     """
 
-    every: Counts
-    organizations: Mapping[str, Counts]
+    every: StatusCounts
+    organizations: Mapping[str, StatusCounts]
     titles: Mapping[str, str]
 
 
-def count(context: Context, only: str = "") -> Report:
+def count(context: Context, only: str = "") -> CurrentCounts:
     """Count the datasets that a user may see, in total and by organization.
 
     :param only: a filter query for Solr
@@ -81,9 +81,9 @@ def count(context: Context, only: str = "") -> Report:
             titles[item["name"]] = item["display_name"]
         for item in _items(found, NAMES.undetermined):
             undetermined[item["name"]] = undetermined.get(item["name"], 0) + item["count"]
-    return Report(
-        Counts(statuses, undetermined),
-        {name: Counts(numbers) for name, numbers in by_organization.items()},
+    return CurrentCounts(
+        StatusCounts(statuses, undetermined),
+        {name: StatusCounts(numbers) for name, numbers in by_organization.items()},
         titles,
     )
 

@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model import HistoryDay
-from .counts import Report
+from .counts import CurrentCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Day:
+class HistoryCounts:
     """The counts of one day.
 
     :ivar statuses: numbers of datasets by status, of the site or of one organization
@@ -26,7 +26,7 @@ class Day:
     statuses: Mapping[str, int]
 
 
-def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
+def record(now: datetime, report: CurrentCounts, hosts: Mapping[str, int]) -> None:
     """Store the counts of today, replacing earlier counts of the same day, and commit.
 
     :param report: counts of public datasets
@@ -49,7 +49,7 @@ def record(now: datetime, report: Report, hosts: Mapping[str, int]) -> None:
     model.Session.commit()
 
 
-def days(since: date, organization: str | None = None) -> list[Day]:
+def days(since: date, organization: str | None = None) -> list[HistoryCounts]:
     """Return the counts from a day on, in order.
 
     :param organization: the present name of an organization; None for all datasets
@@ -62,7 +62,7 @@ def days(since: date, organization: str | None = None) -> list[Day]:
     rows = model.Session.execute(
         sa.select(table.c.day, counted).where(table.c.day >= since).order_by(table.c.day)
     ).all()
-    return [Day(day, statuses) for day, statuses in rows if statuses]
+    return [HistoryCounts(day, statuses) for day, statuses in rows if statuses]
 
 
 def _ids(names: Iterable[str]) -> dict[str, str]:
@@ -91,6 +91,6 @@ def prune(now: datetime, keep: timedelta) -> int:
     return int(gone.rowcount)
 
 
-def as_series(found: Sequence[Day]) -> list[tuple[date, Mapping[str, int]]]:
+def as_series(found: Sequence[HistoryCounts]) -> list[tuple[date, Mapping[str, int]]]:
     """Convert days to the argument of :func:`ckanext.freshness.reporting.chart.stacked`."""
     return [(one.day, one.statuses) for one in found]

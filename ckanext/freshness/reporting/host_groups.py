@@ -27,7 +27,7 @@ class HostGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class HostShare:
     """A line of the table: a number of resources, and their percentage of all resources."""
 
     name: str
@@ -61,7 +61,7 @@ def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
     return tuple(groups)
 
 
-def shares(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> list[Share]:
+def shares(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> list[HostShare]:
     """Return the lines of the table: each group, then the others, then the total.
 
     :param counts: numbers of resources by (normalised) host; the empty name stands for URLs without a host
@@ -73,7 +73,8 @@ def shares(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> list[Share
         numbers[named] += count
     numbers[TOTAL] = total
     return [
-        Share(name, count, 100 * count / total if total else 0.0) for name, count in numbers.items()
+        HostShare(name, count, 100 * count / total if total else 0.0)
+        for name, count in numbers.items()
     ]
 
 

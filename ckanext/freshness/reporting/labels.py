@@ -15,9 +15,9 @@ from ..aging.evidence import Evidence
 from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decisions import Outcome
-from ..checking.selection import Verdict
+from ..checking.selection import SelectionReason
 from ..field_names import NAMES
-from .counts import Counts
+from .counts import StatusCounts
 from .host_groups import OTHERS, TOTAL
 
 _STATUS = {
@@ -75,8 +75,8 @@ _OUTCOME = {
 }
 
 _NOT_VISITED = {
-    Verdict.INTERNAL.value: N_("Not visited: this site holds it itself."),
-    Verdict.AD_HOC.value: N_("Not visited: its host makes the data when asked for them."),
+    SelectionReason.INTERNAL.value: N_("Not visited: this site holds it itself."),
+    SelectionReason.AD_HOC.value: N_("Not visited: its host makes the data when asked for them."),
 }
 
 _GIVEN_BY = {
@@ -192,7 +192,7 @@ def looked_at(datasets: int, changed: int, statuses: int) -> str:
     return counted(forms, datasets, changed=changed, statuses=statuses)
 
 
-def fresh_share(counts: Counts) -> str:
+def fresh_share(counts: StatusCounts) -> str:
     """How many datasets are fresh, of which number, as the dashboard says it."""
     forms = NN_(
         "{percent} percent fresh: {fresh} of the {count} dataset of which it can be said",

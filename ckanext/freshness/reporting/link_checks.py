@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.check_rows import host_of
-from ..checking.selection import Coming, Rules, Verdict
+from ..checking.selection import NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter import model
 from ..dates import utc, utc_text
 from ..web.urls import display_url
@@ -52,7 +52,7 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     }
 
 
-def _coming(coming: Coming | None) -> dict[str, Any]:
+def _coming(coming: NextCheck | None) -> dict[str, Any]:
     if coming is None:
         return {"next_visit": None, "next_in_turn": False}
     return {"next_visit": utc_text(coming.at), "next_in_turn": coming.in_turn}
@@ -105,12 +105,12 @@ def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
     }
 
 
-def _never(row: Any, rules: Rules) -> str | None:
+def _never(row: Any, rules: SelectionRules) -> str | None:
     """Why a resource is never visited, as far as its URL decides that."""
     host = host_of(row.url or "")
     if row.url_type == "upload" or host in rules.internal_hosts:
-        return Verdict.INTERNAL.value
-    return Verdict.AD_HOC.value if host in rules.adhoc_hosts else None
+        return SelectionReason.INTERNAL.value
+    return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
 
 
 # A resource that was written without its id has another one until the next run, and the same URL.

@@ -15,7 +15,7 @@ from ..ckan_adapter import model
 from ..dates import utc_text
 from ..model import CheckRun
 from . import counts, history, host_groups, options, tables
-from .table_request import PART, Asked, Row, moments, sort_of
+from .table_request import PART, Row, TableRequest, moments, sort_of
 from .visibility import Context, of_organization, of_user, search
 
 SOON = timedelta(days=7)
@@ -24,13 +24,13 @@ SOON = timedelta(days=7)
 # Tables from searches.
 
 
-def datasets(asked: Asked) -> Iterator[Row]:
+def datasets(asked: TableRequest) -> Iterator[Row]:
     """Yield all datasets, or those with a status, with the evidence of their last change."""
     only = f"+freshness:{asked.status}" if asked.status else ""
     yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"})
 
 
-def due_soon(asked: Asked) -> Iterator[Row]:
+def due_soon(asked: TableRequest) -> Iterator[Row]:
     """Yield fresh datasets that become due within a week, the earliest first."""
     until = utc_text(asked.now + SOON)
     only = f"+freshness_due_date:[{utc_text(asked.now)} TO {until}]"
@@ -38,7 +38,7 @@ def due_soon(asked: Asked) -> Iterator[Row]:
 
 
 def _searched(
-    asked: Asked, only: str, sorts: Mapping[str, str], standard: str = "title"
+    asked: TableRequest, only: str, sorts: Mapping[str, str], standard: str = "title"
 ) -> Iterator[Row]:
     key, backwards = sort_of(asked, standard)
     order = f"{sorts[key]} {'desc' if backwards else 'asc'}, id asc"
@@ -68,12 +68,12 @@ def _with_dates(ids: list[str]) -> Iterator[Row]:
         yield moments(row, "last_modified", "due", "overdue", "delinquent")
 
 
-def statuses(asked: Asked) -> Iterator[tables.Row]:
+def statuses(asked: TableRequest) -> Iterator[tables.Row]:
     """Count datasets and yield a row for each status."""
     yield from status_rows(counts.count(asked.context, _of_organization(asked)).every)
 
 
-def status_rows(every: counts.Counts) -> list[tables.Row]:
+def status_rows(every: counts.StatusCounts) -> list[tables.Row]:
     """Return status rows from existing counts."""
     total = every.total or 1
     return [
@@ -82,12 +82,12 @@ def status_rows(every: counts.Counts) -> list[tables.Row]:
     ]
 
 
-def organizations(asked: Asked) -> Iterator[tables.Row]:
+def organizations(asked: TableRequest) -> Iterator[tables.Row]:
     """Count datasets and yield a row for each organization."""
     yield from organization_rows(counts.count(asked.context), asked)
 
 
-def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
+def organization_rows(report: counts.CurrentCounts, asked: TableRequest) -> list[tables.Row]:
     """Return organization rows from existing counts."""
     rows: list[Row] = [
         {
@@ -105,7 +105,7 @@ def organization_rows(report: counts.Report, asked: Asked) -> list[tables.Row]:
 # Other tables.
 
 
-def sources(asked: Asked) -> Iterator[Row]:
+def sources(asked: TableRequest) -> Iterator[Row]:
     """Yield harvest sources with their last job, those with the most errors first."""
     found = _sources(asked) if p.plugin_loaded("harvest") else {}
     if not found:
@@ -123,7 +123,7 @@ def sources(asked: Asked) -> Iterator[Row]:
     yield from _sorted(listed, asked, "-errors")
 
 
-def _sources(asked: Asked) -> dict[str, Row]:
+def _sources(asked: TableRequest) -> dict[str, Row]:
     found: dict[str, Row] = {}
     while True:
         answer = tk.get_action("package_search")(
@@ -151,7 +151,7 @@ def _harvested(context: Context) -> dict[str, int]:
     return {one["name"]: one["count"] for one in found.get("items", ())}
 
 
-def runs(asked: Asked) -> Iterator[Row]:
+def runs(asked: TableRequest) -> Iterator[Row]:
     """Yield runs of checks and of other nightly work, the newest first."""
     rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc(), CheckRun.id)
     for row in rows.yield_per(PART):
@@ -165,11 +165,11 @@ def runs(asked: Asked) -> Iterator[Row]:
         }
 
 
-def days(asked: Asked) -> Iterator[Row]:
+def days(asked: TableRequest) -> Iterator[Row]:
     """Yield the daily counts of public datasets."""
     since = (asked.since or asked.now - relativedelta(years=1)).date()
     for one in history.days(since, asked.organization):
-        numbers = counts.Counts({**dict.fromkeys(counts.STATUSES, 0), **one.statuses})
+        numbers = counts.StatusCounts({**dict.fromkeys(counts.STATUSES, 0), **one.statuses})
         yield {
             "day": one.day.isoformat(),
             "datasets": numbers.total,
@@ -178,7 +178,7 @@ def days(asked: Asked) -> Iterator[Row]:
         }
 
 
-def hosted(asked: Asked) -> Iterator[tables.Row]:
+def hosted(asked: TableRequest) -> Iterator[tables.Row]:
     """Yield where the files of public datasets are hosted, as the last report counted them."""
     newest = history.newest_hosts()
     yield from host_rows(newest[1] if newest else {})
@@ -208,11 +208,11 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
 # Shared by all tables.
 
 
-def _of_organization(asked: Asked) -> str:
+def _of_organization(asked: TableRequest) -> str:
     return of_organization(asked.organization) if asked.organization else ""
 
 
-def _sorted(rows: list[Row], asked: Asked, standard: str) -> list[Row]:
+def _sorted(rows: list[Row], asked: TableRequest, standard: str) -> list[Row]:
     key, backwards = sort_of(asked, standard)
 
     def order(row: Row) -> Any:

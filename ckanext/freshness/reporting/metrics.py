@@ -17,7 +17,7 @@ Numbers = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Metrics:
+class RunMetrics:
     """The metrics of a run.
 
     :ivar resources: numbers of resources by label
@@ -32,7 +32,7 @@ class Metrics:
     hosts: Mapping[str, Numbers] = field(default_factory=dict)
 
 
-def text(metrics: Metrics) -> str:
+def text(metrics: RunMetrics) -> str:
     """Return the counts in the layout of HDX's data freshness process, which scripts parse.
 
     Labels are sorted by code point. Every line of a list but the last ends with a comma.
@@ -57,7 +57,7 @@ def _counts(labels: Mapping[str, int]) -> str:
     return ",\n".join([total, *(f"{label}: {labels[label]}" for label in sorted(labels))])
 
 
-def headers(metrics: Metrics) -> str:
+def headers(metrics: RunMetrics) -> str:
     """Return how many of the checked resources and datasets send validators, and how reliable these were.
 
     The text is empty if nothing was checked.
@@ -89,7 +89,7 @@ def _share(part: float, whole: float) -> str:
     return f"{part:.0f} of {whole:.0f}" + (f" ({100 * part / whole:.0f} %)" if whole else "")
 
 
-def hosts(metrics: Metrics) -> list[tuple[str, Numbers]]:
+def hosts(metrics: RunMetrics) -> list[tuple[str, Numbers]]:
     """Return each host with its numbers, the one with most checks first."""
     return sorted(
         ((name, numbers) for name, numbers in metrics.hosts.items() if name != ALL_HOSTS),

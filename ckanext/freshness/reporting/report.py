@@ -7,25 +7,25 @@ from itertools import islice
 
 from ..aging.messages import N_
 from . import lists, streamed_lists
-from .table_request import Asked
-from .tables import Column, Kind, Row, Table
+from .table_request import TableRequest
+from .tables import Column, ColumnKind, Row, Table
 
-_DATASET = Column("title", N_("Dataset"), Kind.DATASET)
-_SORTED_DATASET = Column("title", N_("Dataset"), Kind.DATASET, sortable=True)
-_ORGANIZATION = Column("organization", N_("Organization"), Kind.ORGANIZATION)
+_DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
+_SORTED_DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET, sortable=True)
+_ORGANIZATION = Column("organization", N_("Organization"), ColumnKind.ORGANIZATION)
 _RESOURCE = (
     _DATASET,
     Column("resource", N_("Resource")),
-    Column("url", N_("URL"), Kind.URL),
+    Column("url", N_("URL"), ColumnKind.URL),
     _ORGANIZATION,
 )
-_PERCENT = Column("percent", N_("Percent"), Kind.PERCENT)
+_PERCENT = Column("percent", N_("Percent"), ColumnKind.PERCENT)
 _STATUSES = (
-    Column("fresh", N_("Fresh"), Kind.NUMBER, sortable=True),
-    Column("due", N_("Due"), Kind.NUMBER, sortable=True),
-    Column("overdue", N_("Overdue"), Kind.NUMBER, sortable=True),
-    Column("delinquent", N_("Delinquent"), Kind.NUMBER, sortable=True),
-    Column("unavailable", N_("Unavailable"), Kind.NUMBER, sortable=True),
+    Column("fresh", N_("Fresh"), ColumnKind.NUMBER, sortable=True),
+    Column("due", N_("Due"), ColumnKind.NUMBER, sortable=True),
+    Column("overdue", N_("Overdue"), ColumnKind.NUMBER, sortable=True),
+    Column("delinquent", N_("Delinquent"), ColumnKind.NUMBER, sortable=True),
+    Column("unavailable", N_("Unavailable"), ColumnKind.NUMBER, sortable=True),
 )
 _STATUS_FIELDS = tuple(column.key for column in _STATUSES)
 _OF_PACKAGE = ("name", "title", "organization")
@@ -38,8 +38,8 @@ STATUSES = Table(
     N_("How many datasets are how fresh at this moment."),
     N_("There are no datasets."),
     (
-        Column("status", N_("Status"), Kind.STATUS),
-        Column("datasets", N_("Datasets"), Kind.NUMBER),
+        Column("status", N_("Status"), ColumnKind.STATUS),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
         _PERCENT,
     ),
     ("status", "datasets", "percent"),
@@ -53,11 +53,11 @@ DATASETS = Table(
     (
         _SORTED_DATASET,
         _ORGANIZATION,
-        Column("status", N_("Status"), Kind.STATUS),
-        Column("last_modified", N_("Last modified"), Kind.MOMENT),
-        Column("evidence", N_("Why this date is believed"), Kind.EVIDENCE),
-        Column("frequency_days", N_("Update frequency"), Kind.FREQUENCY),
-        Column("due", N_("Due"), Kind.MOMENT, sortable=True),
+        Column("status", N_("Status"), ColumnKind.STATUS),
+        Column("last_modified", N_("Last modified"), ColumnKind.MOMENT),
+        Column("evidence", N_("Why this date is believed"), ColumnKind.EVIDENCE),
+        Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
+        Column("due", N_("Due"), ColumnKind.MOMENT, sortable=True),
     ),
     (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
     lists.datasets,
@@ -70,8 +70,8 @@ DUE = Table(
     (
         _SORTED_DATASET,
         _ORGANIZATION,
-        Column("due", N_("Due"), Kind.MOMENT, sortable=True),
-        Column("frequency_days", N_("Update frequency"), Kind.FREQUENCY),
+        Column("due", N_("Due"), ColumnKind.MOMENT, sortable=True),
+        Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
     ),
     (*_OF_PACKAGE, *_DATES),
     lists.due_soon,
@@ -82,13 +82,13 @@ CHANGES = Table(
     N_("Datasets whose status changed since yesterday, or since the day that was asked for."),
     N_("No status has changed."),
     (
-        Column("changed_at", N_("When"), Kind.MOMENT, sortable=True),
+        Column("changed_at", N_("When"), ColumnKind.MOMENT, sortable=True),
         _DATASET,
         _ORGANIZATION,
-        Column("from_status", N_("From"), Kind.STATUS),
-        Column("to_status", N_("To"), Kind.STATUS),
-        Column("cause", N_("Why"), Kind.CAUSE),
-        Column("evidence", N_("Evidence"), Kind.EVIDENCE),
+        Column("from_status", N_("From"), ColumnKind.STATUS),
+        Column("to_status", N_("To"), ColumnKind.STATUS),
+        Column("cause", N_("Why"), ColumnKind.CAUSE),
+        Column("evidence", N_("Evidence"), ColumnKind.EVIDENCE),
     ),
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
     streamed_lists.changes,
@@ -100,8 +100,8 @@ BROKEN = Table(
     N_("No link is broken."),
     (
         *_RESOURCE,
-        Column("failing_since", N_("Fails since"), Kind.MOMENT, sortable=True),
-        Column("failures", N_("Visits that failed"), Kind.NUMBER, sortable=True),
+        Column("failing_since", N_("Fails since"), ColumnKind.MOMENT, sortable=True),
+        Column("failures", N_("Visits that failed"), ColumnKind.NUMBER, sortable=True),
         Column("words", N_("What it answered")),
     ),
     (
@@ -117,8 +117,8 @@ UNCLEAR = Table(
     N_("There are no such resources."),
     (
         *_RESOURCE,
-        Column("undetermined", N_("Why"), Kind.UNDETERMINED),
-        Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
+        Column("undetermined", N_("Why"), ColumnKind.UNDETERMINED),
+        Column("tried_at", N_("Last visit"), ColumnKind.MOMENT, sortable=True),
     ),
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
     streamed_lists.unclear,
@@ -131,8 +131,8 @@ MISMATCHES = Table(
     (
         *_RESOURCE,
         Column("promised", N_("Format")),
-        Column("found", N_("The file is"), Kind.PHRASE),
-        Column("tried_at", N_("Last visit"), Kind.MOMENT, sortable=True),
+        Column("found", N_("The file is"), ColumnKind.PHRASE),
+        Column("tried_at", N_("Last visit"), ColumnKind.MOMENT, sortable=True),
     ),
     (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
     streamed_lists.mismatches,
@@ -143,9 +143,9 @@ ORGANIZATIONS = Table(
     N_("How fresh the datasets of each organization are."),
     N_("No organization has datasets."),
     (
-        Column("title", N_("Organization"), Kind.ORGANIZATION, sortable=True),
-        Column("datasets", N_("Datasets"), Kind.NUMBER, sortable=True),
-        Column("fresh_percent", N_("Fresh"), Kind.PERCENT, sortable=True),
+        Column("title", N_("Organization"), ColumnKind.ORGANIZATION, sortable=True),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER, sortable=True),
+        Column("fresh_percent", N_("Fresh"), ColumnKind.PERCENT, sortable=True),
         *_STATUSES[1:],
     ),
     ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
@@ -157,12 +157,12 @@ SOURCES = Table(
     N_("Sources of datasets, with what their last job met."),
     N_("There are no harvest sources."),
     (
-        Column("title", N_("Source"), Kind.SOURCE, sortable=True),
+        Column("title", N_("Source"), ColumnKind.SOURCE, sortable=True),
         Column("type", N_("Type")),
-        Column("datasets", N_("Datasets"), Kind.NUMBER, sortable=True),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER, sortable=True),
         Column("status", N_("Last job")),
-        Column("finished", N_("Finished"), Kind.MOMENT, sortable=True),
-        Column("errors", N_("Errors"), Kind.NUMBER, sortable=True),
+        Column("finished", N_("Finished"), ColumnKind.MOMENT, sortable=True),
+        Column("errors", N_("Errors"), ColumnKind.NUMBER, sortable=True),
     ),
     ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
     lists.sources,
@@ -173,8 +173,8 @@ HOSTS = Table(
     N_("Hosts of the resources of public datasets, as the last nightly report counted them."),
     N_("Nothing has been counted yet."),
     (
-        Column("name", N_("Host"), Kind.HOSTS),
-        Column("resources", N_("Resources"), Kind.NUMBER),
+        Column("name", N_("Host"), ColumnKind.HOSTS),
+        Column("resources", N_("Resources"), ColumnKind.NUMBER),
         _PERCENT,
     ),
     ("name", "resources", "percent"),
@@ -187,8 +187,8 @@ HISTORY = Table(
     N_("Nothing has been counted yet: the nightly report does it."),
     (
         Column("day", N_("Day")),
-        Column("datasets", N_("Datasets"), Kind.NUMBER),
-        Column("fresh_percent", N_("Fresh"), Kind.PERCENT),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
+        Column("fresh_percent", N_("Fresh"), ColumnKind.PERCENT),
         *_STATUSES,
     ),
     ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
@@ -200,17 +200,17 @@ RUNS = Table(
     N_("What was done at night, and on demand."),
     N_("There has been no run yet."),
     (
-        Column("started_at", N_("Started"), Kind.RUN),
+        Column("started_at", N_("Started"), ColumnKind.RUN),
         Column("kind", N_("Kind")),
-        Column("ended_at", N_("Ended"), Kind.MOMENT),
-        Column("visited", N_("Resources visited"), Kind.NUMBER),
+        Column("ended_at", N_("Ended"), ColumnKind.MOMENT),
+        Column("visited", N_("Resources visited"), ColumnKind.NUMBER),
         Column("error", N_("What went wrong")),
     ),
     ("id", "kind", "started_at", "ended_at", "visited", "error"),
     lists.runs,
 )
 
-TABLES: dict[str, Table[Asked]] = {
+TABLES: dict[str, Table[TableRequest]] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
@@ -236,7 +236,7 @@ _SKIPPING = frozenset({DATASETS.name, DUE.name})
 """Those whose source itself can begin in the middle."""
 
 
-def rows(table: Table[Asked], asked: Asked) -> Iterator[Row]:
+def rows(table: Table[TableRequest], asked: TableRequest) -> Iterator[Row]:
     """The rows of a table, made as they are read, as many as are asked for."""
     found = iter(table.rows(asked))
     skipped = 0 if table.name in _SKIPPING else asked.offset

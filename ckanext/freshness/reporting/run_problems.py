@@ -19,7 +19,7 @@ STALLED = timedelta(hours=24)
 """A run that has not ended after this time was killed."""
 
 
-class What(str, Enum):
+class ProblemKind(str, Enum):
     """The kind of a problem."""
 
     FAILED = "failed"
@@ -30,7 +30,7 @@ class What(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FinishedRun:
     """A row of ``freshness_run``.
 
     :ivar datasets: the number of datasets it covered; None if unknown
@@ -48,7 +48,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RunProblem:
     """A problem of a run.
 
     :ivar at: when it began
@@ -57,7 +57,7 @@ class Finding:
     :ivar kind: the run's kind
     """
 
-    what: What
+    what: ProblemKind
     run_id: str
     at: datetime
     error: str | None = None
@@ -79,10 +79,10 @@ def run(
     options: Mapping[str, Any] | None,
     datasets: Mapping[str, int] | None,
     error: str | None,
-) -> Run:
+) -> FinishedRun:
     """Return a run from the columns of its row."""
     asked = options or {}
-    return Run(
+    return FinishedRun(
         id,
         started_at,
         ended_at,
@@ -93,7 +93,7 @@ def run(
     )
 
 
-def last_run(runs: Sequence[Run]) -> Run | None:
+def last_run(runs: Sequence[FinishedRun]) -> FinishedRun | None:
     """Return the newest check of all datasets, whose time is a metric."""
     return max((one for one in runs if one.is_whole), key=_start, default=None)
 
@@ -106,7 +106,7 @@ def is_silent(last: datetime | None, now: datetime) -> bool:
     return last is None or now - last > SILENCE
 
 
-def findings(runs: Sequence[Run], now: datetime) -> Iterator[Finding]:
+def findings(runs: Sequence[FinishedRun], now: datetime) -> Iterator[RunProblem]:
     """Yield the problems of runs and of the gaps between them, in order of time.
 
     Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
@@ -118,40 +118,40 @@ def findings(runs: Sequence[Run], now: datetime) -> Iterator[Finding]:
     for one in ordered:
         if one.error:
             at = one.ended_at or one.started_at
-            yield Finding(What.FAILED, one.id, at, one.error, kind=one.kind)
+            yield RunProblem(ProblemKind.FAILED, one.id, at, one.error, kind=one.kind)
     whole = [one for one in ordered if one.is_whole]
     yield from _killed(whole, now)
     yield from _missing(whole, now)
     yield from _counts(whole)
 
 
-def _start(one: Run) -> datetime:
+def _start(one: FinishedRun) -> datetime:
     return one.started_at
 
 
-def _killed(whole: list[Run], now: datetime) -> Iterator[Finding]:
+def _killed(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
     for number, one in enumerate(whole):
         if one.ended_at is None and not one.error:
             followed = number + 1 < len(whole)
             if followed or now - one.started_at > STALLED:
-                yield Finding(What.KILLED, one.id, one.started_at)
+                yield RunProblem(ProblemKind.KILLED, one.id, one.started_at)
 
 
-def _missing(whole: list[Run], now: datetime) -> Iterator[Finding]:
+def _missing(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
     following = [one.started_at for one in whole[1:]] + [now]
     for one, after in zip(whole, following, strict=False):
         if after - one.started_at > SILENCE + LATE:
-            yield Finding(What.MISSING, one.id, one.started_at + SILENCE + LATE)
+            yield RunProblem(ProblemKind.MISSING, one.id, one.started_at + SILENCE + LATE)
 
 
-def _counts(whole: list[Run]) -> Iterator[Finding]:
+def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
     before: int | None = None
     for one in whole:
         if one.error or one.datasets is None or one.ended_at is None:
             continue
         if not one.datasets:
-            yield Finding(What.NO_DATASETS, one.id, one.ended_at, None, 0, before)
+            yield RunProblem(ProblemKind.NO_DATASETS, one.id, one.ended_at, None, 0, before)
         elif before and 2 * one.datasets <= before:
-            yield Finding(What.HALVED, one.id, one.ended_at, None, one.datasets, before)
+            yield RunProblem(ProblemKind.HALVED, one.id, one.ended_at, None, one.datasets, before)
         # Compare with the last run that covered any datasets.
         before = one.datasets or before

@@ -12,20 +12,20 @@ from ..ckan_adapter import model
 from ..dates import aware
 from ..model import CheckRun
 from . import metrics, run_problems
-from .tables import Column, Kind, Row
+from .tables import Column, ColumnKind, Row
 
 FIELDS = ("part", "name", "figure", "value")
 """The keys of a run's rows as a file has them."""
 
 _HOST_FIGURES = (
-    Column("visits", N_("Visits"), Kind.NUMBER),
-    Column("errors", N_("Errors"), Kind.NUMBER),
-    Column("blocked", N_("Cannot tell"), Kind.NUMBER),
-    Column("last_modified", N_("Send Last-Modified"), Kind.NUMBER),
-    Column("etag", N_("Send ETag"), Kind.NUMBER),
-    Column("agreed", N_("Last-Modified agreed with the hash"), Kind.NUMBER),
-    Column("missed", N_("It missed a change"), Kind.NUMBER),
-    Column("moved", N_("It moved without one"), Kind.NUMBER),
+    Column("visits", N_("Visits"), ColumnKind.NUMBER),
+    Column("errors", N_("Errors"), ColumnKind.NUMBER),
+    Column("blocked", N_("Cannot tell"), ColumnKind.NUMBER),
+    Column("last_modified", N_("Send Last-Modified"), ColumnKind.NUMBER),
+    Column("etag", N_("Send ETag"), ColumnKind.NUMBER),
+    Column("agreed", N_("Last-Modified agreed with the hash"), ColumnKind.NUMBER),
+    Column("missed", N_("It missed a change"), ColumnKind.NUMBER),
+    Column("moved", N_("It moved without one"), ColumnKind.NUMBER),
 )
 
 
@@ -50,7 +50,7 @@ def is_missing(now: datetime) -> bool:
     return run_problems.is_silent(last(), now)
 
 
-def newest() -> list[run_problems.Run]:
+def newest() -> list[run_problems.FinishedRun]:
     """The newest runs, as :mod:`.watch` judges them."""
     table = CheckRun.__table__
     rows = (
@@ -88,12 +88,12 @@ def tables(shown: Mapping[str, Any]) -> list[RunTable]:
         RunTable(
             name,
             title,
-            (Column("name", label), Column("count", N_("Number"), Kind.NUMBER)),
+            (Column("name", label), Column("count", N_("Number"), ColumnKind.NUMBER)),
             [{"name": key, "count": value} for key, value in sorted(shown[name].items())],
         )
         for name, title, label in counted
     ]
-    hosts = metrics.hosts(metrics.Metrics(hosts=shown["hosts"]))
+    hosts = metrics.hosts(metrics.RunMetrics(hosts=shown["hosts"]))
     columns = (Column("name", N_("Host")), *_HOST_FIGURES)
     rows: list[Row] = [{"name": name, **numbers} for name, numbers in hosts]
     return [*found, RunTable("hosts", N_("Hosts"), columns, rows)]

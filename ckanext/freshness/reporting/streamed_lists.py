@@ -13,11 +13,11 @@ from ..ckan_adapter import model
 from ..dates import utc
 from ..model.check import DECLARED
 from ..web.urls import display_url
-from .table_request import PART, Asked, Row, moments, sort_of
+from .table_request import PART, Row, TableRequest, moments, sort_of
 from .visibility import only_visible
 
 
-def changes(asked: Asked) -> Iterator[Row]:
+def changes(asked: TableRequest) -> Iterator[Row]:
     """Yield status changes with their cause, the newest first. A dataset's first status is no change."""
     since = asked.since or asked.now - timedelta(days=1)
     values = {"since": utc(since), "until": utc(asked.now), "run": asked.run}
@@ -26,7 +26,7 @@ def changes(asked: Asked) -> Iterator[Row]:
         yield moments(row, "changed_at")
 
 
-def broken(asked: Asked) -> Iterator[Row]:
+def broken(asked: TableRequest) -> Iterator[Row]:
     """Yield resources whose URL failed several times, spread over time; the longest failing first."""
     checks = settings.checks()
     values = {"failures": checks.broken_after_failures, "span": checks.broken_after}
@@ -36,7 +36,7 @@ def broken(asked: Asked) -> Iterator[Row]:
         yield _resource(row, "failing_since", "succeeded_at", "tried_at")
 
 
-def unclear(asked: Asked) -> Iterator[Row]:
+def unclear(asked: TableRequest) -> Iterator[Row]:
     """Yield resources that could not be checked, or whose changes cannot be detected."""
     rows = _stream(
         _UNCLEAR,
@@ -50,7 +50,7 @@ def unclear(asked: Asked) -> Iterator[Row]:
         yield _resource(row, "tried_at")
 
 
-def mismatches(asked: Asked) -> Iterator[Row]:
+def mismatches(asked: TableRequest) -> Iterator[Row]:
     """Yield resources whose file is of another kind than their format says."""
     rows = _stream(_MISMATCHES, asked, {}, ("host", "tried_at"), "host", "resource_id")
     for row in only_visible(asked.context, rows, _package):
@@ -64,7 +64,7 @@ def _resource(row: Mapping[str, Any], *dated: str) -> Row:
 
 def _stream(
     statement: str,
-    asked: Asked,
+    asked: TableRequest,
     values: Mapping[str, Any],
     sorts: Collection[str],
     standard: str,

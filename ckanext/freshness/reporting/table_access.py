@@ -15,8 +15,8 @@ from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from . import counts, history, lists, report, tables, visibility
-from .table_request import Asked
-from .tables import Page, Row, Table
+from .table_request import TableRequest
+from .tables import Row, Table, TablePage
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of somebody who has not logged in: sees what is public."""
@@ -27,11 +27,11 @@ ANONYMOUS_ROWS = 25_000
 STATUSES = tuple(status.value for status in Status)
 
 
-def record(now: datetime) -> counts.Counts:
+def record(now: datetime) -> counts.StatusCounts:
     """Keep how fresh the public datasets are today, and where their files are hosted; how fresh they are."""
     found = counts.count(NOBODY)
     hosts: dict[str, int] = {}
-    every = lists.datasets(Asked(NOBODY, now))
+    every = lists.datasets(TableRequest(NOBODY, now))
     while part := [row["id"] for row in islice(every, 5000)]:
         for host, count in lists.count_hosts(part).items():
             hosts[host] = hosts.get(host, 0) + count
@@ -39,7 +39,7 @@ def record(now: datetime) -> counts.Counts:
     return found.every
 
 
-def table_named(name: str) -> Table[Asked]:
+def table_named(name: str) -> Table[TableRequest]:
     """A table of the report.
 
     :raises tk.ValidationError: there is none of that name; the text lists those there are.
@@ -53,8 +53,8 @@ def table_named(name: str) -> Table[Asked]:
 
 
 def asked(
-    context: Mapping[str, Any], table: Table[Asked], data: Mapping[str, Any], now: datetime
-) -> Asked:
+    context: Mapping[str, Any], table: Table[TableRequest], data: Mapping[str, Any], now: datetime
+) -> TableRequest:
     """What rows of a table are asked for.
 
     :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``sort``.
@@ -62,7 +62,7 @@ def asked(
     :raises tk.ObjectNotFound: there is no such organization, or not for who asks.
     """
     since, run = _since(data.get("since"))
-    return Asked(
+    return TableRequest(
         context=visibility.of_user(context),
         now=now,
         organization=_organization(context, table, data.get("organization")),
@@ -73,7 +73,9 @@ def asked(
     )
 
 
-def _organization(context: Mapping[str, Any], table: Table[Asked], given: object) -> str | None:
+def _organization(
+    context: Mapping[str, Any], table: Table[TableRequest], given: object
+) -> str | None:
     if not given:
         return None
     if table.name not in report.OF_ORGANIZATION:
@@ -117,7 +119,7 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
     return moment, None
 
 
-def _sort(table: Table[Asked], given: object) -> str | None:
+def _sort(table: Table[TableRequest], given: object) -> str | None:
     if given in (None, ""):
         return None
     text = str(given)
@@ -135,7 +137,7 @@ def _one_of(key: str, given: object, allowed: Any) -> str | None:
     return str(given)
 
 
-def page(table: Table[Asked], what: Asked, number: int, size: int) -> Page:
+def page(table: Table[TableRequest], what: TableRequest, number: int, size: int) -> TablePage:
     """A page of a table.
 
     :param number: from 1.
@@ -144,7 +146,7 @@ def page(table: Table[Asked], what: Asked, number: int, size: int) -> Page:
     return tables.page(rows(table, some), number, size)
 
 
-def rows(table: Table[Asked], what: Asked) -> Iterator[Row]:
+def rows(table: Table[TableRequest], what: TableRequest) -> Iterator[Row]:
     """Yield the rows of a table, to visitors who have not logged in only the first :data:`ANONYMOUS_ROWS`.
 
     :raises tk.ValidationError: only later rows are asked for.

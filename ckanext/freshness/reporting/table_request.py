@@ -17,7 +17,7 @@ PART = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TableRequest:
     """A request for rows of a table.
 
     :ivar now: the current time, aware
@@ -41,7 +41,7 @@ class Asked:
     most: int | None = None
 
 
-def sort_of(asked: Asked, standard: str) -> tuple[str, bool]:
+def sort_of(asked: TableRequest, standard: str) -> tuple[str, bool]:
     """Return the key to sort by, and whether the order is descending.
 
     :param standard: the table's own order, written like :attr:`Asked.sort`

@@ -24,7 +24,7 @@ _PART = 200
 """Rows of CSV or JSON to send at a time."""
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """The way in which a value is displayed."""
 
     TEXT = "text"
@@ -57,7 +57,7 @@ class Column:
 
     key: str
     title: str
-    kind: Kind = Kind.TEXT
+    kind: ColumnKind = ColumnKind.TEXT
     sortable: bool = False
 
 
@@ -87,7 +87,7 @@ class Table(Generic[Asked]):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TablePage:
     """A page of a table.
 
     :ivar number: counted from 1
@@ -99,10 +99,10 @@ class Page:
     has_next: bool
 
 
-def page(rows: Iterable[Row], number: int, size: int) -> Page:
+def page(rows: Iterable[Row], number: int, size: int) -> TablePage:
     """Return the first `size` rows as a page, and whether there are more."""
     found = list(islice(rows, size + 1))
-    return Page(found[:size], number, len(found) > size)
+    return TablePage(found[:size], number, len(found) > size)
 
 
 def as_csv(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:

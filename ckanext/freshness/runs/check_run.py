@@ -25,12 +25,12 @@ from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, engine, run_records
 from ..checking.background_loop import in_batches
-from ..checking.container_sandbox import Sandbox
+from ..checking.container_sandbox import ContainerSandbox
 from ..checking.content import DETECTORS
-from ..checking.results import Finding, Visit
-from ..checking.rotation import Picked, Selection, rotation_budget
-from ..checking.run_counts import Counting, Metadata, metadata_of
-from ..checking.selection import SHARDS, Rules, Verdict, shard_of
+from ..checking.results import CheckedResource, CheckResult
+from ..checking.rotation import SelectedResource, Selection, rotation_budget
+from ..checking.run_counts import MetadataChange, RunCounts, metadata_of
+from ..checking.selection import SHARDS, SelectionReason, SelectionRules, shard_of
 from ..ckan_adapter import model
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import share
@@ -39,8 +39,8 @@ from ..dates import utc
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..search import unindexed
-from ..search.documents import Documents
-from ..search.unindexed import BATCH, Failure, SolrAwayError
+from ..search.documents import DocumentBatch
+from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from ..status import conclusions
 from ..web.client import Client
 from ..web.hosts import Hosts
@@ -58,7 +58,7 @@ BATCH_OF_FINDINGS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CheckScope:
     """What a run is to look at; without anything, all that is due.
 
     :ivar package_ids: only these datasets, whether due or not
@@ -72,7 +72,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunContext:
     """A run, as all of its parts know it.
 
     :ivar now: its start, with its zone, from which intervals count
@@ -80,11 +80,11 @@ class Run:
 
     id: str
     now: datetime
-    scope: Scope = field(default_factory=Scope)
+    scope: CheckScope = field(default_factory=CheckScope)
 
 
 @dataclass(slots=True)
-class Done:
+class CheckedCounts:
     """What a part of a run has done, or all parts together.
 
     :ivar left: shards that another run held: their hosts were not visited
@@ -93,13 +93,13 @@ class Done:
     :ivar solr_away: why documents were not sent, where Solr did not answer: the next run sends them
     """
 
-    counting: Counting = field(default_factory=Counting)
+    counting: RunCounts = field(default_factory=RunCounts)
     left: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[IndexFailure] = field(default_factory=list)
     not_kept: list[str] = field(default_factory=list)
     solr_away: str | None = None
 
-    def merge(self, other: Done) -> None:
+    def merge(self, other: CheckedCounts) -> None:
         """Add what another part has done."""
         self.counting.merge(other.counting)
         self.left += other.left
@@ -109,12 +109,12 @@ class Done:
 
 
 def check(
-    scope: Scope,
+    scope: CheckScope,
     clock: Clock,
     *,
     workers: int = 1,
     tell: Tell = lambda numbers: None,
-) -> tuple[Run, Done]:
+) -> tuple[RunContext, CheckedCounts]:
     """Do a whole run, in this process or in several.
 
     :param clock: the time, aware.
@@ -145,7 +145,7 @@ def check(
         raise
 
 
-def has_resources(scope: Scope, now: datetime) -> bool:
+def has_resources(scope: CheckScope, now: datetime) -> bool:
     """Whether there is anything that a run of now could look at. Nothing is visited."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
@@ -154,19 +154,19 @@ def has_resources(scope: Scope, now: datetime) -> bool:
     return sum(1 for _ in rows) > 0
 
 
-def begin(scope: Scope, now: datetime) -> Run:
+def begin(scope: CheckScope, now: datetime) -> RunContext:
     """Begin a run: its row, a row for each resource, and a first judgement of datasets without one."""
     aging = settings.aging()
     model.Session.rollback()
-    run = Run(run_records.begin_run(now, asdict(scope)), now, scope)
+    run = RunContext(run_records.begin_run(now, asdict(scope)), now, scope)
     check_rows.sync(now, aging.dataset_types)
     new = iter(check_rows.unassessed(aging.dataset_types))
     while batch := list(islice(new, BATCH)):
-        _index(conclusions.judge(batch, now, run.id), Done())
+        _index(conclusions.judge(batch, now, run.id), CheckedCounts())
     return run
 
 
-def plan(scope: Scope, now: datetime) -> Selection:
+def plan(scope: CheckScope, now: datetime) -> Selection:
     """What a run of now would visit, and why it would not visit the rest. Nothing is visited."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
@@ -178,18 +178,18 @@ def plan(scope: Scope, now: datetime) -> Selection:
 
 
 def part(
-    run: Run,
+    run: RunContext,
     shards: Collection[int],
     clock: Clock,
     tell: Tell = lambda numbers: None,
     *,
     handed: bool = False,
-) -> Done:
+) -> CheckedCounts:
     """Do a run's part: the hosts of some shards, as far as no other run visits them.
 
     :param handed: only what other parts were redirected to, and handed on.
     """
-    done = Done()
+    done = CheckedCounts()
     with telling_of_loss(), run_records.shards(shards) as locks:
         done.left = len(set(shards) - locks.held)
         picked = _choose(run, shards, locks.held, done.counting, handed=handed)
@@ -197,12 +197,14 @@ def part(
     return done
 
 
-def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None = None) -> Done:
+def finish(
+    run: RunContext, parts: Iterable[CheckedCounts], clock: Clock, *, error: str | None = None
+) -> CheckedCounts:
     """End a run: follow what was handed on, count its datasets, and write down what it counted.
 
     :param error: why the parts are not all, for people.
     """
-    whole = Done()
+    whole = CheckedCounts()
     for one in parts:
         whole.merge(one)
     if check_rows.handed_on():
@@ -214,7 +216,7 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
     if not whole.left and error is None:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
     counting = whole.counting
-    figures = run_records.Figures(
+    figures = run_records.RunFigures(
         resources=counting.resources(),
         datasets=counting.datasets(),
         frequencies=counting.frequencies(),
@@ -225,7 +227,7 @@ def finish(run: Run, parts: Iterable[Done], clock: Clock, *, error: str | None =
     return whole
 
 
-def visited(done: Done) -> str:
+def visited(done: CheckedCounts) -> str:
     """How much a run has visited, in words for people."""
     forms = NN_(
         "Visited {count} resource, {errors} with an error",
@@ -241,7 +243,7 @@ def visited(done: Done) -> str:
     return f"{said}; {counted(forms, done.counting.put_off)}"
 
 
-def missing(done: Done) -> list[str]:
+def missing(done: CheckedCounts) -> list[str]:
     """What a run has not done, in words for people; nothing if it was complete."""
     said = []
     if done.left:
@@ -255,7 +257,7 @@ def missing(done: Done) -> list[str]:
     return said + [one.in_words() for one in done.failures] + done.not_kept
 
 
-def _give_up(run: Run, now: datetime, error: BaseException) -> None:
+def _give_up(run: RunContext, now: datetime, error: BaseException) -> None:
     """Write down why a run ended early, if the database still listens."""
     try:
         model.Session.rollback()
@@ -267,21 +269,28 @@ def _give_up(run: Run, now: datetime, error: BaseException) -> None:
 # Choosing.
 
 
-def _rules(scope: Scope, rules: Rules, shards: Collection[int] | None) -> Rules:
+def _rules(
+    scope: CheckScope, rules: SelectionRules, shards: Collection[int] | None
+) -> SelectionRules:
     asked = scope.everything or scope.package_ids is not None
     return replace(rules, everything=asked, at_once=asked, shards=shards)
 
 
-def _selection(scope: Scope, now: datetime, rules: Rules) -> Selection:
+def _selection(scope: CheckScope, now: datetime, rules: SelectionRules) -> Selection:
     budget = 0
-    if scope == Scope():
+    if scope == CheckScope():
         budget = rotation_budget(check_rows.total(rules=rules), rules)
     return Selection(utc(now), rules, budget)
 
 
 def _choose(
-    run: Run, shards: Collection[int], held: Collection[int], counting: Counting, *, handed: bool
-) -> list[Picked]:
+    run: RunContext,
+    shards: Collection[int],
+    held: Collection[int],
+    counting: RunCounts,
+    *,
+    handed: bool,
+) -> list[SelectedResource]:
     """What a part visits; all resources of its shards are counted."""
     checks = settings.checks()
     scope = run.scope
@@ -295,7 +304,7 @@ def _choose(
     )
     for row in rows:
         verdict = selection.add(row)
-        if not handed and (verdict is not Verdict.ELSEWHERE or shard_of(row.host) in own):
+        if not handed and (verdict is not SelectionReason.ELSEWHERE or shard_of(row.host) in own):
             counting.chosen(row, verdict)
     return selection.picked()
 
@@ -304,12 +313,12 @@ def _choose(
 
 
 def _visit(
-    run: Run,
-    picked: Sequence[Picked],
+    run: RunContext,
+    picked: Sequence[SelectedResource],
     locks: run_records.Shards,
     clock: Clock,
     tell: Tell,
-    done: Done,
+    done: CheckedCounts,
     *,
     handed: bool,
 ) -> None:
@@ -321,7 +330,7 @@ def _visit(
     tell((0, 0, len(visits)))
     if not visits:
         return
-    documents = Documents(one.package_id for one in visits)
+    documents = DocumentBatch(one.package_id for one in visits)
     made = in_batches(_visiting(visits, locks.held, clock), most=BATCH_OF_FINDINGS)
     with closing(made) as batches:
         for findings in batches:
@@ -335,8 +344,8 @@ def _visit(
 
 
 def _visiting(
-    visits: Sequence[Visit], held: frozenset[int], clock: Clock
-) -> Callable[[Callable[[Finding], None]], Any]:
+    visits: Sequence[CheckedResource], held: frozenset[int], clock: Clock
+) -> Callable[[Callable[[CheckResult], None]], Any]:
     """The coroutine that makes visits and hands over what they find; options are read here and now."""
     checks = settings.checks()
     web = settings.web(checks.limits)
@@ -345,7 +354,7 @@ def _visiting(
     # Those of other plugins first.
     others = p.PluginImplementations(IFreshnessDetectors)
     detectors = [one for plugin in others for one in plugin.content_detectors()]
-    options = engine.Options(
+    options = engine.EngineOptions(
         runners=checks.concurrency,
         confirm_after=checks.confirm_after,
         mine=lambda host: shard_of(host) in held,
@@ -353,8 +362,8 @@ def _visiting(
         stage=copies.stage if copies is not None else None,
     )
 
-    async def make(hand_over: Callable[[Finding], None]) -> None:
-        with Sandbox() as sandbox:
+    async def make(hand_over: Callable[[CheckResult], None]) -> None:
+        with ContainerSandbox() as sandbox:
             async with Client(web, hosts) as client:
                 await engine.check(visits, client, sandbox, options, hand_over, now=clock)
 
@@ -365,12 +374,12 @@ def _visiting(
 
 
 def _write(
-    run: Run,
-    findings: Sequence[Finding],
-    metadata: Mapping[str, Metadata],
-    documents: Documents,
+    run: RunContext,
+    findings: Sequence[CheckResult],
+    metadata: Mapping[str, MetadataChange],
+    documents: DocumentBatch,
     clock: Clock,
-    done: Done,
+    done: CheckedCounts,
 ) -> None:
     for finding in findings:
         done.counting.visited(finding, metadata[finding.visit.resource_id])
@@ -382,7 +391,7 @@ def _write(
         done.not_kept += resource_copies.keep(copy_options.store(), findings, clock())
 
 
-def _index(marks: Mapping[str, datetime], done: Done) -> None:
+def _index(marks: Mapping[str, datetime], done: CheckedCounts) -> None:
     """Send documents, unless Solr is away: then the next refresh does, and visits go on."""
     rest = iter(marks.items())
     while done.solr_away is None and (batch := dict(islice(rest, BATCH))):
@@ -395,7 +404,9 @@ def _index(marks: Mapping[str, datetime], done: Done) -> None:
 # Counting.
 
 
-def _count_datasets(counting: Counting, run: Run, types: Collection[str], now: datetime) -> None:
+def _count_datasets(
+    counting: RunCounts, run: RunContext, types: Collection[str], now: datetime
+) -> None:
     """Count all datasets that the run looked at, with the status that they have now."""
     for package_id, what in dataset_rows.newly_said(run.id):
         counting.updated(package_id, what)

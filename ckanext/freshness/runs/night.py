@@ -30,12 +30,12 @@ _IN_SENTENCES = (DatabaseLostError, TablesMissingError, LocksLostError, OptionEr
 """What says all that there is to say: nobody looks for a fault of ours behind it."""
 
 
-class AlreadyRunningError(Exception):
+class NightRunningError(Exception):
     """Another nightly run is under way, on this machine or another."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PartReport:
     """What a part has done, for people.
 
     :ivar complete: whether it did all that it says it does
@@ -48,7 +48,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class NightPart:
     """A part of the nightly work.
 
     :ivar name: of the command that does it alone
@@ -58,20 +58,20 @@ class Part:
     """
 
     name: str
-    work: Callable[[datetime], Told]
+    work: Callable[[datetime], PartReport]
     writes: str | None = None
     is_noted: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedPart:
     """A part that was done, or that failed."""
 
     name: str
-    told: Told
+    told: PartReport
 
 
-def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Done]:
+def nightly(parts: Sequence[NightPart], clock: Callable[[], datetime]) -> Iterator[FinishedPart]:
     """Do the parts one after the other, each at its own moment; what has failed is told as it fails.
 
     Nobody else does so meanwhile. What was not done is also written down among the runs, where those
@@ -83,16 +83,16 @@ def nightly(parts: Sequence[Part], clock: Callable[[], datetime]) -> Iterator[Do
     """
     with telling_of_loss(), locked_if_free(LOCK) as is_ours:
         if not is_ours:
-            raise AlreadyRunningError("Another nightly run is under way: nothing was done")
+            raise NightRunningError("Another nightly run is under way: nothing was done")
         for part in parts:
             began = clock()
             told = _told(part, began)
             if part.is_noted and not told.complete:
                 _note(part, told, began, clock())
-            yield Done(part.name, told)
+            yield FinishedPart(part.name, told)
 
 
-def _told(part: Part, now: datetime) -> Told:
+def _told(part: NightPart, now: datetime) -> PartReport:
     try:
         with telling_of_loss():
             return part.work(now)
@@ -102,15 +102,15 @@ def _told(part: Part, now: datetime) -> Told:
             raise
         log.error("The nightly %s failed: %s", part.name, error)
         model.Session.remove()
-        return Told(str(error), complete=False)
+        return PartReport(str(error), complete=False)
     except Exception as error:
         # The parts have nothing to do with each other: a night without all of them would be worse.
         log.exception("The nightly %s failed", part.name)
         model.Session.rollback()
-        return Told(f"{type(error).__name__}: {error}", complete=False)
+        return PartReport(f"{type(error).__name__}: {error}", complete=False)
 
 
-def _note(part: Part, told: Told, began: datetime, ended: datetime) -> None:
+def _note(part: NightPart, told: PartReport, began: datetime, ended: datetime) -> None:
     """Write down that a part was not done, unless a run of its own says so."""
     # Where it cannot be: the log and the exit code have it; the parts to come may meet a database that is back.
     try:

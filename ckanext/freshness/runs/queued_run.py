@@ -19,7 +19,7 @@ from ..checking import run_records
 from ..ckan_adapter import job_from_id
 from ..dates import utc_now
 from . import check_run
-from .check_run import Done, Run, Scope
+from .check_run import CheckedCounts, CheckScope, RunContext
 
 JOBS = 16
 """Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
@@ -36,7 +36,7 @@ class RedisAwayError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Queued:
+class QueuedRun:
     """A run whose jobs wait."""
 
     run_id: str
@@ -49,7 +49,7 @@ def queue() -> str:
     return str(tk.config.get("ckanext.freshness.check.queue"))
 
 
-def enqueue(scope: Scope, now: datetime) -> Queued:
+def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
     """Begin a run, and leave its work to whoever works on the queue.
 
     :raises RedisAwayError: nobody was left all of it.
@@ -68,7 +68,7 @@ def _away(error: redis.exceptions.RedisError) -> str:
     return words.format(error=error)
 
 
-def _enqueue(run: Run) -> Queued:
+def _enqueue(run: RunContext) -> QueuedRun:
     # CKAN ends jobs after three minutes otherwise; visits have limits of their own.
     options = {"timeout": _DAY, "result_ttl": _DAY}
     parts = [
@@ -88,7 +88,7 @@ def _enqueue(run: Run) -> Queued:
         queue=queue(),
         rq_kwargs=options | {"depends_on": Dependency(jobs=parts, allow_failure=True)},
     )
-    return Queued(run.id, JOBS + 1, queue())
+    return QueuedRun(run.id, JOBS + 1, queue())
 
 
 def enqueue_dataset(package_id: str, title: str) -> bool:
@@ -124,17 +124,17 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
 
 def visit_dataset(package_id: str) -> None:
     """A job: all URLs of one dataset, each by the rules that it is visited by at other times."""
-    check_run.check(Scope(package_ids=(package_id,)), utc_now)
+    check_run.check(CheckScope(package_ids=(package_id,)), utc_now)
     for check in DATASET_CHECKS:
         check(package_id, utc_now)
 
 
-def work(run: Run, shards: tuple[int, ...]) -> Done:
+def work(run: RunContext, shards: tuple[int, ...]) -> CheckedCounts:
     """A job: the hosts of some shards."""
     return check_run.part(run, shards, utc_now)
 
 
-def end(run: Run) -> None:
+def end(run: RunContext) -> None:
     """The last job: put together what the others have counted."""
     job = rq.get_current_job()
     assert job is not None, "this is called by a worker only"

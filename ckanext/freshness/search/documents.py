@@ -20,7 +20,7 @@ COLLECTING = 10.0
 """Seconds that it waits for others, to share Solr's commit with them."""
 
 
-class Documents:
+class DocumentBatch:
     """Those that are to be sent.
 
     :param visited: the dataset of each visit that the part makes.

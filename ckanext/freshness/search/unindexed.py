@@ -39,7 +39,7 @@ class SolrAwayError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class IndexFailure:
     """A dataset whose document Solr does not have: it is tried again by each run."""
 
     package_id: str
@@ -83,7 +83,7 @@ def _unmark(marks: Mapping[str, datetime]) -> None:
     )
 
 
-def heal() -> tuple[int, list[Failure]]:
+def heal() -> tuple[int, list[IndexFailure]]:
     """Index what earlier runs have written and not indexed: how many, and those that failed again.
 
     :raises SolrAwayError: Solr does not answer.
@@ -93,13 +93,13 @@ def heal() -> tuple[int, list[Failure]]:
     ).all()
     model.Session.commit()
     marks = iter(rows)
-    failures: list[Failure] = []
+    failures: list[IndexFailure] = []
     while batch := dict(tuple(row) for row in islice(marks, BATCH)):
         failures += index(batch)
     return len(rows) - len(failures), failures
 
 
-def index(marks: Mapping[str, datetime]) -> list[Failure]:
+def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     """Send the documents of datasets, commit Solr, and take their marks away; those that failed.
 
     Whoever edits a dataset meanwhile sends its document too, maybe before ours, which is older: such
@@ -121,7 +121,7 @@ def index(marks: Mapping[str, datetime]) -> list[Failure]:
         raise SolrAwayError(next(iter(failures.values())))
     _unmark({one: since for one, since in marks.items() if one not in failures})
     model.Session.commit()
-    return [Failure(package_id, words) for package_id, words in failures.items()]
+    return [IndexFailure(package_id, words) for package_id, words in failures.items()]
 
 
 def _modified(ids: Sequence[str]) -> dict[str, datetime]:

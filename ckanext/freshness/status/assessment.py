@@ -17,20 +17,20 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..aging.evidence import Dated, Evidence, newest, remember
+from ..aging.evidence import DatedEvidence, Evidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..checking import fields
 from ..ckan_adapter import lock_packages, model
 from ..field_names import own_extras
 from . import frequencies, observation, projection, snapshot, undetermined_reasons
-from .frequencies import Said, Speaker
-from .resource_notes import Change, Edit
-from .snapshot import Dataset, Resource
+from .frequencies import FrequencySource, StatedFrequency
+from .resource_notes import DatasetEdit, ResourceAction
+from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 _MAX_STATED = 200
 
 
-class Cause(str, Enum):
+class TransitionCause(str, Enum):
     """Why a status changed."""
 
     EDIT = "edit"
@@ -42,7 +42,7 @@ class Cause(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FreshnessRow:
     """A row of ``freshness_dataset``; moments in UTC, without zone."""
 
     package_id: str
@@ -61,22 +61,22 @@ class Row:
     judge_anew: bool = False
 
 
-_values = attrgetter(*Row.__dataclass_fields__)
+_values = attrgetter(*FreshnessRow.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """What is thought of a dataset at one moment."""
 
-    said: Said
-    pieces: list[Dated]
+    said: StatedFrequency
+    pieces: list[DatedEvidence]
     """All evidence that counts."""
-    newest: Dated | None
+    newest: DatedEvidence | None
     assessment: Assessment
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AssessedDataset:
     """A dataset that was assessed, and what its extras should be."""
 
     package_id: str
@@ -86,7 +86,7 @@ class Outcome:
     """What this extension's should be."""
     keys: tuple[str, ...]
     """The extras that are this extension's: all of its names but those that a schema declares."""
-    resources: Sequence[Resource]
+    resources: Sequence[ResourceSnapshot]
     """Its resources, as the database has them."""
     changes_status: bool
     """Whether it had another status before."""
@@ -115,8 +115,8 @@ def assess_packages(
     cause: str,
     run_id: str | None = None,
     writer: str | None = None,
-    found: Mapping[str, Sequence[Dated]] | None = None,
-) -> list[Outcome]:
+    found: Mapping[str, Sequence[DatedEvidence]] | None = None,
+) -> list[AssessedDataset]:
     """Judge datasets anew and remember the outcome; see :func:`outcomes`.
 
     :returns: those whose extras say something else, for :func:`.extras.write_by_sql`.
@@ -132,16 +132,16 @@ def outcomes(
     cause: str,
     run_id: str | None = None,
     writer: str | None = None,
-    edit: Edit | None = None,
-    found: Mapping[str, Sequence[Dated]] | None = None,
-) -> list[Outcome]:
+    edit: DatasetEdit | None = None,
+    found: Mapping[str, Sequence[DatedEvidence]] | None = None,
+) -> list[AssessedDataset]:
     """Judge datasets anew and remember the outcome, with a number of statements that does not grow.
 
     The packages' rows stay locked until the transaction ends. Packages of types that are not judged,
     and those that are gone, are left out. Neither extras nor Solr are written, and nothing is committed.
 
     :param now: the moment to judge, with its zone.
-    :param cause: a :class:`Cause`: why statuses change, unless time alone explains it.
+    :param cause: a :class:`TransitionCause`: why statuses change, unless time alone explains it.
     :param run_id: the run that does so, outside of edits.
     :param writer: the user who has just written the packages; None if nobody did.
     :param edit: what this user did, if only one package is given.
@@ -154,12 +154,14 @@ def outcomes(
     now = now.astimezone(timezone.utc).replace(microsecond=0)
     lock_packages(package_ids)
     written = _Written()
-    done: list[Outcome] = []
+    done: list[AssessedDataset] = []
     reserved: dict[str, tuple[str, ...]] = {}
     for dataset in snapshot.take(package_ids, options.dataset_types):
         done_by = None if edit is None else _completed(edit, dataset)
         more = (found or {}).get(dataset.id, ())
-        replaced = done_by.resource_id if done_by and done_by.change is Change.REPLACED else None
+        replaced = (
+            done_by.resource_id if done_by and done_by.change is ResourceAction.REPLACED else None
+        )
         pieces = [*observation.observed(dataset, now, writer, replaced), *more]
         judgement = judge(dataset, now, options, vocabularies, pieces)
         row = _row(dataset, judgement, now, adhoc_hosts)
@@ -174,14 +176,16 @@ def outcomes(
         wanted = {key: value for key, value in projection.extras(row).items() if key in keys}
         changes_status = dataset.row is not None and dataset.row.status != row.status
         done.append(
-            Outcome(dataset.id, dataset.extras, wanted, keys, dataset.resources, changes_status)
+            AssessedDataset(
+                dataset.id, dataset.extras, wanted, keys, dataset.resources, changes_status
+            )
         )
     written.write()
     return done
 
 
 def standing(
-    dataset: Dataset, now: datetime, options: settings.Aging, vocabularies: Sequence[Any]
+    dataset: DatasetSnapshot, now: datetime, options: settings.Aging, vocabularies: Sequence[Any]
 ) -> tuple[Any, Judgement]:
     """How a dataset stands, for those who only look: its row, and what it follows from.
 
@@ -194,11 +198,11 @@ def standing(
 
 
 def judge(
-    dataset: Dataset,
+    dataset: DatasetSnapshot,
     now: datetime,
     options: settings.Aging,
     vocabularies: Sequence[Any],
-    seen: Iterable[Dated] = (),
+    seen: Iterable[DatedEvidence] = (),
 ) -> Judgement:
     """What is thought of a dataset now. Nothing is written.
 
@@ -212,7 +216,11 @@ def judge(
 
 
 def _assessment(
-    dataset: Dataset, best: Dated | None, days: int | None, now: datetime, options: settings.Aging
+    dataset: DatasetSnapshot,
+    best: DatedEvidence | None,
+    days: int | None,
+    now: datetime,
+    options: settings.Aging,
 ) -> Assessment:
     return assess(
         None if best is None else best.claim,
@@ -224,22 +232,24 @@ def _assessment(
     )
 
 
-def said_by(dataset: Dataset, options: settings.Aging, vocabularies: Sequence[Any]) -> Said:
+def said_by(
+    dataset: DatasetSnapshot, options: settings.Aging, vocabularies: Sequence[Any]
+) -> StatedFrequency:
     """How often a dataset is updated, and who says so."""
-    defaults = {**dataset.defaults, Speaker.SITE: options.default_frequency}
+    defaults = {**dataset.defaults, FrequencySource.SITE: options.default_frequency}
     return frequencies.read(dataset.extras, options.frequency_keys, defaults, vocabularies)
 
 
 def _row(
-    dataset: Dataset, judgement: Judgement, now: datetime, adhoc_hosts: Collection[str]
-) -> Row:
+    dataset: DatasetSnapshot, judgement: Judgement, now: datetime, adhoc_hosts: Collection[str]
+) -> FreshnessRow:
     said, best, assessment = judgement.said, judgement.newest, judgement.assessment
     bounds = assessment.boundaries
     stated = (dataset.extras.get(observation.STATED_KEY) or "").strip()[:_MAX_STATED] or None
     before = dataset.row
     is_same = before is not None and before.stated_date == stated
     since = before.stated_since if before is not None and is_same else _naive(now)
-    return Row(
+    return FreshnessRow(
         package_id=dataset.id,
         status=assessment.status.value,
         last_modified=_naive(assessment.last_modified),
@@ -256,9 +266,9 @@ def _row(
     )
 
 
-def _completed(edit: Edit, dataset: Dataset) -> Edit:
+def _completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
     """Return an edit with the id that CKAN has given to a new resource meanwhile."""
-    if edit.change is not Change.ADDED or edit.resource_id is not None:
+    if edit.change is not ResourceAction.ADDED or edit.resource_id is not None:
         return edit
     new = [one.id for one in dataset.resources if not one.is_known]
     return replace(edit, resource_id=new[-1] if new else None)
@@ -266,20 +276,24 @@ def _completed(edit: Edit, dataset: Dataset) -> Edit:
 
 def _transitions(
     before: Any | None,
-    after: Row,
+    after: FreshnessRow,
     now: datetime,
     cause: str,
     run_id: str | None,
-    edit: Edit | None,
+    edit: DatasetEdit | None,
 ) -> Iterator[dict[str, Any]]:
     """Return the changes since the last look: first those of time alone, each at its boundary."""
     status: Any = None if before is None else before.status
     if before is not None and before.judge_anew:
-        cause, edit = Cause.RECOMPUTE, None
-    no_edit = dict.fromkeys(Edit.__dataclass_fields__)
+        cause, edit = TransitionCause.RECOMPUTE, None
+    no_edit = dict.fromkeys(DatasetEdit.__dataclass_fields__)
 
     def changed(
-        to: str, at: datetime | None, evidence: str | None, why: str, edit: Edit | None = None
+        to: str,
+        at: datetime | None,
+        evidence: str | None,
+        why: str,
+        edit: DatasetEdit | None = None,
     ) -> dict[str, Any]:
         return {
             **(no_edit if edit is None else asdict(edit)),
@@ -288,7 +302,7 @@ def _transitions(
             "to_status": to,
             "changed_at": _naive(at),
             "evidence": evidence,
-            "cause": Cause(why).value,
+            "cause": TransitionCause(why).value,
             "run_id": run_id,
         }
 
@@ -297,7 +311,7 @@ def _transitions(
         for to, at, following in zip(_AGES[1:4], bounds, (*bounds[1:], None), strict=True):
             passed = at <= _naive(now) and at != following
             if passed and _AGES.index(to) > _AGES.index(status):
-                yield changed(to, at, before.evidence, Cause.TIME)
+                yield changed(to, at, before.evidence, TransitionCause.TIME)
                 status = to
     if status != after.status:
         yield changed(after.status, _naive(now), after.evidence, cause, edit)
@@ -305,16 +319,16 @@ def _transitions(
 
 def _authorship(
     change: Mapping[str, Any],
-    dataset: Dataset,
+    dataset: DatasetSnapshot,
     judgement: Judgement,
     now: datetime,
     options: settings.Aging,
     writer: str | None,
 ) -> dict[str, Any]:
     """Return who changed a status, and both update frequencies if these alone explain the change."""
-    if change["cause"] == Cause.TIME.value:
+    if change["cause"] == TransitionCause.TIME.value:
         return {}
-    is_edit = change["cause"] == Cause.EDIT.value
+    is_edit = change["cause"] == TransitionCause.EDIT.value
     found: dict[str, Any] = {"author": writer if is_edit else None}
     days = judgement.said.days
     if dataset.row is None or dataset.row.frequency_days == days:
@@ -323,7 +337,7 @@ def _authorship(
     otherwise = _assessment(dataset, judgement.newest, before, now, options)
     if otherwise.status.value == change["from_status"]:
         found |= {"frequency_before": before, "frequency_after": days}
-        found |= {"cause": Cause.FREQUENCY.value} if is_edit else {}
+        found |= {"cause": TransitionCause.FREQUENCY.value} if is_edit else {}
     return found
 
 
@@ -343,16 +357,16 @@ class _Written:
 
     def add(
         self,
-        dataset: Dataset,
-        pieces: Iterable[Dated],
-        row: Row,
+        dataset: DatasetSnapshot,
+        pieces: Iterable[DatedEvidence],
+        row: FreshnessRow,
         now: datetime,
         writer: str | None,
     ) -> None:
         # Not asdict(), which copies deeply: a seventh of all this.
         values = _values(row)
         if dataset.row is None or _values(dataset.row) != values:
-            self.datasets.append(dict(zip(Row.__dataclass_fields__, values, strict=True)))
+            self.datasets.append(dict(zip(FreshnessRow.__dataclass_fields__, values, strict=True)))
         before = {(one.resource, one.evidence): one for one in dataset.pieces}
         after = {(one.resource, one.evidence): one for one in pieces}
         for key, piece in after.items():
@@ -393,7 +407,7 @@ class _Written:
             model.Session.execute(sa.text(_WRITE), {**rows, "gone": self.gone})
 
 
-def _piece(package_id: str, piece: Dated) -> dict[str, Any]:
+def _piece(package_id: str, piece: DatedEvidence) -> dict[str, Any]:
     return {
         "package_id": package_id,
         "resource_id": piece.resource or "",
@@ -419,7 +433,7 @@ def _upsert(
 
 
 _DATASETS = _upsert(
-    "freshness_dataset", "datasets", ("package_id",), tuple(Row.__dataclass_fields__)[1:]
+    "freshness_dataset", "datasets", ("package_id",), tuple(FreshnessRow.__dataclass_fields__)[1:]
 )
 _PIECE = ("package_id", "resource_id", "evidence")
 _EVIDENCE = _upsert(

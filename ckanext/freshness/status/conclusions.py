@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from .. import settings
-from ..aging.evidence import Dated, Evidence
+from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import dataset_rows, result_writer
 from ..checking.decisions import Outcome
-from ..checking.results import Finding
+from ..checking.results import CheckResult
 from ..ckan_adapter import model
 from ..search import unindexed
 from . import resource_fields
-from .assessment import Cause, assess_packages
+from .assessment import TransitionCause, assess_packages
 from .extras import write_by_sql
 
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
@@ -21,7 +21,7 @@ _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 
 
 def write(
-    findings: Sequence[Finding], run_id: str, run_start: datetime, now: datetime
+    findings: Sequence[CheckResult], run_id: str, run_start: datetime, now: datetime
 ) -> dict[str, datetime]:
     """Remember what visits found, judge the datasets of which that tells something, and commit.
 
@@ -29,7 +29,7 @@ def write(
     :returns: marks of the datasets whose documents are to be sent, for :func:`.indexing.index`.
     """
     written = result_writer.write(findings, run_start)
-    found: dict[str, list[Dated]] = {}
+    found: dict[str, list[DatedEvidence]] = {}
     doubted = set()
     anew = set()
     for one in written:
@@ -58,7 +58,7 @@ def judge(
     ids: Sequence[str],
     now: datetime,
     run_id: str,
-    found: Mapping[str, Sequence[Dated]] | None = None,
+    found: Mapping[str, Sequence[DatedEvidence]] | None = None,
     touched: Sequence[str] = (),
 ) -> dict[str, datetime]:
     """Judge datasets anew, write those that say something else, and commit.
@@ -69,7 +69,9 @@ def judge(
     """
     changed = set(touched)
     if ids:
-        says_else = assess_packages(ids, now, cause=Cause.CHECK, run_id=run_id, found=found)
+        says_else = assess_packages(
+            ids, now, cause=TransitionCause.CHECK, run_id=run_id, found=found
+        )
         write_by_sql(says_else)
         changed.update(one.package_id for one in says_else)
     marks = unindexed.mark(sorted(changed)) if changed else {}
@@ -77,7 +79,7 @@ def judge(
     return marks
 
 
-def _evidence(finding: Finding) -> list[Dated]:
+def _evidence(finding: CheckResult) -> list[DatedEvidence]:
     """What a visit says of when the data changed."""
     resource = finding.visit.resource_id
     said = (
@@ -85,7 +87,7 @@ def _evidence(finding: Finding) -> list[Dated]:
         (finding.changed_at, Evidence.HASH),
     )
     return [
-        Dated(when.replace(microsecond=0), evidence, resource)
+        DatedEvidence(when.replace(microsecond=0), evidence, resource)
         for when, evidence in said
         if when is not None
     ]

@@ -8,13 +8,13 @@ import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..ckan_adapter import ORGANIZATION_EXTRA, model
-from .frequencies import DEFAULT_KEY, Speaker
+from .frequencies import DEFAULT_KEY, FrequencySource
 from .observation import OF_PEOPLE
 
 _WHERE = {
-    Speaker.ORGANIZATION: "p.owner_org = :owner"
+    FrequencySource.ORGANIZATION: "p.owner_org = :owner"
     f" AND (d.frequency_from = 'organization' OR {ORGANIZATION_EXTRA} IS NOT NULL)",
-    Speaker.SOURCE: "p.id IN (SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner)",
+    FrequencySource.SOURCE: "p.id IN (SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner)",
 }
 _CONCERNED = """
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
@@ -31,7 +31,7 @@ AND EXISTS (SELECT 1 FROM harvest_object o WHERE o.package_id = d.package_id)"""
 _FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 
 
-def may_have_changed(speaker: Speaker, owner_id: str) -> int:
+def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
     """Let the next refresh judge the datasets of an organization or a harvest source that was edited.
 
     Only those that say no frequency themselves.
@@ -45,7 +45,7 @@ def may_have_changed(speaker: Speaker, owner_id: str) -> int:
     model.Session.flush()
     statement = _CONCERNED.format(where=_WHERE[speaker])
     parameters: dict[str, Any] = {"owner": owner_id}
-    if speaker is Speaker.ORGANIZATION:
+    if speaker is FrequencySource.ORGANIZATION:
         parameters["key"] = DEFAULT_KEY
     return _judge_anew(statement, parameters)
 

@@ -9,11 +9,11 @@ from typing import Any
 from ..ckan_adapter import model, package_extras, write_extras, write_extras_in_session
 from ..field_names import own_extras
 from . import resource_fields
-from .assessment import Cause, Outcome, outcomes
-from .resource_notes import Edit
+from .assessment import AssessedDataset, TransitionCause, outcomes
+from .resource_notes import DatasetEdit
 
 
-def write_in_hook(package_id: str, now: datetime, *, writer: str | None, edit: Edit) -> None:
+def write_in_hook(package_id: str, now: datetime, *, writer: str | None, edit: DatasetEdit) -> None:
     """Judge a package that an action has just written, and put the outcome into its extras.
 
     In the action's transaction and before it indexes, so that there is one write to Solr, and neither
@@ -21,7 +21,9 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None, edit: E
     """
     # What other plugins' hooks have changed in the session is to be seen too.
     model.Session.flush()
-    for outcome in outcomes([package_id], now, cause=Cause.EDIT, writer=writer, edit=edit):
+    for outcome in outcomes(
+        [package_id], now, cause=TransitionCause.EDIT, writer=writer, edit=edit
+    ):
         if outcome.changes_extras:
             package = model.Session.get(model.Package, package_id)
             write_extras_in_session(package, outcome.stored, outcome.wanted, outcome.keys)
@@ -29,7 +31,7 @@ def write_in_hook(package_id: str, now: datetime, *, writer: str | None, edit: E
             resource_fields.write_in_session(missing)
 
 
-def write_by_sql(changed: Iterable[Outcome]) -> None:
+def write_by_sql(changed: Iterable[AssessedDataset]) -> None:
     """Put what was just thought of packages into their extras, outside of any action.
 
     To be called in the transaction that has judged them, which holds their rows. Neither hooks, nor

@@ -15,8 +15,8 @@ from ..aging.frequency import (
     MAX_DAYS,
     VOCABULARIES,
     Frequency,
-    NotUnderstood,
     Reason,
+    UnknownFrequency,
     parse,
 )
 from ..aging.vocabularies import Vocabulary
@@ -28,7 +28,7 @@ DEFAULT_KEY = "default_frequency"
 _SAYS_NOTHING = (Reason.NOT_GIVEN, Reason.UNSPECIFIED)
 
 
-class Speaker(Enum):
+class FrequencySource(Enum):
     """Who says how often a dataset is updated."""
 
     DATASET = "dataset"
@@ -38,11 +38,11 @@ class Speaker(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class StatedFrequency:
     """How often a dataset is updated, and who says so."""
 
-    reading: Frequency | NotUnderstood
-    speaker: Speaker | None
+    reading: Frequency | UnknownFrequency
+    speaker: FrequencySource | None
     """None where nobody says anything."""
     key: str | None = None
     """The extra in which the dataset itself says something, even where somebody else is heard."""
@@ -63,32 +63,32 @@ def vocabularies() -> tuple[Vocabulary, ...]:
 def read(
     extras: Mapping[str, str],
     keys: Sequence[str],
-    defaults: Mapping[Speaker, object],
+    defaults: Mapping[FrequencySource, object],
     known: Sequence[Vocabulary] = VOCABULARIES,
-) -> Said:
+) -> StatedFrequency:
     """The first frequency that a dataset has; where it has none, the first default.
 
     Blank values are none, and so are those that say that there is nothing to say (*unknown*,
     *other*). What is not understood is said to be so: no default takes its place.
     """
-    own: NotUnderstood | None = None
+    own: UnknownFrequency | None = None
     key = raw = None
     for candidate in keys:
         reading = parse(extras.get(candidate), known)
-        if isinstance(reading, NotUnderstood) and reading.reason is Reason.NOT_GIVEN:
+        if isinstance(reading, UnknownFrequency) and reading.reason is Reason.NOT_GIVEN:
             continue
         key, raw = candidate, extras[candidate]
         if isinstance(reading, Frequency) or reading.reason not in _SAYS_NOTHING:
-            return Said(reading, Speaker.DATASET, key, raw)
+            return StatedFrequency(reading, FrequencySource.DATASET, key, raw)
         own = reading
         break
     for speaker, value in defaults.items():
         reading = parse(value, known)
         if isinstance(reading, Frequency) or reading.reason not in _SAYS_NOTHING:
-            return Said(reading, speaker, key, raw)
+            return StatedFrequency(reading, speaker, key, raw)
     if own is not None:
-        return Said(own, Speaker.DATASET, key, raw)
-    return Said(NotUnderstood("", Reason.NOT_GIVEN), None)
+        return StatedFrequency(own, FrequencySource.DATASET, key, raw)
+    return StatedFrequency(UnknownFrequency("", Reason.NOT_GIVEN), None)
 
 
 def of_source(config: str | None) -> object:
@@ -100,7 +100,7 @@ def of_source(config: str | None) -> object:
     return plain.get(DEFAULT_KEY) if isinstance(plain, dict) else None
 
 
-def explained(reading: NotUnderstood) -> str:
+def explained(reading: UnknownFrequency) -> str:
     """Return why a text gives no frequency, and what to do, in the reader's language."""
     words = tk._(EXPLANATIONS[reading.reason])
     return words.format(text=reading.text, max_days=MAX_DAYS)

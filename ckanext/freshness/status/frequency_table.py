@@ -10,7 +10,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.frequency import NotUnderstood, parse
+from ..aging.frequency import UnknownFrequency, parse
 from ..ckan_adapter import declared_fields, model, package_extras
 from . import frequencies, package_fields
 
@@ -22,7 +22,7 @@ class TableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FrequencyLine:
     """A line of the table."""
 
     number: int
@@ -31,7 +31,7 @@ class Line:
     frequency: str
 
 
-def read(lines: Iterable[str]) -> list[Line]:
+def read(lines: Iterable[str]) -> list[FrequencyLine]:
     """The lines of a CSV file with the columns ``dataset`` and ``frequency``; others are left alone.
 
     :raises TableError: no such columns, or nothing that is CSV.
@@ -46,12 +46,12 @@ def read(lines: Iterable[str]) -> list[Line]:
         words = tk._("The first line must name the columns dataset and frequency; missing: {names}")
         raise TableError(words.format(names=", ".join(missing)))
     return [
-        Line(number, (row["dataset"] or "").strip(), (row["frequency"] or "").strip())
+        FrequencyLine(number, (row["dataset"] or "").strip(), (row["frequency"] or "").strip())
         for number, row in enumerate(found, start=2)
     ]
 
 
-def problems(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+def problems(lines: Iterable[FrequencyLine]) -> Iterator[tuple[FrequencyLine, str]]:
     """What is wrong with lines, before anything is written."""
     vocabularies = frequencies.vocabularies()
     types = settings.aging().dataset_types
@@ -63,11 +63,11 @@ def problems(lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
         elif package.type not in types:
             words = tk._("The freshness of packages of the type {type} is not judged")
             yield line, words.format(type=package.type)
-        elif isinstance(reading, NotUnderstood):
+        elif isinstance(reading, UnknownFrequency):
             yield line, frequencies.explained(reading)
 
 
-def write(context: dict[str, Any], line: Line) -> bool:
+def write(context: dict[str, Any], line: FrequencyLine) -> bool:
     """Write one line's frequency where its dataset has it, or would have it.
 
     :returns: whether it was another one.

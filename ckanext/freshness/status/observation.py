@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from ..aging.evidence import Dated, Evidence, observe, script_date
+from ..aging.evidence import DatedEvidence, Evidence, observe, script_date
 from ..dates import EARLIEST, parse_date
-from .snapshot import Dataset, Resource
+from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 REVIEW_KEY = "review_date"
 SCRIPT_KEY = "updated_by_script"
@@ -20,14 +20,16 @@ OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
 _ALGORITHM = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
 
 
-def is_harvested(dataset: Dataset) -> bool:
+def is_harvested(dataset: DatasetSnapshot) -> bool:
     """Whether a dataset comes from a source: now, or once, since its creation here tells nothing then."""
     return dataset.is_harvested or any(
         piece.evidence is Evidence.HARVEST for piece in dataset.pieces
     )
 
 
-def counting(pieces: Sequence[Dated], dataset: Dataset, *, metadata_edits: bool) -> list[Dated]:
+def counting(
+    pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot, *, metadata_edits: bool
+) -> list[DatedEvidence]:
     """Return the pieces of evidence that count for a dataset, whatever was remembered once.
 
     If somebody states a date for a resource, its creation does not count.
@@ -45,8 +47,8 @@ def counting(pieces: Sequence[Dated], dataset: Dataset, *, metadata_edits: bool)
 
 
 def observed(
-    dataset: Dataset, now: datetime, writer: str | None, replaced: str | None = None
-) -> Iterator[Dated]:
+    dataset: DatasetSnapshot, now: datetime, writer: str | None, replaced: str | None = None
+) -> Iterator[DatedEvidence]:
     """Yield every piece of evidence that a dataset gives now, including pieces that do not count.
 
     :param now: when it is looked at, to the second.
@@ -77,14 +79,19 @@ def observed(
 
 def _pieces(
     claims: Iterable[tuple[datetime | None, Evidence]], now: datetime, resource: str | None
-) -> Iterator[Dated]:
+) -> Iterator[DatedEvidence]:
     for claim, evidence in claims:
         if claim is not None:
             yield observe(claim.replace(microsecond=0), evidence, now, resource)
 
 
 def _of_resource(
-    resource: Resource, now: datetime, writer: str | None, dataset: Dataset, *, is_replaced: bool
+    resource: ResourceSnapshot,
+    now: datetime,
+    writer: str | None,
+    dataset: DatasetSnapshot,
+    *,
+    is_replaced: bool,
 ) -> Iterator[tuple[datetime | None, Evidence]]:
     # A harvester that copies the date of the source's own catalogue hands on what the source says.
     ours = resource.url_type == "upload" or not dataset.is_harvested
@@ -97,7 +104,9 @@ def _of_resource(
         yield now, Evidence.HASH
 
 
-def _has_new_url(resource: Resource, dataset: Dataset, *, is_replaced: bool) -> bool:
+def _has_new_url(
+    resource: ResourceSnapshot, dataset: DatasetSnapshot, *, is_replaced: bool
+) -> bool:
     """Decide whether a resource got another URL, and nobody states since when the data are there."""
     differs = resource.is_known and resource.url != resource.known_url
     # CKAN dates uploads itself, and gives them the URL of their file's name.
@@ -110,7 +119,7 @@ def _has_new_url(resource: Resource, dataset: Dataset, *, is_replaced: bool) -> 
     )
 
 
-def _is_new(resource: Resource, cut: Mapping[str | None, datetime]) -> bool:
+def _is_new(resource: ResourceSnapshot, cut: Mapping[str | None, datetime]) -> bool:
     """Whether a resource's creation is to be noted: once, and then only to correct a date in the future.
 
     Whatever made it no evidence when the resource was first seen, as that it was harvested, may be
@@ -123,7 +132,7 @@ def _is_new(resource: Resource, cut: Mapping[str | None, datetime]) -> bool:
     return resource.created is not None and resource.created < cut.get(resource.id, EARLIEST)
 
 
-def _inherited(dataset: Dataset) -> Iterator[Dated]:
+def _inherited(dataset: DatasetSnapshot) -> Iterator[DatedEvidence]:
     """What was known of resources that others have replaced: the same data, as far as anybody can tell."""
     heirs = {one.replaces: one.id for one in dataset.resources if one.replaces is not None}
     for piece in dataset.pieces if heirs else ():
@@ -131,7 +140,7 @@ def _inherited(dataset: Dataset) -> Iterator[Dated]:
             yield replace(piece, resource=heirs[piece.resource])
 
 
-def _of_source(dataset: Dataset, now: datetime) -> Iterator[Dated]:
+def _of_source(dataset: DatasetSnapshot, now: datetime) -> Iterator[DatedEvidence]:
     """The dates of a source: when its data were modified; where it never says so, when issued."""
     for keys in (("modified", "dcat_modified"), ("issued", "dcat_issued")):
         owners = [(None, dataset.extras), *((one.id, one.extras) for one in dataset.resources)]
@@ -146,7 +155,7 @@ def _of_source(dataset: Dataset, now: datetime) -> Iterator[Dated]:
             return
 
 
-def _has_new_hash(resource: Resource, writer: str | None) -> bool:
+def _has_new_hash(resource: ResourceSnapshot, writer: str | None) -> bool:
     """Whether the same writer gave another hash of the same algorithm.
 
     Another writer may hash something else, such as the file of which the first one hashed the archive.

@@ -19,14 +19,14 @@ from ..ckan_adapter import model
 from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
 from ..search import unindexed
-from ..search.unindexed import BATCH, Failure, SolrAwayError
+from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from . import defaults
-from .assessment import Cause, assess_packages
+from .assessment import TransitionCause, assess_packages
 from .extras import write_by_sql
 
 
 @dataclass(slots=True)
-class Refreshed:
+class RefreshCounts:
     """What a run has done."""
 
     datasets: int = 0
@@ -39,7 +39,7 @@ class Refreshed:
     """Datasets of earlier runs whose documents were missing."""
     reaped: int = 0
     """Datasets that are gone, and whose rows were removed."""
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[IndexFailure] = field(default_factory=list)
 
 
 Progress = Callable[[int, int], None]
@@ -53,7 +53,7 @@ def refresh(
     everything: bool = False,
     workers: int = 1,
     progress: Progress = lambda done, total: None,
-) -> Refreshed:
+) -> RefreshCounts:
     """Bring every dataset's stored status up to date, in its extras and in Solr.
 
     Safe to run twice at once, and to be killed. Neither ``metadata_modified`` nor activities change.
@@ -68,7 +68,7 @@ def refresh(
     :raises WorkerError: a worker ended before it was done.
     """
     model.Session.rollback()
-    result = Refreshed(reaped=_reap(everything=everything))
+    result = RefreshCounts(reaped=_reap(everything=everything))
     result.healed, result.failures = unindexed.heal()
     defaults.may_be_harvested()
     ids = _all_ids() if everything else _passed_ids(now)
@@ -98,23 +98,25 @@ class _Job:
     run_id: str | None
     everything: bool
 
-    def work(self, ids: Sequence[str], result: Refreshed) -> Iterator[int]:
+    def work(self, ids: Sequence[str], result: RefreshCounts) -> Iterator[int]:
         """Do so many datasets, a batch at a time; after each, how many are done."""
         for batch in _batches(ids):
             self._batch(batch, result)
             result.datasets += len(batch)
             yield result.datasets
 
-    def part(self, ids: Sequence[str], tell: Tell) -> Refreshed:
+    def part(self, ids: Sequence[str], tell: Tell) -> RefreshCounts:
         """A worker's part of them."""
-        result = Refreshed()
+        result = RefreshCounts()
         for done in self.work(ids, result):
             tell((done,))
         return result
 
-    def _batch(self, batch: Sequence[str], result: Refreshed) -> None:
+    def _batch(self, batch: Sequence[str], result: RefreshCounts) -> None:
         ids = batch if self.everything else _claimed(batch, self.now)
-        changed = assess_packages(ids, self.now, cause=Cause.RECOMPUTE, run_id=self.run_id)
+        changed = assess_packages(
+            ids, self.now, cause=TransitionCause.RECOMPUTE, run_id=self.run_id
+        )
         marks: dict[str, datetime] = {}
         if changed:
             write_by_sql(changed)

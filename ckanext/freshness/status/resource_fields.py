@@ -12,11 +12,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..checking import fields
-from ..checking.result_writer import Written
+from ..checking.result_writer import WrittenResult
 from ..ckan_adapter import model
 
 
-def write_found(written: Iterable[Written], allowed: Collection[str]) -> list[str]:
+def write_found(written: Iterable[WrittenResult], allowed: Collection[str]) -> list[str]:
     """Write what visits found into the fields of links; nothing is committed.
 
     To be called in the transaction of :func:`..checking.recording.write`, with what that has written.

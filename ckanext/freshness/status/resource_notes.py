@@ -20,7 +20,7 @@ from ..web.urls import display_url
 _LONGEST = 200
 
 
-class Change(str, Enum):
+class ResourceAction(str, Enum):
     """What an action does to a resource."""
 
     ADDED = "added"
@@ -31,17 +31,17 @@ class Change(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class DatasetEdit:
     """An action that writes a dataset, and the resource that it is about, if it is about one."""
 
     action: str
-    change: Change | None = None
+    change: ResourceAction | None = None
     resource_id: str | None = None
     """None also while a new resource has no id yet."""
     resource_name: str | None = None
 
 
-_NOTES: ContextVar[dict[str, Edit] | None] = ContextVar("freshness_notes", default=None)
+_NOTES: ContextVar[dict[str, DatasetEdit] | None] = ContextVar("freshness_notes", default=None)
 """Edits by id of the package, or by its name if the caller gave that; None outside of resource actions."""
 
 
@@ -68,7 +68,7 @@ ACTIONS = ("resource_create", "resource_update", "resource_delete")
 """The actions that call the hooks, each wrapped by :func:`resource_action`."""
 
 
-def noted(package: Mapping[str, Any]) -> Edit | None:
+def noted(package: Mapping[str, Any]) -> DatasetEdit | None:
     """Return what the resource action under way does to a package; None if there is no such action."""
     notes = _NOTES.get() or {}
     return notes.get(package["id"]) or notes.get(package.get("name", ""))
@@ -76,12 +76,12 @@ def noted(package: Mapping[str, Any]) -> Edit | None:
 
 def adds(resource: Mapping[str, Any]) -> None:
     """Note that a resource is about to be created."""
-    _note(resource["package_id"], "resource_create", Change.ADDED, resource)
+    _note(resource["package_id"], "resource_create", ResourceAction.ADDED, resource)
 
 
 def updates(current: Mapping[str, Any], resource: Mapping[str, Any]) -> None:
     """Note that a resource is about to be updated."""
-    change = Change.REPLACED if _is_replaced(current, resource) else Change.EDITED
+    change = ResourceAction.REPLACED if _is_replaced(current, resource) else ResourceAction.EDITED
     _note(current["package_id"], "resource_update", change, {**resource, "id": current["id"]})
 
 
@@ -89,14 +89,14 @@ def deletes(resource_id: str, resources: Sequence[Mapping[str, Any]]) -> None:
     """Note that one of the resources of a package is about to be deleted."""
     for one in resources:
         if one["id"] == resource_id:
-            _note(one["package_id"], "resource_delete", Change.REMOVED, one)
+            _note(one["package_id"], "resource_delete", ResourceAction.REMOVED, one)
 
 
-def _note(package: str, action: str, change: Change, resource: Mapping[str, Any]) -> None:
+def _note(package: str, action: str, change: ResourceAction, resource: Mapping[str, Any]) -> None:
     notes = _NOTES.get()
     if notes is not None:
         name = str(resource.get("name") or display_url(_url(resource)))[:_LONGEST]
-        notes[package] = Edit(action, change, resource.get("id"), name)
+        notes[package] = DatasetEdit(action, change, resource.get("id"), name)
 
 
 def _is_replaced(current: Mapping[str, Any], resource: Mapping[str, Any]) -> bool:

@@ -15,16 +15,16 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from ..aging.evidence import Dated, Evidence
+from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
 from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
 from ..dates import aware
-from .frequencies import DEFAULT_KEY, Speaker, of_source
+from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ResourceSnapshot:
     """An active resource, and what it was like when it was last looked at."""
 
     id: str
@@ -59,7 +59,7 @@ class Resource:
 
 
 @dataclass(slots=True)
-class Dataset:
+class DatasetSnapshot:
     """A dataset, and what is remembered of it."""
 
     id: str
@@ -68,18 +68,18 @@ class Dataset:
     extras: Mapping[str, str]
     is_harvested: bool
     """Whether a harvest object belongs to it."""
-    defaults: Mapping[Speaker, Any]
+    defaults: Mapping[FrequencySource, Any]
     """The frequencies that its source and its organization assume."""
     row: Any | None
     """Its row of ``freshness_dataset``; None if it was never assessed."""
-    resources: list[Resource] = field(default_factory=list)
+    resources: list[ResourceSnapshot] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     """Resources that are remembered and are no more."""
-    pieces: list[Dated] = field(default_factory=list)
+    pieces: list[DatedEvidence] = field(default_factory=list)
     """The evidence that is remembered."""
 
 
-def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Dataset]:
+def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
     """The packages of some types, in the order of their ids; others and missing ones are left out."""
     session = model.Session
     ids = {"ids": list(package_ids)}
@@ -107,7 +107,7 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
     ).all():
         if (kind := _KINDS.get(name)) is not None:
             when = aware(happened_at)
-            piece = Dated(when, kind, resource_id or None, moment(claimed_at))
+            piece = DatedEvidence(when, kind, resource_id or None, moment(claimed_at))
             found[package_id].pieces.append(piece)
     return list(found.values())
 
@@ -126,22 +126,22 @@ def boundaries(row: Any) -> Boundaries | None:
     return Boundaries(due, overdue, delinquent)
 
 
-def _dataset(row: Any) -> Dataset:
-    return Dataset(
+def _dataset(row: Any) -> DatasetSnapshot:
+    return DatasetSnapshot(
         id=row.id,
         type=row.type,
         metadata_modified=moment(row.metadata_modified),
         extras=row.extras or {},
         is_harvested=row.harvest_object_id is not None,
         defaults={
-            Speaker.SOURCE: of_source(row.source_config),
-            Speaker.ORGANIZATION: row.organization_frequency,
+            FrequencySource.SOURCE: of_source(row.source_config),
+            FrequencySource.ORGANIZATION: row.organization_frequency,
         },
         row=None if row.package_id is None else row,
     )
 
 
-def _resource(row: Any) -> Resource:
+def _resource(row: Any) -> ResourceSnapshot:
     # In one go, since a row's columns are slow to be asked for one by one.
     _owner, id_, name, url, url_type, created, *rest = row
     last_modified, size, mimetype, hash_, date_is_ours, hash_is_ours, text, *rest = rest
@@ -149,7 +149,7 @@ def _resource(row: Any) -> Resource:
     extras = json.loads(text) if text and text != "{}" else {}
     is_at_url = checked_url == url
     stripped = url.strip()
-    return Resource(
+    return ResourceSnapshot(
         id=id_,
         name=name or "",
         url=stripped,
@@ -170,8 +170,8 @@ def _resource(row: Any) -> Resource:
 
 
 def _successor(
-    resource: Resource, package_id: str, gone: Mapping[tuple[str, str], list[Any]]
-) -> Resource:
+    resource: ResourceSnapshot, package_id: str, gone: Mapping[tuple[str, str], list[Any]]
+) -> ResourceSnapshot:
     """A new resource with what is known of the one that it replaces; any other as it is."""
     before = gone.get((package_id, resource.url)) if resource.url else None
     if resource.is_known or not before:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from ..aging.status import Assessment, Status
 from ..checking.check_rows import host_of
-from .snapshot import Dataset, Resource
+from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 AD_HOC = "adhoc"
 REASONS = ("api", AD_HOC, "blocked")
@@ -14,7 +14,7 @@ REASONS = ("api", AD_HOC, "blocked")
 
 
 def undetermined(
-    dataset: Dataset,
+    dataset: DatasetSnapshot,
     assessment: Assessment,
     frequency_days: int | None,
     adhoc_hosts: Collection[str],
@@ -29,7 +29,7 @@ def undetermined(
     return next((reason for reason in REASONS if reason in reasons), None)
 
 
-def _reason(resource: Resource, adhoc_hosts: Collection[str]) -> str | None:
+def _reason(resource: ResourceSnapshot, adhoc_hosts: Collection[str]) -> str | None:
     if resource.url_type == "upload":
         return None
     if adhoc_hosts:

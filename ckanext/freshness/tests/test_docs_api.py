@@ -17,7 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake, KnownRecord
 from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import (
     freshness_actions,
@@ -149,9 +149,9 @@ def _harvests(owner: str) -> None:
     model.Session.commit()
     source_id = sources[1].source["id"]
     url = "https://old.example.org/dataset/1"
-    known = Known(url, f"catalog=https://old.example.org/catalog/1;dataset={url}")
-    brake = Brake(
-        (Verdict(known, True, "not listed any more"),), 12, "the source lists nothing at all"
+    known = KnownRecord(url, f"catalog=https://old.example.org/catalog/1;dataset={url}")
+    brake = HeldBrake(
+        (AbsentRecord(known, True, "not listed any more"),), 12, "the source lists nothing at all"
     )
     holds.set_hold(
         source_id, "0f6c6a43-6f4e-4a3e-8a0f-1a2b3c4d5e6f", brake, datetime.now(timezone.utc)

@@ -15,10 +15,10 @@ import pytest
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.checking.content import fingerprint
 from ckanext.freshness.checking.detectors import ContainerLimits
-from ckanext.freshness.harvesting.record_identity import Current
+from ckanext.freshness.harvesting.record_identity import CurrentRecords
 from ckanext.freshness.harvesting.sightings import Sighting
-from ckanext.freshness.harvesting.survey import Crawled
-from ckanext.freshness.iati.registry.crawl import Crawl
+from ckanext.freshness.harvesting.survey import CrawlEnd
+from ckanext.freshness.iati.registry.crawl import RegistryCrawl
 from ckanext.freshness.iati.registry.registries import Asker, Terms
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
@@ -103,16 +103,16 @@ FILES = [
 ]
 
 
-def crawled(files: Any) -> tuple[Crawled, list[Sighting]]:
+def crawled(files: Any) -> tuple[CrawlEnd, list[Sighting]]:
     """What the harvester gets of a registry of the example's kind."""
     kind = example("add-registry")["PlainLists"]
     sightings: list[Sighting] = []
 
-    async def crawl(url: str) -> Crawled:
+    async def crawl(url: str) -> CrawlEnd:
         async with client() as asking:
             registry = kind(Asker(asking, url), url, Terms(100))
             take = lambda sighting, containers: sightings.append(sighting)  # noqa: E731
-            return await Crawl(registry, url, Current(()), take, salt="").run()
+            return await RegistryCrawl(registry, url, CurrentRecords(()), take, salt="").run()
 
     with FileServer() as server:
         for path, listed in (("/publishers", PUBLISHERS), ("/files", files)):

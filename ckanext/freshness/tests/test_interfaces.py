@@ -70,7 +70,7 @@ def checked_hash(server: FileServer) -> str:
         resources=[{"url": f"{server.url}/file"}],
         extras=[{"key": "frequency", "value": "1"}],
     )
-    check_run.check(check_run.Scope(), lambda: datetime.now(timezone.utc))
+    check_run.check(check_run.CheckScope(), lambda: datetime.now(timezone.utc))
     model.Session.remove()
     resource = made["resources"][0]["id"]
     return str(helpers.call_action("freshness_resource_history", id=resource)["hash"])

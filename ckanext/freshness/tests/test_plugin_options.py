@@ -21,10 +21,10 @@ from ckan.common import config_declaration
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
-from ckanext.freshness.checking.selection import Rules
+from ckanext.freshness.checking.selection import SelectionRules
 from ckanext.freshness.harvesting.source_config import SourceConfig
 from ckanext.freshness.iati.cycle import options as cycle_options
-from ckanext.freshness.iati.policy.state import Policy
+from ckanext.freshness.iati.policy.state import IatiPolicy
 from ckanext.freshness.web.hosts import HostPolicy
 
 PACKAGE = Path(__file__).parents[1]
@@ -299,7 +299,7 @@ def test_a_source_sets_its_own() -> None:
 @pytest.mark.usefixtures("with_plugins")
 def test_the_defaults_for_checks() -> None:
     checks = settings.checks()
-    assert checks.rules == Rules(
+    assert checks.rules == SelectionRules(
         internal_hosts=frozenset({"test.ckan.net"}),
         adhoc_hosts=frozenset({"proxy.hxlstandard.org", "ourairports.com"}),
     )
@@ -312,7 +312,7 @@ def test_the_defaults_for_checks() -> None:
     assert (limits.connect, limits.read, limits.total) == (10, 30, 3600)
     assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
     assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 10)
-    assert cycle_options.policy() == Policy()
+    assert cycle_options.policy() == IatiPolicy()
 
 
 @pytest.mark.usefixtures("with_plugins")

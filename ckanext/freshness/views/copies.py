@@ -13,7 +13,7 @@ from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from werkzeug.http import http_date, is_resource_modified, quote_etag
 
-from ..copies.store import Missing, Store, StoreError
+from ..copies.store import MissingCopy, Store, StoreError
 from ..dates import aware
 from ..iati.cycle import published_files
 from ..runs.copies import options, shelf
@@ -27,7 +27,7 @@ iati = Blueprint("freshness_iati", __name__)
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class DownloadFile:
     """What is to be given out.
 
     :ivar etag: of the bytes, without quotes; None while they are being replaced
@@ -111,13 +111,13 @@ def _give(
         store = options.store()
         there = store.size(key)
         if there is None:
-            raise Missing(key)
+            raise MissingCopy(key)
         # While a copy is replaced, its bytes are there before its row: what they are is not known yet.
         known = there == size
         return give_out(
-            store, File(key, there, filename, mimetype, etag if known else None, modified)
+            store, DownloadFile(key, there, filename, mimetype, etag if known else None, modified)
         )
-    except Missing:
+    except MissingCopy:
         return tk.abort(404, tk._("The copy was lost; the next run looks for it again"))
     except (StoreError, OptionError) as error:
         return _out_of_reach(error)
@@ -128,7 +128,7 @@ def _out_of_reach(error: Exception) -> ResponseReturnValue:
     return tk.abort(503, tk._("The store of copies is out of reach at the moment"))
 
 
-def give_out(store: Store, file: File) -> Response:
+def give_out(store: Store, file: DownloadFile) -> Response:
     """An answer to the request at hand: whole, a range (RFC 9110, section 14), or "not modified".
 
     Of several ranges at once nothing is taken: the whole is given, as the RFC allows. The bytes are
@@ -176,7 +176,7 @@ def give_out(store: Store, file: File) -> Response:
     return answer
 
 
-def _still(file: File) -> bool:
+def _still(file: DownloadFile) -> bool:
     """Whether what the caller has begun to download is what there is now (If-Range)."""
     condition = tk.request.if_range
     if condition.etag is not None:

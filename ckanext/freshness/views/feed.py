@@ -14,7 +14,7 @@ from flask import Response
 
 from ..aging.status import Status
 from ..reporting import labels, report
-from ..reporting.table_request import Asked
+from ..reporting.table_request import TableRequest
 from ..reporting.tables import Row
 from .protection import for_nobody_else
 
@@ -26,7 +26,7 @@ _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TITLE = 300
 
 
-def changes(what: Asked) -> Response:
+def changes(what: TableRequest) -> Response:
     """The newest changes that who asks may see."""
     url = tk.h.url_for("freshness.changes_feed", _external=True)
     feed = FeedGenerator()

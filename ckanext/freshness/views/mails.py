@@ -54,7 +54,7 @@ def _wants_none() -> bool:
     return tk.request.form.get("mails") != "yes"
 
 
-def _person(token: str) -> opt_outs.Person:
+def _person(token: str) -> opt_outs.MailPreference:
     person = opt_outs.of_token(token)
     if person is not None:
         return person

@@ -30,8 +30,8 @@ from ..reporting import (
     tables,
     visibility,
 )
-from ..reporting.table_request import Asked
-from ..reporting.tables import Page, Row, Table
+from ..reporting.table_request import TableRequest
+from ..reporting.tables import Row, Table, TablePage
 from . import feed
 from .files import FORMATS, file_of
 
@@ -51,15 +51,15 @@ _ENDINGS = ",".join(FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ReportPart:
     """A table as a page shows it.
 
     :ivar file: the URL of its rows, without an ending
     :ivar more: the URL of the page with all of them
     """
 
-    table: Table[Asked]
-    page: Page
+    table: Table[TableRequest]
+    page: TablePage
     file: str
     more: str
 
@@ -91,7 +91,7 @@ def _answered(page: Page_[Params]) -> Page_[Params]:
 def dashboard() -> ResponseReturnValue:
     """What needs somebody, and how it was before."""
     context = _context()
-    what = Asked(context, utc_now())
+    what = TableRequest(context, utc_now())
     found = counts.count(context)
     made: dict[str, list[Row]] = {
         report.STATUSES.name: lists.status_rows(found.every),
@@ -121,7 +121,7 @@ def organization(name: str) -> ResponseReturnValue:
     found = table_access.organization(context, name)
     if name != found["name"]:
         return tk.redirect_to("freshness.organization", name=found["name"])
-    what = Asked(context, utc_now(), organization=name)
+    what = TableRequest(context, utc_now(), organization=name)
     every = counts.count(context, visibility.of_organization(name)).every
     made: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
@@ -157,7 +157,7 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """The datasets of an organization with their statuses, as a file."""
     context = _context()
     found = table_access.organization(context, name)["name"]
-    what = Asked(context, utc_now(), organization=found)
+    what = TableRequest(context, utc_now(), organization=found)
     rows = table_access.rows(report.DATASETS, what)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
@@ -238,7 +238,7 @@ def _has_token() -> bool:
 _FILTERS = ("organization", "since", "status", "sort")
 
 
-def _asked(name: str) -> tuple[Table[Asked], Asked]:
+def _asked(name: str) -> tuple[Table[TableRequest], TableRequest]:
     context = _context()
     tk.check_access("freshness_report", dict(context), {})
     found = table_access.table_named(name)
@@ -254,7 +254,7 @@ def _context() -> Mapping[str, Any]:
     return {"user": user.name, "auth_user_obj": user}
 
 
-def _shown(context: Mapping[str, Any]) -> list[Table[Asked]]:
+def _shown(context: Mapping[str, Any]) -> list[Table[TableRequest]]:
     hidden = {report.DATASETS.name, report.HISTORY.name}
     if not _may_see_runs(context):
         hidden |= report.FOR_SYSADMINS
@@ -269,13 +269,13 @@ def _may_see_runs(context: Mapping[str, Any]) -> bool:
     return True
 
 
-def _part(table: Table[Asked], what: Asked, made: list[Row] | None) -> Part:
+def _part(table: Table[TableRequest], what: TableRequest, made: list[Row] | None) -> ReportPart:
     of = {"organization": what.organization} if what.organization else {}
     url = tk.h.url_for("freshness.table", name=table.name, **of)
     size = LONG if table in (report.STATUSES, report.HOSTS) else SHORT
     if made is None:
-        return Part(table, table_access.page(table, what, 1, size), url, url)
-    return Part(table, tables.page(made, 1, size), url, url)
+        return ReportPart(table, table_access.page(table, what, 1, size), url, url)
+    return ReportPart(table, tables.page(made, 1, size), url, url)
 
 
 def _chart(organization: str | None, now: datetime) -> chart.Chart | None:

@@ -13,7 +13,7 @@ from multidict import CIMultiDict
 
 from .connections import Exchange
 from .decoder import Decoder, decoder_of
-from .errors import FetchError, Reason
+from .errors import FailureReason, FetchError
 from .exchange import ERROR_BYTES, MIB, Answer, Body, Choose, Enough, Hop, Limits, Request
 from .faults import NETWORK_FAULTS, Circumstances, Fault, fault_of
 from .headers import can_be_sent, illegal_header
@@ -28,7 +28,7 @@ _DRAIN_SECONDS = 0.2
 Write = Callable[[bytes], object]
 
 
-class Visit:
+class RequestAttempts:
     """One request on its way: what was asked, and where it stands.
 
     ``start``, ``attempts`` and ``waited`` are of the whole visit; ``target``, ``hops``, ``seconds``
@@ -85,7 +85,7 @@ class Visit:
         self.start = self.target = parse_url(request.url) if target is None else target
         if request.method not in _METHODS:
             words = f"was not asked for: no method {request.method!r}"
-            raise self.error(Fault(Reason.INVALID_REQUEST, words))
+            raise self.error(Fault(FailureReason.INVALID_REQUEST, words))
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept
@@ -97,7 +97,7 @@ class Visit:
         given = {**request.headers, "Accept": request.accept} if request.accept else request.headers
         if given and (name := illegal_header(given)) is not None:
             words = f"was not asked for: the header {name} has characters that no header may have"
-            raise self.error(Fault(Reason.INVALID_REQUEST, words))
+            raise self.error(Fault(FailureReason.INVALID_REQUEST, words))
         self._common = common
         self.attempts = 1
 
@@ -138,10 +138,10 @@ class Visit:
             raise Fault(error.reason, f"redirects to {error.url}, which {error.words}") from error
         self.hops.append(Hop(target.url, status))
         if any(hop.url == found.url for hop in self.hops):
-            raise Fault(Reason.REDIRECT_LOOP, "redirects in a circle")
+            raise Fault(FailureReason.REDIRECT_LOOP, "redirects in a circle")
         if len(self.hops) > self.limits.redirects:
             words = f"redirects more than {self.limits.redirects} times"
-            raise Fault(Reason.TOO_MANY_REDIRECTS, words)
+            raise Fault(FailureReason.TOO_MANY_REDIRECTS, words)
         self.target = found
         return found
 
@@ -178,16 +178,16 @@ class Visit:
         )
 
 
-_ABOUT_REDIRECTS = frozenset({Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS})
+_ABOUT_REDIRECTS = frozenset({FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS})
 
 
-def backoff(visit: Visit) -> float:
+def backoff(visit: RequestAttempts) -> float:
     """Seconds due after the present attempt if nobody says otherwise."""
     steps = visit.limits.backoff
     return steps[min(visit.attempts, len(steps)) - 1] if steps else 0.0
 
 
-def pause_after(visit: Visit, asked_for: float | None = None) -> float | None:
+def pause_after(visit: RequestAttempts, asked_for: float | None = None) -> float | None:
     """Seconds until the next attempt, or None if there is none.
 
     What a host asked for is never shortened; both are stretched at random, so that visits that
@@ -201,7 +201,7 @@ def pause_after(visit: Visit, asked_for: float | None = None) -> float | None:
     return backoff(visit) * random.uniform(1 - jitter, 1 + jitter)
 
 
-async def take_body(visit: Visit, answer: Answer, response: Exchange) -> None:
+async def take_body(visit: RequestAttempts, answer: Answer, response: Exchange) -> None:
     """Read the body of ``response`` into where it belongs.
 
     :raises Fault: it breaks off, or is larger than it may be
@@ -225,7 +225,9 @@ async def take_body(visit: Visit, answer: Answer, response: Exchange) -> None:
             raise
 
 
-async def _collect(visit: Visit, answer: Answer, response: Exchange, write: Write) -> None:
+async def _collect(
+    visit: RequestAttempts, answer: Answer, response: Exchange, write: Write
+) -> None:
     if answer.status < 300:
         await _read(visit, answer, response, write, visit.limits.max_bytes)
         return
@@ -236,7 +238,9 @@ async def _collect(visit: Visit, answer: Answer, response: Exchange, write: Writ
         answer.complete = False
 
 
-async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, most: int) -> None:
+async def _read(
+    visit: RequestAttempts, answer: Answer, response: Exchange, write: Write, most: int
+) -> None:
     content = response.content
     decoder: Decoder | None = None
     has_begun = False
@@ -261,7 +265,7 @@ async def _read(visit: Visit, answer: Answer, response: Exchange, write: Write, 
                 received += len(part)
                 if received > most or content.total_raw_bytes > most:
                     write(part[: len(part) - max(0, received - most)])
-                    raise Fault(Reason.TOO_LARGE, f"is larger than {_size(most)}")
+                    raise Fault(FailureReason.TOO_LARGE, f"is larger than {_size(most)}")
                 write(part)
     finally:
         answer.received = received

@@ -25,11 +25,11 @@ from protego import Protego
 from yarl import URL
 
 from .address_guard import Guard, InsideAddress
-from .attempts import Visit, backoff, drain, pause_after, take_body
+from .attempts import RequestAttempts, backoff, drain, pause_after, take_body
 from .connections import Connections, Exchange
 from .decoder import ENCODINGS
 from .dns import NameFault, Names
-from .errors import FetchError, Reason
+from .errors import FailureReason, FetchError
 from .event_loop import run
 from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
 from .faults import NETWORK_FAULTS, Fault, fault_of
@@ -43,13 +43,13 @@ __all__ = [
     "Body",
     "Choose",
     "Client",
+    "ClientSettings",
     "Enough",
+    "FailureReason",
     "FetchError",
     "Hop",
     "Limits",
-    "Reason",
     "Request",
-    "Settings",
     "Sink",
     "run",
 ]
@@ -60,7 +60,7 @@ _FOR_GOOD = frozenset({501, 505})
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ClientSettings:
     """What a client is set to once.
 
     :ivar user_agent: names the site and where to complain
@@ -88,7 +88,7 @@ class Client:
     :raises ValueError: a setting is not usable; the message says which
     """
 
-    def __init__(self, settings: Settings, hosts: Hosts, names: Names | None = None) -> None:
+    def __init__(self, settings: ClientSettings, hosts: Hosts, names: Names | None = None) -> None:
         if not can_be_sent(settings.user_agent):
             raise ValueError("the user agent has characters that no header may have")
         self.settings = settings
@@ -137,17 +137,17 @@ class Client:
 
     def begin(
         self, request: Request, choose: Choose | None = None, target: Target | None = None
-    ) -> Visit:
+    ) -> RequestAttempts:
         """A request to be asked for with :meth:`step`, by a caller who owns the waiting.
 
         :param target: what its URL is, where the caller has parsed it
         :raises FetchError: it cannot be asked for
         """
-        visit = Visit(request, request.limits or self.settings.limits, choose)
+        visit = RequestAttempts(request, request.limits or self.settings.limits, choose)
         visit.begin(target)
         return visit
 
-    async def step(self, visit: Visit, *, patient: bool = False) -> Answer | None:
+    async def step(self, visit: RequestAttempts, *, patient: bool = False) -> Answer | None:
         """Ask once. Without an answer the visit goes on: at ``visit.target``, to which it was
         redirected or which is to be tried again, in ``visit.pause`` seconds at the earliest.
 
@@ -209,7 +209,7 @@ class Client:
         self._names.forget(host.name)
         host.breaker.begin_last_round(monotonic(), host.policy.last_round)
 
-    async def _fetch(self, visit: Visit) -> Answer:
+    async def _fetch(self, visit: RequestAttempts) -> Answer:
         while True:
             answer = await self.step(visit, patient=True)
             if answer is not None:
@@ -218,7 +218,7 @@ class Client:
                 await asyncio.sleep(visit.pause)
 
     async def _ask_in_turn(
-        self, visit: Visit, target: Target, host: Host, before: float
+        self, visit: RequestAttempts, target: Target, host: Host, before: float
     ) -> Answer | Target | float:
         """As :meth:`_ask`, and the host is told how it went."""
         began = monotonic()
@@ -226,7 +226,7 @@ class Client:
         _refuse(host)
         breaker = host.breaker
         decides = breaker.begin(began) and breaker.circuit is Circuit.HALF_OPEN
-        reason: Reason | None = Reason.INVALID_REQUEST
+        reason: FailureReason | None = FailureReason.INVALID_REQUEST
         try:
             found = await self._ask(visit, target, host)
             reason = None
@@ -241,7 +241,7 @@ class Client:
             is_last = visit.attempts >= visit.limits.attempts
             breaker.ended(reason, ended, is_last=is_last, decides=decides)
 
-    async def _admit_in_turn(self, visit: Visit, target: Target, host: Host) -> None:
+    async def _admit_in_turn(self, visit: RequestAttempts, target: Target, host: Host) -> None:
         """Call :meth:`_admit`, and tell the host if it fails: a name without an address is no answer."""
         try:
             await self._admit(visit, target)
@@ -252,18 +252,18 @@ class Client:
             breaker.ended(fault.reason, monotonic(), is_last=is_last, decides=decides)
             raise
 
-    def _is_admitted(self, visit: Visit, target: Target) -> bool:
+    def _is_admitted(self, visit: RequestAttempts, target: Target) -> bool:
         """Whether there is nothing to be asked or judged by :meth:`_admit`."""
         if self._proxy is not None or visit.request.host_allowed is not None:
             return False
         return target.is_address or self._names.has_addresses(target.host)
 
-    async def _admit(self, visit: Visit, target: Target) -> None:
+    async def _admit(self, visit: RequestAttempts, target: Target) -> None:
         """Whether ``target`` may be visited, as far as that can be known before a connection."""
         allowed = visit.request.host_allowed
         if allowed is not None and not allowed(target.host):
             words = "was not visited: its host is not among those that may be"
-            raise Fault(Reason.HOST_NOT_ALLOWED, words)
+            raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
         try:
             if not target.is_address:
                 # Looked up now, so that neither the host's place nor the attempt's time is used up
@@ -279,7 +279,7 @@ class Client:
         except InsideAddress as error:
             raise fault_of(error, visit.circumstances(answered=False)) from error
 
-    async def _obey_robots(self, visit: Visit, target: Target, host: Host) -> None:
+    async def _obey_robots(self, visit: RequestAttempts, target: Target, host: Host) -> None:
         task = host.robots.get(target.origin)
         if task is None or task.cancelled():
             task = asyncio.create_task(self._robots(visit.request, target, host))
@@ -289,14 +289,14 @@ class Client:
         rules = await asyncio.shield(task)
         if not rules.can_fetch(target.url, self.settings.user_agent):
             words = "was not visited: its host's robots.txt does not want it to be"
-            raise Fault(Reason.ROBOTS, words)
+            raise Fault(FailureReason.ROBOTS, words)
 
     async def _robots(self, request: Request, target: Target, host: Host) -> Protego:
         limits = replace(request.limits or self.settings.limits, max_bytes=MAX_BYTES)
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError
         try:
-            visit = Visit(asked, limits, None, obeys_robots=False)
+            visit = RequestAttempts(asked, limits, None, obeys_robots=False)
             visit.begin()
             found = await self._fetch(visit)
         except FetchError as error:
@@ -305,7 +305,9 @@ class Client:
         host.slow_down(crawl_delay(rules, self.settings.user_agent))
         return rules
 
-    async def _ask(self, visit: Visit, target: Target, host: Host) -> Answer | Target | float:
+    async def _ask(
+        self, visit: RequestAttempts, target: Target, host: Host
+    ) -> Answer | Target | float:
         """One request; a Target is where it redirects to, a number in how many seconds another
         attempt is due."""
         assert self._connections is not None, "the client is used outside of its async with"
@@ -330,7 +332,7 @@ class Client:
             statistics.statuses[status] += 1
             statistics.last_status = status
             if status < 200:
-                raise Fault(Reason.MALFORMED, f"answered {status}, which ends nothing")
+                raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
             if status in _REDIRECTS and (location := response.headers.get("Location")):
                 await drain(response)
                 return visit.redirected(target, status, location)
@@ -349,7 +351,7 @@ class Client:
         finally:
             response.end()
 
-    def _again(self, visit: Visit, host: Host, response: Exchange) -> float | None:
+    def _again(self, visit: RequestAttempts, host: Host, response: Exchange) -> float | None:
         """Seconds until another attempt, if this status deserves one; the host gets the pause it
         asks for."""
         status = response.status
@@ -370,12 +372,12 @@ def _refuse(host: Host) -> None:
     """Ask nothing of a host that does not want it, or does not do anything."""
     if closed := host.closed_for:
         words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
-        raise Fault(Reason.HOST_DEFERRED, words, closed)
+        raise Fault(FailureReason.HOST_DEFERRED, words, closed)
     if host.breaker.circuit is Circuit.GIVEN_UP:
         words = (
             f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
         )
-        raise Fault(Reason.HOST_SILENT, words)
+        raise Fault(FailureReason.HOST_SILENT, words)
 
 
 def _trusting(bundle: Path) -> ssl.SSLContext:

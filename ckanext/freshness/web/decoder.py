@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator
 
-from .errors import Reason
+from .errors import FailureReason
 from .faults import Fault
 
 ENCODINGS = "gzip, deflate"
@@ -47,7 +47,7 @@ class Decoder:
                 piece = self._stream.decompress(data, _PIECE)
             except zlib.error as error:
                 words = f"sent a body that cannot be decompressed: {error}"
-                raise Fault(Reason.MALFORMED, words) from error
+                raise Fault(FailureReason.MALFORMED, words) from error
             data = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
             if piece:
                 yield piece
@@ -59,7 +59,7 @@ class Decoder:
         """
         # Nothing at all is an empty body, however it is called.
         if self._has_begun and not self._stream.eof:
-            raise Fault(Reason.TRUNCATED, "ended before the body was complete")
+            raise Fault(FailureReason.TRUNCATED, "ended before the body was complete")
 
     def _begin(self, data: bytes) -> None:
         self._has_begun = True
@@ -82,5 +82,5 @@ def decoder_of(encoding: str | None) -> Decoder | None:
         return Decoder(name)
     if name in _UNASKED:
         words = f"sent a body that is compressed by {name}, which nobody had asked for"
-        raise Fault(Reason.MALFORMED, words)
+        raise Fault(FailureReason.MALFORMED, words)
     return None

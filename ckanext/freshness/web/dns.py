@@ -18,13 +18,13 @@ from aiohttp import AsyncResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from .address_guard import Guard
-from .errors import Reason
+from .errors import FailureReason
 
 
 class NameFault(OSError):
     """A name without an address. An OSError, because aiohttp wraps no other exceptions of a resolver."""
 
-    def __init__(self, reason: Reason, host: str, words: str) -> None:
+    def __init__(self, reason: FailureReason, host: str, words: str) -> None:
         super().__init__(None, f"{host}: {words}")
         self.reason = reason
         self.words = words
@@ -64,10 +64,10 @@ class NameLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _KnownName:
     addresses: Sequence[str]
     until: float
-    reason: Reason | None = None
+    reason: FailureReason | None = None
     words: str = ""
     failures: int = 0
 
@@ -91,8 +91,8 @@ class Names:
         self._make_resolver = resolver
         self._resolver: AbstractResolver | None = None
         self._limits = limits or NameLimits()
-        self._known: dict[str, _Known] = {}
-        self._tasks: dict[str, asyncio.Task[_Known]] = {}
+        self._known: dict[str, _KnownName] = {}
+        self._tasks: dict[str, asyncio.Task[_KnownName]] = {}
         self._burst = asyncio.Semaphore(_BURST)
 
     def known(self, host: str) -> bool:
@@ -136,7 +136,7 @@ class Names:
             await self._resolver.close()
             self._resolver = None
 
-    async def _find(self, host: str) -> _Known:
+    async def _find(self, host: str) -> _KnownName:
         if self._resolver is None:
             self._resolver = self._make_resolver()
         timeout = self._limits.timeout
@@ -151,20 +151,20 @@ class Names:
             cause = error.__cause__
             if isinstance(cause, DNSError) and cause.args[0] in _DOES_NOT_EXIST:
                 words = "has a host name that does not exist"
-                known = _Known((), inf, Reason.NAME_NOT_FOUND, words)
+                known = _KnownName((), inf, FailureReason.NAME_NOT_FOUND, words)
             else:
                 known = self._failed(host, f"could not be looked up: {error.strerror or error}")
         else:
             addresses = dict.fromkeys(entry["host"] for entry in found)
-            known = _Known(list(addresses), monotonic() + self._limits.ttl)
+            known = _KnownName(list(addresses), monotonic() + self._limits.ttl)
         self._known[host] = known
         return known
 
-    def _failed(self, host: str, words: str) -> _Known:
+    def _failed(self, host: str, words: str) -> _KnownName:
         before = self._known.get(host)
         failures = 1 + (before.failures if before is not None else 0)
         until = inf if failures >= self._limits.tries else monotonic() + _PAUSE
-        return _Known((), until, Reason.NAME_LOOKUP_FAILED, words, failures)
+        return _KnownName((), until, FailureReason.NAME_LOOKUP_FAILED, words, failures)
 
 
 class GuardedResolver(AbstractResolver):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 
-class Reason(Enum):
+class FailureReason(Enum):
     """Why a URL gave no answer. The value is the word that is stored and counted."""
 
     # The URL itself
@@ -72,45 +72,45 @@ class Reason(Enum):
 
 _RETRIABLE = frozenset(
     {
-        Reason.NAME_LOOKUP_FAILED,
-        Reason.CONNECTION_REFUSED,
-        Reason.CONNECTION_RESET,
-        Reason.UNREACHABLE,
-        Reason.PROXY,
-        Reason.OUT_OF_SOCKETS,
-        Reason.CONNECT_TIMEOUT,
-        Reason.READ_TIMEOUT,
-        Reason.TRUNCATED,
+        FailureReason.NAME_LOOKUP_FAILED,
+        FailureReason.CONNECTION_REFUSED,
+        FailureReason.CONNECTION_RESET,
+        FailureReason.UNREACHABLE,
+        FailureReason.PROXY,
+        FailureReason.OUT_OF_SOCKETS,
+        FailureReason.CONNECT_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
+        FailureReason.TRUNCATED,
     }
 )
 _SILENCE = frozenset(
     {
-        Reason.NAME_NOT_FOUND,
-        Reason.NAME_LOOKUP_FAILED,
-        Reason.TLS_EXPIRED,
-        Reason.TLS_SELF_SIGNED,
-        Reason.TLS_WRONG_NAME,
-        Reason.TLS_UNTRUSTED,
-        Reason.TLS_FAILED,
-        Reason.CONNECTION_REFUSED,
-        Reason.CONNECTION_RESET,
-        Reason.UNREACHABLE,
-        Reason.CONNECT_TIMEOUT,
-        Reason.READ_TIMEOUT,
-        Reason.TOTAL_TIMEOUT,
+        FailureReason.NAME_NOT_FOUND,
+        FailureReason.NAME_LOOKUP_FAILED,
+        FailureReason.TLS_EXPIRED,
+        FailureReason.TLS_SELF_SIGNED,
+        FailureReason.TLS_WRONG_NAME,
+        FailureReason.TLS_UNTRUSTED,
+        FailureReason.TLS_FAILED,
+        FailureReason.CONNECTION_REFUSED,
+        FailureReason.CONNECTION_RESET,
+        FailureReason.UNREACHABLE,
+        FailureReason.CONNECT_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
+        FailureReason.TOTAL_TIMEOUT,
     }
 )
 _OURS = frozenset(
     {
-        Reason.INSIDE_ADDRESS,
-        Reason.HOST_NOT_ALLOWED,
-        Reason.ROBOTS,
-        Reason.HOST_DEFERRED,
-        Reason.HOST_SILENT,
-        Reason.TOO_LARGE,
-        Reason.INVALID_REQUEST,
-        Reason.PROXY,
-        Reason.OUT_OF_SOCKETS,
+        FailureReason.INSIDE_ADDRESS,
+        FailureReason.HOST_NOT_ALLOWED,
+        FailureReason.ROBOTS,
+        FailureReason.HOST_DEFERRED,
+        FailureReason.HOST_SILENT,
+        FailureReason.TOO_LARGE,
+        FailureReason.INVALID_REQUEST,
+        FailureReason.PROXY,
+        FailureReason.OUT_OF_SOCKETS,
     }
 )
 
@@ -131,7 +131,7 @@ class FetchError(Exception):
 
     def __init__(
         self,
-        reason: Reason,
+        reason: FailureReason,
         url: str,
         words: str,
         *,

@@ -13,10 +13,10 @@ from aiohttp import http_exceptions
 
 from .address_guard import InsideAddress
 from .dns import NameFault
-from .errors import Reason
+from .errors import FailureReason
 from .exchange import Limits
 
-_TIMEOUTS = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
+_TIMEOUTS = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
 
 
 class Fault(Exception):
@@ -25,7 +25,7 @@ class Fault(Exception):
     :ivar answered: whether status and headers had come
     """
 
-    def __init__(self, reason: Reason, words: str, retry_after: float | None = None) -> None:
+    def __init__(self, reason: FailureReason, words: str, retry_after: float | None = None) -> None:
         super().__init__(reason, words)
         self.reason = reason
         self.words = words
@@ -33,7 +33,7 @@ class Fault(Exception):
         self.answered = False
 
     @property
-    def silence(self) -> Reason | None:
+    def silence(self) -> FailureReason | None:
         """Why the host gave no answer; None if it gave one. One that does not end in time is none."""
         return None if self.answered and self.reason not in _TIMEOUTS else self.reason
 
@@ -55,26 +55,41 @@ NETWORK_FAULTS = (
 )
 """What :func:`fault_of` can explain. Everything else is a mistake of ours and is not caught."""
 
-_ERRNO: dict[int, tuple[Reason, str]] = {
-    errno.ECONNREFUSED: (Reason.CONNECTION_REFUSED, "refused the connection"),
-    errno.ECONNRESET: (Reason.CONNECTION_RESET, "broke the connection off"),
-    errno.ECONNABORTED: (Reason.CONNECTION_RESET, "broke the connection off"),
-    errno.EPIPE: (Reason.CONNECTION_RESET, "broke the connection off"),
-    errno.ETIMEDOUT: (Reason.CONNECT_TIMEOUT, "did not accept a connection in time"),
-    errno.ENETUNREACH: (Reason.UNREACHABLE, "cannot be reached: there is no way to its network"),
-    errno.EHOSTUNREACH: (Reason.UNREACHABLE, "cannot be reached: there is no way to its host"),
-    errno.EADDRNOTAVAIL: (Reason.UNREACHABLE, "cannot be reached from this machine's addresses"),
-    errno.EMFILE: (Reason.OUT_OF_SOCKETS, "was not visited: this process has too many open files"),
-    errno.ENFILE: (Reason.OUT_OF_SOCKETS, "was not visited: this machine has too many open files"),
+_ERRNO: dict[int, tuple[FailureReason, str]] = {
+    errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
+    errno.ECONNRESET: (FailureReason.CONNECTION_RESET, "broke the connection off"),
+    errno.ECONNABORTED: (FailureReason.CONNECTION_RESET, "broke the connection off"),
+    errno.EPIPE: (FailureReason.CONNECTION_RESET, "broke the connection off"),
+    errno.ETIMEDOUT: (FailureReason.CONNECT_TIMEOUT, "did not accept a connection in time"),
+    errno.ENETUNREACH: (
+        FailureReason.UNREACHABLE,
+        "cannot be reached: there is no way to its network",
+    ),
+    errno.EHOSTUNREACH: (
+        FailureReason.UNREACHABLE,
+        "cannot be reached: there is no way to its host",
+    ),
+    errno.EADDRNOTAVAIL: (
+        FailureReason.UNREACHABLE,
+        "cannot be reached from this machine's addresses",
+    ),
+    errno.EMFILE: (
+        FailureReason.OUT_OF_SOCKETS,
+        "was not visited: this process has too many open files",
+    ),
+    errno.ENFILE: (
+        FailureReason.OUT_OF_SOCKETS,
+        "was not visited: this machine has too many open files",
+    ),
 }
 
 # The codes of OpenSSL's X509_verify_cert_error_string.
-_CERTIFICATE: dict[int, tuple[Reason, str]] = {
-    9: (Reason.TLS_EXPIRED, "has a TLS certificate that is not valid yet"),
-    10: (Reason.TLS_EXPIRED, "has a TLS certificate that has expired"),
-    18: (Reason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
-    62: (Reason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
-    64: (Reason.TLS_WRONG_NAME, "has a TLS certificate for another address"),
+_CERTIFICATE: dict[int, tuple[FailureReason, str]] = {
+    9: (FailureReason.TLS_EXPIRED, "has a TLS certificate that is not valid yet"),
+    10: (FailureReason.TLS_EXPIRED, "has a TLS certificate that has expired"),
+    18: (FailureReason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
+    62: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
+    64: (FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another address"),
 }
 
 
@@ -83,17 +98,17 @@ def fault_of(error: BaseException, at: Circumstances) -> Fault:
     for kind, explain in _EXPLANATIONS:
         if isinstance(error, kind):
             return explain(error, at)
-    return Fault(Reason.MALFORMED, f"gave no usable answer: {_brief(error)}")
+    return Fault(FailureReason.MALFORMED, f"gave no usable answer: {_brief(error)}")
 
 
 def _connect_timeout(_: BaseException, at: Circumstances) -> Fault:
     words = f"did not accept a connection within {at.limits.connect:g} s (connect timeout)"
-    return Fault(Reason.CONNECT_TIMEOUT, words)
+    return Fault(FailureReason.CONNECT_TIMEOUT, words)
 
 
 def _read_timeout(_: BaseException, at: Circumstances) -> Fault:
     did = "sent nothing more for" if at.answered else "did not answer within"
-    return Fault(Reason.READ_TIMEOUT, f"{did} {at.limits.read:g} s (read timeout)")
+    return Fault(FailureReason.READ_TIMEOUT, f"{did} {at.limits.read:g} s (read timeout)")
 
 
 def _total_timeout(error: BaseException, at: Circumstances) -> Fault:
@@ -101,13 +116,13 @@ def _total_timeout(error: BaseException, at: Circumstances) -> Fault:
         # Python 3.11 made asyncio's timeout one with the system's own ETIMEDOUT.
         return _os_error(error, at)
     words = f"was not finished within {at.limits.total:g} s (total timeout)"
-    return Fault(Reason.TOTAL_TIMEOUT, words)
+    return Fault(FailureReason.TOTAL_TIMEOUT, words)
 
 
 def _proxy(error: BaseException, _: Circumstances) -> Fault:
     status = getattr(error, "status", None)
     what = f"it answered {status}" if status else "it cannot be reached"
-    return Fault(Reason.PROXY, f"could not be asked through the proxy: {what}")
+    return Fault(FailureReason.PROXY, f"could not be asked through the proxy: {what}")
 
 
 def _certificate(error: BaseException, _: Circumstances) -> Fault:
@@ -118,14 +133,14 @@ def _certificate(error: BaseException, _: Circumstances) -> Fault:
         why = problem.verify_message
     else:
         why = _brief(problem)
-    return Fault(Reason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
+    return Fault(FailureReason.TLS_UNTRUSTED, f"has a TLS certificate that is not trusted: {why}")
 
 
 def _tls(error: BaseException, _: Circumstances) -> Fault:
     problem = getattr(error, "os_error", error)
     why = getattr(problem, "reason", None) or _brief(problem)
     why = str(why).replace("_", " ").lower()
-    return Fault(Reason.TLS_FAILED, f"could not be spoken to over TLS: {why}")
+    return Fault(FailureReason.TLS_FAILED, f"could not be spoken to over TLS: {why}")
 
 
 def _os_error(error: BaseException, _: Circumstances) -> Fault:
@@ -135,28 +150,28 @@ def _os_error(error: BaseException, _: Circumstances) -> Fault:
             f"was not visited: {cause.strerror}, inside of a network, "
             "and not in ckanext.freshness.allowed_networks"
         )
-        return Fault(Reason.INSIDE_ADDRESS, words)
+        return Fault(FailureReason.INSIDE_ADDRESS, words)
     if isinstance(cause, NameFault):
         return Fault(cause.reason, cause.words)
     known = _ERRNO.get(getattr(cause, "errno", None) or 0)
     if known is not None:
         return Fault(*known)
-    return Fault(Reason.CONNECTION_RESET, f"could not be connected to: {_brief(cause)}")
+    return Fault(FailureReason.CONNECTION_RESET, f"could not be connected to: {_brief(cause)}")
 
 
 def _disconnected(_: BaseException, at: Circumstances) -> Fault:
     words = "broke the connection off" if at.answered else "closed the connection without an answer"
-    return Fault(Reason.CONNECTION_RESET, words)
+    return Fault(FailureReason.CONNECTION_RESET, words)
 
 
 def _payload(error: BaseException, _: Circumstances) -> Fault:
     cause = error.__cause__
     if isinstance(cause, http_exceptions.ContentEncodingError):
         words = f"sent a body that cannot be decompressed: {_brief(cause)}"
-        return Fault(Reason.MALFORMED, words)
+        return Fault(FailureReason.MALFORMED, words)
     if isinstance(cause, http_exceptions.TransferEncodingError) and "Not enough" not in str(cause):
-        return Fault(Reason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
-    return Fault(Reason.TRUNCATED, "ended before the body was complete")
+        return Fault(FailureReason.MALFORMED, f"sent a malformed body: {_brief(cause)}")
+    return Fault(FailureReason.TRUNCATED, "ended before the body was complete")
 
 
 def _malformed(error: BaseException, at: Circumstances) -> Fault:
@@ -164,7 +179,7 @@ def _malformed(error: BaseException, at: Circumstances) -> Fault:
         words = f"sent headers longer than {at.limits.max_header_bytes} bytes"
     else:
         words = f"did not answer in HTTP: {_brief(error)}"
-    return Fault(Reason.MALFORMED, words)
+    return Fault(FailureReason.MALFORMED, words)
 
 
 # The first that fits counts, so the narrower stand first.

@@ -17,7 +17,7 @@ from enum import Enum
 
 from protego import Protego
 
-from .errors import Reason
+from .errors import FailureReason
 from .urls import host_name
 
 
@@ -70,7 +70,7 @@ class Statistics:
     received: int = 0
     seconds: float = 0.0
     statuses: Counter[int] = field(default_factory=Counter)
-    errors: Counter[Reason] = field(default_factory=Counter)
+    errors: Counter[FailureReason] = field(default_factory=Counter)
     last_status: int | None = None
 
 
@@ -134,7 +134,9 @@ class Breaker:
         self.patience = patience
         self.answered_at = now
 
-    def ended(self, reason: Reason | None, now: float, *, is_last: bool, decides: bool) -> None:
+    def ended(
+        self, reason: FailureReason | None, now: float, *, is_last: bool, decides: bool
+    ) -> None:
         """Note how a request ended.
 
         :param reason: why there was no answer; None if there was one

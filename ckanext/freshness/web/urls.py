@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes, unquote, unquote_to_bytes, urljoin
 
 import idna
 
-from .errors import FetchError, Reason
+from .errors import FailureReason, FetchError
 
 MAX_URL_BYTES = 8192
 """The longest URL that is asked for, in bytes, percent-encoded."""
@@ -116,7 +116,7 @@ def _parse_any(given: str) -> Target:
     scheme = match.group(1).lower()
     if scheme not in DEFAULT_PORTS:
         raise FetchError(
-            Reason.SCHEME_REFUSED,
+            FailureReason.SCHEME_REFUSED,
             display_url(given),
             f"is a {scheme}: URL; only http and https are visited",
         )
@@ -274,4 +274,4 @@ def _visible(character: str) -> str:
 
 
 def _invalid(given: str, why: str) -> FetchError:
-    return FetchError(Reason.INVALID_URL, display_url(given), f"cannot be visited: it {why}")
+    return FetchError(FailureReason.INVALID_URL, display_url(given), f"cannot be visited: it {why}")

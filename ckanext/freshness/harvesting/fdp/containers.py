@@ -9,15 +9,15 @@ from datetime import datetime
 from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..record_identity import Current
+from ..record_identity import CurrentRecords
 from ..sightings import Sighting, Sink
-from ..strategy import Outcome, Seen
+from ..strategy import ReadOutcome, SeenRecord
 from . import documents
-from .documents import Mapper, Outline
-from .listings import Listing
-from .reader import Document, Reader, Unreadable, first_page, understood
-from .services import Services
-from .task_group import Crew
+from .documents import DocumentOutline, Mapper
+from .listings import DatasetListing
+from .reader import DocumentReader, FetchedDocument, UnreadableDocument, first_page, understood
+from .services import ServiceReader
+from .task_group import TaskGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class CrawlOptions:
 class _Container:
     """A root or a catalog that was read; with its own sighting where catalogs are records too."""
 
-    outline: Outline
+    outline: DocumentOutline
     sighting: Sighting | None
 
 
@@ -53,12 +53,12 @@ class ContainerCrawl:
 
     def __init__(
         self,
-        reader: Reader,
-        listing: Listing,
+        reader: DocumentReader,
+        listing: DatasetListing,
         options: CrawlOptions,
-        known: Current,
+        known: CurrentRecords,
         sink: Sink,
-        services: Services,
+        services: ServiceReader,
     ) -> None:
         """
         :param listing: takes what is found.
@@ -72,8 +72,8 @@ class ContainerCrawl:
         self._known = known
         self._sink = sink
         self._services = services
-        self._crew = Crew(options.concurrency)
-        self._drafts: dict[str, Unreadable] = {}
+        self._crew = TaskGroup(options.concurrency)
+        self._drafts: dict[str, UnreadableDocument] = {}
         self.aliases: dict[str, str] = {}
         """By what a container is called in its document, the URL under which it is listed."""
 
@@ -126,7 +126,7 @@ class ContainerCrawl:
         words = f"it lists {display_url(listed)}, which cannot be asked for"
         self._listing.errors.append(f"{display_url(container)}: {words}")
         if self._known.at(listed) is not None:
-            seen = Seen(listed, Outcome.FAILED, listed_in=(container,))
+            seen = SeenRecord(listed, ReadOutcome.FAILED, listed_in=(container,))
             self._sink(
                 Sighting(seen, error=f"{display_url(listed)}: cannot be asked for"),
                 self._containers,
@@ -158,8 +158,8 @@ class ContainerCrawl:
             sighting = None
             if mapper and (outline.is_catalog or not is_root):
                 sighting = await self._catalog_record(url, document, outline, mapper)
-        except Unreadable as failure:
-            if failure.outcome is Outcome.FORBIDDEN and not is_root:
+        except UnreadableDocument as failure:
+            if failure.outcome is ReadOutcome.FORBIDDEN and not is_root:
                 self._drafts[url] = failure
             self._listing.unreadable(url, failure.words, told=failure.told or url in self._drafts)
         else:
@@ -185,7 +185,7 @@ class ContainerCrawl:
         return sorted(each, key=lambda item: item[0])
 
     async def _catalog_record(
-        self, url: str, document: Document, outline: Outline, mapper: Mapper
+        self, url: str, document: FetchedDocument, outline: DocumentOutline, mapper: Mapper
     ) -> Sighting:
         known = self._known.at(url)
         own = self._reader.hash(document.digest)
@@ -201,9 +201,9 @@ class ContainerCrawl:
                 record = documents.mapped(mapper, graph, URIRef(outline.subject or url))
             record.warnings = sorted({*record.warnings, *warnings})
             content_hash = self._reader.hash(record.digest())
-        seen = Seen(
+        seen = SeenRecord(
             url,
-            Outcome.PRESENT,
+            ReadOutcome.PRESENT,
             listed_in=(self._containers.root,),
             content_hash=content_hash,
             is_catalog=True,

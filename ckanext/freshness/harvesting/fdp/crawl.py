@@ -13,28 +13,28 @@ from typing import Any
 from ...web.client import Client
 from ...web.urls import display_url
 from ..document_memory import DocumentMemory
-from ..record_identity import Current
+from ..record_identity import CurrentRecords
 from ..sightings import Sighting, Sink
-from ..strategy import Containers, Outcome, Seen, must_ask
+from ..strategy import Containers, ReadOutcome, SeenRecord, must_ask
 from . import documents
 from .containers import ContainerCrawl, CrawlOptions
-from .datasets import Datasets
-from .documents import Member, Outline
-from .listings import Listing
-from .rdf_parser import Parser
+from .datasets import DatasetAssembler
+from .documents import DocumentOutline, ListedDataset
+from .listings import DatasetListing
+from .rdf_parser import RdfParser
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
-    Document,
+    DocumentReader,
+    FetchedDocument,
     Pages,
-    Reader,
-    Unreadable,
+    UnreadableDocument,
     first_page,
 )
-from .services import Services
-from .task_group import Crew
+from .services import ServiceReader
+from .task_group import TaskGroup
 
-_MAY_BE_MEANT = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
+_MAY_BE_MEANT = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
 
 class Crawl:
@@ -45,10 +45,10 @@ class Crawl:
         client: Client,
         source_url: str,
         options: CrawlOptions,
-        known: Current,
+        known: CurrentRecords,
         memory: DocumentMemory,
         sink: Sink,
-        parser: Parser,
+        parser: RdfParser,
     ) -> None:
         """
         :param known: the current records of the source.
@@ -57,7 +57,7 @@ class Crawl:
         self._options = options
         self._known = known
         self._sink = sink
-        self._reader = Reader(
+        self._reader = DocumentReader(
             client,
             source_url,
             memory,
@@ -67,19 +67,19 @@ class Crawl:
             salt=options.salt,
         )
         # Records have a crew of their own: pages under way wait for room in it.
-        self._page_crew = Crew(options.concurrency)
-        self._record_crew = Crew(options.concurrency * 4)
-        self._listing = Listing(source_url, options.max_records)
-        services = Services(self._reader, options.now)
+        self._page_crew = TaskGroup(options.concurrency)
+        self._record_crew = TaskGroup(options.concurrency * 4)
+        self._listing = DatasetListing(source_url, options.max_records)
+        services = ServiceReader(self._reader, options.now)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
         self._subjects: dict[str, str] = {}
         self._only_in_pages: dict[str, set[str]] = {}
         self._missed_pages: dict[str, str] = {}
         """First pages that were there at an earlier crawl, and why they do not say what they list."""
-        self._malformed_pages: list[tuple[str, Unreadable]] = []
+        self._malformed_pages: list[tuple[str, UnreadableDocument]] = []
         self._malformed_in: set[str] = set()
         self._paged_whole: set[str] = set()
-        self._datasets = Datasets(
+        self._datasets = DatasetAssembler(
             self._reader, services, options.mapper, self._dataset_of, options.now
         )
         self._lent: dict[str, set[str]] = {}
@@ -158,11 +158,11 @@ class Crawl:
                 is_first = False
                 whole = await self._read_page(catalog, page) and whole
                 url = pages.after(page)
-            except Unreadable as failure:
+            except UnreadableDocument as failure:
                 if not is_first or failure.status not in NO_SUCH_ENDPOINT:
                     self._listing.unreadable(failure.url, failure.words, told=failure.told)
                 else:
-                    if failure.outcome is not Outcome.FORBIDDEN:
+                    if failure.outcome is not ReadOutcome.FORBIDDEN:
                         self._datasets.distributions.has_pages = False
                     if was_there:
                         self._missed_pages[first] = failure.words
@@ -186,11 +186,11 @@ class Crawl:
             for first, words in sorted(self._missed_pages.items()):
                 self._listing.unreadable(first, words, told=True)
 
-    async def _read_page(self, catalog: str, page: Document) -> bool:
+    async def _read_page(self, catalog: str, page: FetchedDocument) -> bool:
         """Begin to read the datasets of a page; return whether the page is well-formed."""
         try:
             outline = await self._reader.outline(page, "page", documents.outline_of_page)
-        except Unreadable as failure:
+        except UnreadableDocument as failure:
             self._listing.unreadable(page.url, failure.words, told=True)
             self._malformed_pages.append((catalog, failure))
             return False
@@ -216,7 +216,7 @@ class Crawl:
     # Records
 
     async def _read_record(
-        self, url: str, page: Document | None = None, member: Member | None = None
+        self, url: str, page: FetchedDocument | None = None, member: ListedDataset | None = None
     ) -> None:
         """Read one listed record, out of a page or by itself, and hand it to the sink."""
         listed_in = self._listing.containers_of(url)
@@ -228,15 +228,15 @@ class Crawl:
                 member = outline.members[url]
             sighting = await self._assemble(url, listed_in, page, member)
             self._present.add(url)
-        except Unreadable as failure:
-            if failure.outcome is Outcome.MALFORMED and failure.url == url:
+        except UnreadableDocument as failure:
+            if failure.outcome is ReadOutcome.MALFORMED and failure.url == url:
                 self._malformed_in.update(listed_in)
             # What was never ours may be a draft, or gone, without being anybody's fault.
             ours = self._known.of(url, self.containers.listed)
             expected = ours is None and failure.outcome in _MAY_BE_MEANT
             self._missed_one |= not expected
             left_out = self._is_left_out(url, listed_in)
-            seen = Seen(url, failure.outcome, listed_in, left_out=left_out)
+            seen = SeenRecord(url, failure.outcome, listed_in, left_out=left_out)
             sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
         self._sink(sighting, self.containers)
 
@@ -256,7 +256,7 @@ class Crawl:
             if one.subject is not None and one.url in self._listing
         }
 
-    async def _read_alone(self, url: str) -> tuple[Document, Outline]:
+    async def _read_alone(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
         """A dataset's own document.
 
         :raises Unreadable: it does not describe that dataset.
@@ -270,18 +270,18 @@ class Crawl:
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
             words = f"it describes {display_url(subject)} instead, which is listed itself"
-            raise Unreadable(url, Outcome.MALFORMED, words)
+            raise UnreadableDocument(url, ReadOutcome.MALFORMED, words)
         if self._subjects.setdefault(subject, url) != url:
             words = f"it describes {display_url(subject)}, as another listed URL does"
-            raise Unreadable(url, Outcome.MALFORMED, words)
+            raise UnreadableDocument(url, ReadOutcome.MALFORMED, words)
         return document, outline
 
     async def _assemble(
         self,
         url: str,
         listed_in: tuple[str, ...],
-        document: Document,
-        member: Member,
+        document: FetchedDocument,
+        member: ListedDataset,
         **lent: Any,
     ) -> Sighting:
         """Make the sighting of a record out of its own document and those of its distributions.
@@ -299,9 +299,9 @@ class Crawl:
             self._lent.setdefault(owner, set()).update(where)
         if any(one.elsewhere for one in found.distributions.values()):
             self._lent.setdefault(url, set())
-        seen = Seen(
+        seen = SeenRecord(
             url,
-            Outcome.PRESENT,
+            ReadOutcome.PRESENT,
             listed_in,
             part_of=self._catalog_named(member.part_of),
             content_hash=found.content_hash,
@@ -343,7 +343,7 @@ class Crawl:
                 lent=sorted(lent),
                 all_read=not self.containers.unreadable and not self._missed_one,
             )
-        except Unreadable:
+        except UnreadableDocument:
             return  # the first look at it counts
         self._sink(sighting, self.containers)
 
@@ -357,7 +357,7 @@ class Crawl:
         """Learn whether a record that nothing lists is gone for itself."""
         try:
             await self._reader.get(url)
-            outcome = Outcome.PRESENT
-        except Unreadable as failure:
+            outcome = ReadOutcome.PRESENT
+        except UnreadableDocument as failure:
             outcome = failure.outcome
-        self._sink(Sighting(Seen(url, outcome)), self.containers)
+        self._sink(Sighting(SeenRecord(url, outcome)), self.containers)

@@ -17,21 +17,21 @@ from rdflib.term import Node
 from ...dates import utc_words
 from ...web.urls import display_url
 from ..record import Record, resource_order
-from ..strategy import Known, Lost, Outcome, datasets_of, fate_of_distribution
+from ..strategy import KnownRecord, LostDistribution, ReadOutcome, datasets_of, fate_of_distribution
 from ..url_spelling import loose_spelling
 from . import documents
-from .distributions import Distributions, Parts
-from .documents import Mapper, Member
+from .distributions import DistributionDocuments, DistributionReader
+from .documents import ListedDataset, Mapper
 from .namespaces import DCAT
 from .rdf_parser import DocumentError
-from .reader import Document, Reader, Unreadable, understood
-from .services import Services
+from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
+from .services import ServiceReader
 
-_REFUSALS = frozenset({Outcome.FORBIDDEN, Outcome.GONE})
+_REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
 
 @dataclass(slots=True)
-class Dataset:
+class FoundDataset:
     """A dataset as one job found it."""
 
     content_hash: str | None
@@ -39,7 +39,7 @@ class Dataset:
     """None if all documents hash as last time."""
     fingerprint: str | None = None
     """Hash of all documents; None if these do not prove next time that nothing has changed."""
-    distributions: Mapping[str, Lost] = field(default_factory=dict)
+    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
     """To be remembered for the next job."""
     warnings: list[str] = field(default_factory=list)
     drafts: int = 0
@@ -48,13 +48,13 @@ class Dataset:
     """Other datasets, by URL, to which distributions in these documents belong: the documents' URLs."""
 
 
-class Datasets:
+class DatasetAssembler:
     """Puts datasets together."""
 
     def __init__(
         self,
-        reader: Reader,
-        services: Services,
+        reader: DocumentReader,
+        services: ServiceReader,
         mapper: Mapper,
         dataset_of: Callable[[str], str | None],
         now: datetime,
@@ -67,8 +67,8 @@ class Datasets:
         self.mapper = mapper
         self.dataset_of = dataset_of
         self.now = now
-        self.distributions = Distributions(reader)
-        self.unread: dict[str, Unreadable] = {}
+        self.distributions = DistributionReader(reader)
+        self.unread: dict[str, UnreadableDocument] = {}
         """By spelling, the distributions that some dataset lists and that could not be read."""
         self.missed_page = False
         """A page of distributions could not be read."""
@@ -76,15 +76,15 @@ class Datasets:
     async def read(
         self,
         url: str,
-        document: Document,
-        member: Member,
+        document: FetchedDocument,
+        member: ListedDataset,
         listed_in: Iterable[str],
-        known: Known | None,
-        adopted: Known | None = None,
+        known: KnownRecord | None,
+        adopted: KnownRecord | None = None,
         *,
         lent: Collection[str] | None = None,
         all_read: bool = False,
-    ) -> Dataset:
+    ) -> FoundDataset:
         """Read a dataset with its distributions.
 
         :param known: the current record, if there is one.
@@ -111,8 +111,8 @@ class Datasets:
             fingerprint = await self.services.fingerprint(url, own)
         as_before = known is not None and known.url == url and known.fingerprint == fingerprint
         if known is not None and as_before and lent is None:
-            return Dataset(known.content_hash, None, fingerprint, known.distributions)
-        work = _Work(self, url, member, before, parts)
+            return FoundDataset(known.content_hash, None, fingerprint, known.distributions)
+        work = _DatasetAssembly(self, url, member, before, parts)
         await work.look_at(document)
         for one in lent or ():
             await work.borrow(one)
@@ -124,11 +124,16 @@ class Datasets:
         return result
 
 
-class _Work:
+class _DatasetAssembly:
     """The putting together of one dataset."""
 
     def __init__(
-        self, datasets: Datasets, url: str, member: Member, known: Known | None, parts: Parts
+        self,
+        datasets: DatasetAssembler,
+        url: str,
+        member: ListedDataset,
+        known: KnownRecord | None,
+        parts: DistributionDocuments,
     ) -> None:
         self._datasets = datasets
         self._reader = datasets.reader
@@ -148,14 +153,14 @@ class _Work:
         """Spelling to URL of all distributions that the dataset's dcat:distribution names."""
         self._described: set[str] = set()
         """Spellings of the distributions that some document describes, whosever they are."""
-        self._remembered: dict[str, Lost] = {}
+        self._remembered: dict[str, LostDistribution] = {}
         self._lends: dict[str, set[str]] = {}
         self.is_special = False
         """Documents that are as last time do not prove that the dataset is."""
         self.missed_in_pages = False
         """A page that was not read may list distributions of this dataset or of others."""
 
-    async def look_at(self, document: Document) -> None:
+    async def look_at(self, document: FetchedDocument) -> None:
         """Take up what the dataset's own document and those of its distributions say."""
         self._graph = await document.parsed()
         self._named_nodes = set(self._graph.objects(self._subject, DCAT.distribution))
@@ -167,7 +172,7 @@ class _Work:
         for page in self._parts.pages:
             try:
                 self._take(await page.parsed(), page, is_page=True)
-            except Unreadable as failure:
+            except UnreadableDocument as failure:
                 self._parts.broken_page = failure
         if self._parts.pages:
             await self._read_what_pages_leave_out()
@@ -177,7 +182,7 @@ class _Work:
                 with understood(url):
                     node = documents.distribution_of(graph, url, one.base)
                     self._refuse_another(graph, node, url)
-            except Unreadable as failure:
+            except UnreadableDocument as failure:
                 self._parts.failed[url] = failure
                 continue
             self._take(graph, one, listed_as=(node, url))
@@ -204,13 +209,13 @@ class _Work:
         try:
             document = await self._reader.get(url)
             graph = await document.parsed()
-        except Unreadable as failure:
+        except UnreadableDocument as failure:
             self._parts.broken_page = failure
             return
         before = set(self._described)
         for node in self._take(graph, document, lends=False):
             if loose_spelling(str(node)) not in before:
-                self._remembered[str(node)] = Lost(elsewhere=True)
+                self._remembered[str(node)] = LostDistribution(elsewhere=True)
 
     async def _read_what_pages_leave_out(self) -> None:
         """Read what no page has: a draft; or a page was cut short, or could not be read."""
@@ -239,7 +244,7 @@ class _Work:
     def _take(
         self,
         graph: Graph,
-        document: Document,
+        document: FetchedDocument,
         *,
         listed_as: tuple[Node, str] | None = None,
         is_page: bool = False,
@@ -259,7 +264,7 @@ class _Work:
         self,
         node: Node,
         part_of: Iterable[str],
-        document: Document,
+        document: FetchedDocument,
         *,
         listed_as: str | None = None,
         is_page: bool = False,
@@ -275,14 +280,14 @@ class _Work:
         if lends:
             for owner in owners - {self._url}:
                 self._lends.setdefault(owner, set()).add(document.url)
-        was_only_in_pages = self._lost.get(str(node), Lost()).only_in_pages
+        was_only_in_pages = self._lost.get(str(node), LostDistribution()).only_in_pages
         listed = named or str(node) in self._member.contained
         if owners and not listed and (is_page or was_only_in_pages):
-            self._remembered[str(node)] = Lost(only_in_pages=True)
+            self._remembered[str(node)] = LostDistribution(only_in_pages=True)
         if self._url not in owners or (isinstance(node, URIRef) and not is_new):
             return False
         if listed_as and asked_as != spelled:
-            before = self._remembered.get(str(node), Lost())
+            before = self._remembered.get(str(node), LostDistribution())
             self._remembered[str(node)] = replace(before, listed_as=listed_as)
         return True
 
@@ -297,7 +302,7 @@ class _Work:
             self._had = self._reader.resources_of(self._object_id) if self._object_id else {}
         return self._had
 
-    async def result(self, fingerprint: str, *, is_last: bool, all_read: bool) -> Dataset:
+    async def result(self, fingerprint: str, *, is_last: bool, all_read: bool) -> FoundDataset:
         """Return the dataset.
 
         :param fingerprint: of all documents but those of services.
@@ -345,7 +350,7 @@ class _Work:
             or self.missed_in_pages
             or any(one.elsewhere for one in self._remembered.values())
         )
-        return Dataset(
+        return FoundDataset(
             self._reader.hash(record.digest()),
             record,
             None,
@@ -356,7 +361,7 @@ class _Work:
         )
 
     def _asked_as(self, uri: str) -> str:
-        return loose_spelling(self._lost.get(uri, Lost()).listed_as or uri)
+        return loose_spelling(self._lost.get(uri, LostDistribution()).listed_as or uri)
 
     def _kept(
         self, warnings: list[str], *, is_last: bool, all_read: bool
@@ -371,7 +376,7 @@ class _Work:
         for uri, resource in self._resources().items():
             if loose_spelling(uri) in self._described:
                 continue
-            lost, asked_as = self._lost.get(uri, Lost()), self._asked_as(uri)
+            lost, asked_as = self._lost.get(uri, LostDistribution()), self._asked_as(uri)
             failure = failures.get(asked_as)
             if failure is None and lost.elsewhere and is_last:
                 failure = self._datasets.unread.get(asked_as)
@@ -393,7 +398,7 @@ class _Work:
             )
             found[uri] = resource if fate.stays else None
             remember = replace(lost, since=fate.since)
-            if fate.stays and remember != Lost():
+            if fate.stays and remember != LostDistribution():
                 self._remembered[uri] = remember
             if failure or broken_page or not lost.elsewhere:
                 warnings.append(_words(uri, failure or broken_page, fate.stays, fate.since))
@@ -406,7 +411,9 @@ class _Work:
         )
 
 
-def _words(uri: str, failure: Unreadable | None, stays: bool, since: datetime | None) -> str:
+def _words(
+    uri: str, failure: UnreadableDocument | None, stays: bool, since: datetime | None
+) -> str:
     """What becomes of the resource of a distribution that could not be read, for people."""
     reason = failure.words if failure else "its host is not one that this source may visit"
     where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""

@@ -22,7 +22,7 @@ from ..legal_values import clean_all
 from ..record import Record
 from . import geometry
 from .documents import record_graph
-from .graph_values import View, text_or_texts
+from .graph_values import RecordView, text_or_texts
 from .mapping import MappingError
 from .namespaces import DCAT
 
@@ -75,7 +75,7 @@ def map_with_profiles(
     the subject.
     """
     check(profiles)
-    view = View(graph, language)
+    view = RecordView(graph, language)
     if not view.of(subject):
         raise MappingError(str(subject), "the record is not described in the server's answer")
     view.look_at(subject)
@@ -136,7 +136,7 @@ class _SteadyGraph(Graph):
         return (2, *sorted((str(p), self._key(o, depth - 1)) for _, p, o in about))
 
 
-def _only(graph: Graph, subject: Node, view: View) -> Graph:
+def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
     """A copy in which the subject is the only dataset, without what its server made by itself."""
     copy = _SteadyGraph()
     for s, p, o in graph:

@@ -66,7 +66,7 @@ Said = list[tuple[Node, Node]]
 
 
 @dataclass(slots=True)
-class Member:
+class ListedDataset:
     """What a document says of one dataset in it."""
 
     subject: str
@@ -81,7 +81,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Outline:
+class DocumentOutline:
     """All that a crawl needs of a document whose bytes are as they were: kept in place of parsing again."""
 
     subject: str | None = None
@@ -95,7 +95,7 @@ class Outline:
     """Datasets that it lists and nobody can ask for, without control characters."""
     refused_catalogs: list[str] = field(default_factory=list)
     """Catalogs of that kind."""
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, ListedDataset] = field(default_factory=dict)
 
     def as_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True, ensure_ascii=False)
@@ -103,17 +103,19 @@ class Outline:
     @classmethod
     def shape(cls) -> str:
         """Names of all that an outline holds: outlines of another shape are of another version."""
-        return " ".join(one.name for kind in (cls, Member) for one in fields(kind))
+        return " ".join(one.name for kind in (cls, ListedDataset) for one in fields(kind))
 
     @classmethod
-    def from_json(cls, text: str) -> Outline:
+    def from_json(cls, text: str) -> DocumentOutline:
         plain = json.loads(text)
-        plain["members"] = {url: Member(**one) for url, one in plain["members"].items()}
+        plain["members"] = {url: ListedDataset(**one) for url, one in plain["members"].items()}
         return cls(**plain)
 
 
 @unlogged()
-def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: str = "") -> Outline:
+def outline_of_container(
+    graph: Graph, url: str, *, is_root: bool, final_url: str = ""
+) -> DocumentOutline:
     """What the document of a root or a catalog lists.
 
     :param final_url: what answered, where that is another URL.
@@ -134,7 +136,7 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
         raise DocumentError(f"it describes {expected}")
     below = _listed(graph, subject, _CATALOG_PREDICATES)
     datasets = _listed(graph, subject, (DCAT.dataset,))
-    return Outline(
+    return DocumentOutline(
         subject=str(subject),
         is_catalog=subject in catalogs and subject not in roots,
         catalogs=list(filter(_can_be_asked_for, below)),
@@ -146,13 +148,15 @@ def outline_of_container(graph: Graph, url: str, *, is_root: bool, final_url: st
 
 
 @unlogged()
-def outline_of_page(graph: Graph) -> Outline:
+def outline_of_page(graph: Graph) -> DocumentOutline:
     """Return what a page of datasets says of each, under the URLs that the page uses."""
-    return Outline(members={str(node): _member(graph, node) for node in sorted(_datasets(graph))})
+    return DocumentOutline(
+        members={str(node): _member(graph, node) for node in sorted(_datasets(graph))}
+    )
 
 
 @unlogged()
-def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Outline:
+def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> DocumentOutline:
     """What a dataset's own document says of it.
 
     :param final_url: what answered, where that is another URL.
@@ -164,7 +168,7 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Outlin
         several = len(subjects) > 1 and "several datasets, but not the one asked for"
         other = bool(subjects) and f"{display_url(str(min(subjects)))} instead"
         raise DocumentError(f"it describes {several or other or 'no dcat:Dataset'}")
-    return Outline(members={url: _member(graph, node)})
+    return DocumentOutline(members={url: _member(graph, node)})
 
 
 @unlogged()
@@ -366,11 +370,11 @@ def _datasets(graph: Graph) -> set[URIRef]:
     return {URIRef(one) for one in _iris(nodes)}
 
 
-def _member(graph: Graph, node: URIRef) -> Member:
+def _member(graph: Graph, node: URIRef) -> ListedDataset:
     named = _urls(graph.objects(node, DCAT.distribution))
     listed = _listed(graph, node, (DCAT.distribution,))
     inner = [one for one, _ in distributions_inside(graph, node)]
-    return Member(
+    return ListedDataset(
         subject=str(node),
         digest=_digest(_said_of(graph, node, inner)),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),

@@ -23,7 +23,7 @@ from . import geometry
 from .namespaces import SCHEMA, SCHEMAS, VCARD
 
 Objects = Sequence[Node]
-Reader = Callable[["View", Objects, str], Any]
+Reader = Callable[["RecordView", Objects, str], Any]
 Path = tuple[URIRef, ...]
 
 _LABELS = (
@@ -46,7 +46,7 @@ _NOTHING: Mapping[Node, list[Node]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MappingRow:
     """One line of a mapping: where a key's value is found, and how it is read."""
 
     key: str
@@ -63,7 +63,7 @@ class Row:
         object.__setattr__(self, "paths", paths)
 
 
-class View:
+class RecordView:
     """One graph seen from one record.
 
     :ivar left: objects that the reader at work could not use
@@ -143,7 +143,7 @@ def is_made_by_server(node: Node, value: Node) -> bool:
     )
 
 
-def describe(view: View, node: Node, table: Iterable[Row]) -> dict[str, Any]:
+def describe(view: RecordView, node: Node, table: Iterable[MappingRow]) -> dict[str, Any]:
     """The values of a table's rows that a node has."""
     out: dict[str, Any] = {}
     known = view.of(node)
@@ -162,7 +162,9 @@ def describe(view: View, node: Node, table: Iterable[Row]) -> dict[str, Any]:
     return out
 
 
-def _read_all(view: View, node: Node, row: Row, paths: Sequence[Path], out: dict[str, Any]) -> None:
+def _read_all(
+    view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
+) -> None:
     """Read a list of values, from all of a row's paths that a node has."""
     objects = [found for path in paths for found in view.objects(node, path)]
     if _read(view, node, row, paths, objects, out) is not None and row.translated:
@@ -170,7 +172,7 @@ def _read_all(view: View, node: Node, row: Row, paths: Sequence[Path], out: dict
 
 
 def _read_first(
-    view: View, node: Node, row: Row, paths: Sequence[Path], out: dict[str, Any]
+    view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
 ) -> None:
     """Read one value, from the first path that has one, and warn of others beside it."""
     for index, path in enumerate(paths):
@@ -193,9 +195,9 @@ def _read_first(
 
 
 def _read(
-    view: View,
+    view: RecordView,
     node: Node,
-    row: Row,
+    row: MappingRow,
     paths: Sequence[Path],
     objects: Objects,
     out: dict[str, Any],
@@ -212,7 +214,7 @@ def _read(
     return value
 
 
-def _readings(view: View, row: Row, objects: Objects) -> list[Any]:
+def _readings(view: RecordView, row: MappingRow, objects: Objects) -> list[Any]:
     """What a reader makes of each of some objects, without warnings."""
     before = len(view.warnings)
     found = [row.read(view, [one], row.key) for one in objects]
@@ -220,12 +222,12 @@ def _readings(view: View, row: Row, objects: Objects) -> list[Any]:
     return [one for one in found if one is not None]
 
 
-def _says(view: View, row: Row, node: Node, kept: Collection[Any]) -> bool:
+def _says(view: RecordView, row: MappingRow, node: Node, kept: Collection[Any]) -> bool:
     """Whether a node says no more than the values that are kept."""
     return any(one in kept for one in _readings(view, row, [node]))
 
 
-def _add_translations(row: Row, objects: Objects, out: dict[str, Any]) -> list[str]:
+def _add_translations(row: MappingRow, objects: Objects, out: dict[str, Any]) -> list[str]:
     """Add the translations of a row, and return all texts that are kept."""
     translations = by_language(objects)
     if any(translations):
@@ -241,7 +243,7 @@ def lexical(node: Node) -> str:
     return "" if isinstance(node, BNode) else clean(str(node)).strip()
 
 
-def label(view: View, node: Node) -> str:
+def label(view: RecordView, node: Node) -> str:
     """The name that the graph gives a node that is not a literal, or ""."""
     known = view.of(node)
     for predicate in _LABELS:
@@ -253,7 +255,7 @@ def label(view: View, node: Node) -> str:
     return ""
 
 
-def best(view: View, objects: Objects) -> str:
+def best(view: RecordView, objects: Objects) -> str:
     """One text of many: the preferred language, then none, then English, then by the alphabet.
 
     A text wins over an IRI, an IRI over a blank node's name; among equals the first in sorted order.
@@ -262,7 +264,7 @@ def best(view: View, objects: Objects) -> str:
     return next((text for _, _, text in ranked if text), "")
 
 
-def _rank(view: View, node: Node) -> tuple[int, str, str]:
+def _rank(view: RecordView, node: Node) -> tuple[int, str, str]:
     if isinstance(node, Literal):
         language = (node.language or "").lower()
         return _language_rank(language, view.language), language, lexical(node)
@@ -291,7 +293,7 @@ def by_language(objects: Objects) -> dict[str, str]:
     return found
 
 
-def _words(view: View, node: Node) -> str:
+def _words(view: RecordView, node: Node) -> str:
     """A literal's or IRI's text, or a blank node's name; a node without any is left."""
     words = label(view, node) if isinstance(node, BNode) else lexical(node)
     if not words and not isinstance(node, Literal):
@@ -299,7 +301,7 @@ def _words(view: View, node: Node) -> str:
     return words
 
 
-def text(view: View, objects: Objects, key: str) -> str | None:
+def text(view: RecordView, objects: Objects, key: str) -> str | None:
     """One text, or an IRI as text, or a blank node's name."""
     for node in objects:
         if isinstance(node, BNode):
@@ -307,55 +309,55 @@ def text(view: View, objects: Objects, key: str) -> str | None:
     return best(view, objects) or None
 
 
-def line(view: View, objects: Objects, key: str) -> str | None:
+def line(view: RecordView, objects: Objects, key: str) -> str | None:
     """The same on one line: titles and names."""
     found = text(view, objects, key)
     return one_line(found) or None if found else None
 
 
-def named(view: View, objects: Objects, key: str) -> str | None:
+def named(view: RecordView, objects: Objects, key: str) -> str | None:
     """One text; what the graph calls an IRI rather than the IRI itself."""
     texts = [node for node in objects if isinstance(node, Literal)]
     names = sorted(filter(None, (label(view, node) for node in objects)))
     return best(view, texts) or next(iter(names), None) or text(view, objects, key)
 
 
-def texts(view: View, objects: Objects, key: str) -> list[str] | None:
+def texts(view: RecordView, objects: Objects, key: str) -> list[str] | None:
     """All texts and IRIs, sorted, each once."""
     return sorted({_words(view, node) for node in objects} - {""}) or None
 
 
-def text_or_texts(view: View, objects: Objects, key: str) -> str | list[str] | None:
+def text_or_texts(view: RecordView, objects: Objects, key: str) -> str | list[str] | None:
     """One text, or a list where there are several: a licence."""
     found = texts(view, objects, key)
     return found[0] if found and len(found) == 1 else found
 
 
-def standards(view: View, objects: Objects, key: str) -> list[str] | None:
+def standards(view: RecordView, objects: Objects, key: str) -> list[str] | None:
     """All texts and IRIs but the profiles that the reference implementation adds by itself."""
     return texts(view, [node for node in objects if not view.is_own_profile(str(node))], key)
 
 
-def iris(view: View, objects: Objects, key: str) -> list[str] | None:
+def iris(view: RecordView, objects: Objects, key: str) -> list[str] | None:
     """All IRIs, sorted; literals are something else under this predicate."""
     view.left.update(node for node in objects if not isinstance(node, URIRef))
     return sorted({lexical(node) for node in objects if isinstance(node, URIRef)} - {""}) or None
 
 
-def literal(view: View, objects: Objects, key: str) -> str | None:
+def literal(view: RecordView, objects: Objects, key: str) -> str | None:
     """One literal; IRIs are something else under this predicate."""
     view.left.update(node for node in objects if not isinstance(node, Literal))
     return best(view, [node for node in objects if isinstance(node, Literal)]) or None
 
 
-def email(view: View, objects: Objects, key: str) -> str | None:
+def email(view: RecordView, objects: Objects, key: str) -> str | None:
     """One address, without ``mailto:`` and its query."""
     view.left.update(node for node in objects if isinstance(node, BNode))
     found = (_address(lexical(node)) for node in objects if not isinstance(node, BNode))
     return min(filter(None, found), default=None)
 
 
-def telephone(view: View, objects: Objects, key: str) -> str | None:
+def telephone(view: RecordView, objects: Objects, key: str) -> str | None:
     """One telephone number, without ``tel:``."""
     found = text(view, objects, key)
     return found[4:] if found and found[:4].lower() == "tel:" else found
@@ -370,7 +372,7 @@ def _address(words: str) -> str:
 # Numbers, dates, truth
 
 
-def integer(view: View, objects: Objects, key: str) -> int | None:
+def integer(view: RecordView, objects: Objects, key: str) -> int | None:
     """The smallest whole number, also where it is written ``2048.0`` or ``2e3``."""
     numbers = []
     for words in filter(None, map(lexical, objects)):
@@ -393,7 +395,7 @@ def _whole(words: str) -> int | None:
     return int(number) if 0 <= number <= BIGGEST_INTEGER else None
 
 
-def boolean(view: View, objects: Objects, key: str) -> bool | None:
+def boolean(view: RecordView, objects: Objects, key: str) -> bool | None:
     """Truth, as XML Schema writes it; true where a record says both."""
     known = {"true": True, "1": True, "false": False, "0": False}
     found = [known.get(words.lower()) for words in filter(None, map(lexical, objects))]
@@ -402,17 +404,17 @@ def boolean(view: View, objects: Objects, key: str) -> bool | None:
     return max((value for value in found if value is not None), default=None)
 
 
-def earliest(view: View, objects: Objects, key: str) -> str | None:
+def earliest(view: RecordView, objects: Objects, key: str) -> str | None:
     """The first of the dates."""
     return min(_dates(view, objects, key), default=None)
 
 
-def latest(view: View, objects: Objects, key: str) -> str | None:
+def latest(view: RecordView, objects: Objects, key: str) -> str | None:
     """The last of the dates."""
     return max(_dates(view, objects, key), default=None)
 
 
-def _dates(view: View, objects: Objects, key: str) -> list[str]:
+def _dates(view: RecordView, objects: Objects, key: str) -> list[str]:
     dates = []
     for words in filter(None, map(lexical, objects)):
         date = iso_date(words)
@@ -423,7 +425,7 @@ def _dates(view: View, objects: Objects, key: str) -> list[str]:
     return dates
 
 
-def geometries(view: View, objects: Objects, key: str) -> str | None:
+def geometries(view: RecordView, objects: Objects, key: str) -> str | None:
     """One geometry as GeoJSON text."""
     return min(map(geometry.geojson, filter(None, map(lexical, objects))), default=None)
 
@@ -435,13 +437,13 @@ def geometries(view: View, objects: Objects, key: str) -> str | None:
 class Nested:
     """A reader of nodes that are described by a table of their own: agents, places, periods."""
 
-    table: Sequence[Row]
+    table: Sequence[MappingRow]
     from_text: Callable[[str], dict[str, Any]]
     """Reads a literal where a description belongs."""
     iri_key: str | None = "uri"
     """Takes the node's IRI."""
 
-    def __call__(self, view: View, objects: Objects, key: str) -> list[dict[str, Any]] | None:
+    def __call__(self, view: RecordView, objects: Objects, key: str) -> list[dict[str, Any]] | None:
         """Return a sorted list of dictionaries without empty ones, or None."""
         found: dict[str, dict[str, Any]] = {}
         for node in objects:

@@ -9,7 +9,7 @@ from ..strategy import Containers
 from ..url_spelling import spelling, spellings
 
 
-class Listing:
+class DatasetListing:
     """Dataset URLs, each with the containers that list it.
 
     The URL as it is listed is a record's identity; documents may spell it in another way

@@ -18,7 +18,7 @@ from ..legal_values import one_line
 from ..record import Record, resource_order
 from . import mapping_tables
 from .formats import file_format
-from .graph_values import View, describe, is_made_by_server, label, lexical
+from .graph_values import RecordView, describe, is_made_by_server, label, lexical
 from .namespaces import DCAT, SPDX, short
 
 _OTHERS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
@@ -61,14 +61,14 @@ def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> 
     return _finished(_record(view, subject, mapping_tables.CATALOG), view, subject)
 
 
-def _finished(record: Record, view: View, subject: Node) -> Record:
+def _finished(record: Record, view: RecordView, subject: Node) -> Record:
     record.warnings = sorted(set(view.warnings))
     view.look_at(subject)
     record.unmapped = _unmapped(view, subject)
     return record
 
 
-def _unmapped(view: View, subject: Node) -> dict[str, str]:
+def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
     """The properties of a record and of what it describes that no field has, each with an example."""
     found: dict[str, str] = {}
     met, pending = {subject}, [(subject, "")]
@@ -100,7 +100,7 @@ def _is_structure(node: Node, predicate: Node, value: Node, *, is_record: bool) 
     return predicate in mapping_tables.STRUCTURE or is_made_by_server(node, value)
 
 
-def _is_described_elsewhere(view: View, node: Node, predicate: Node) -> bool:
+def _is_described_elsewhere(view: RecordView, node: Node, predicate: Node) -> bool:
     """Whether what a graph says of a node belongs to another record, or to the server."""
     if predicate == DCAT.distribution:
         return False
@@ -108,8 +108,8 @@ def _is_described_elsewhere(view: View, node: Node, predicate: Node) -> bool:
     return not _OTHERS.isdisjoint(types) or view.is_own_profile(str(node))
 
 
-def _view(graph: Graph, subject: Node, language: str | None) -> View:
-    view = View(graph, language)
+def _view(graph: Graph, subject: Node, language: str | None) -> RecordView:
+    view = RecordView(graph, language)
     if RDF.type not in view.of(subject):
         words = "is described without a type" if view.of(subject) else "is not described at all"
         raise MappingError(str(subject), f"the record {words} in the server's answer")
@@ -117,7 +117,7 @@ def _view(graph: Graph, subject: Node, language: str | None) -> View:
     return view
 
 
-def _record(view: View, subject: Node, table: tuple[Any, ...]) -> Record:
+def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
     fields = describe(view, subject, table)
     iri = lexical(subject)
     fields["uri"] = iri
@@ -148,7 +148,7 @@ def _last_segment(iri: str) -> str:
     return iri.rstrip("/#").replace("#", "/").rpartition("/")[2]
 
 
-def _distributions(view: View, subject: Node) -> list[Node]:
+def _distributions(view: RecordView, subject: Node) -> list[Node]:
     """The distributions that the graph describes; the others are a matter of a warning."""
     described = []
     view.mark(subject, (DCAT.distribution,))
@@ -160,7 +160,7 @@ def _distributions(view: View, subject: Node) -> list[Node]:
     return described
 
 
-def _resource(view: View, node: Node) -> dict[str, Any]:
+def _resource(view: RecordView, node: Node) -> dict[str, Any]:
     iri = lexical(node)
     view.look_at(node, f"distribution {iri}: " if iri else "distribution: ")
     resource = describe(view, node, mapping_tables.RESOURCE)
@@ -177,7 +177,7 @@ def _resource(view: View, node: Node) -> dict[str, Any]:
     return resource
 
 
-def _add_format(resource: dict[str, Any], view: View, node: Node) -> None:
+def _add_format(resource: dict[str, Any], view: RecordView, node: Node) -> None:
     """Add format and media type, and warn of others that the distribution names."""
     names = {
         predicate: _format_names(view, node, predicate)
@@ -195,7 +195,7 @@ def _add_format(resource: dict[str, Any], view: View, node: Node) -> None:
             view.warn("format", f'"{name[:80]}" is left out beside {found.format}')
 
 
-def _format_names(view: View, node: Node, predicate: URIRef) -> list[str]:
+def _format_names(view: RecordView, node: Node, predicate: URIRef) -> list[str]:
     """Texts and IRIs first, then the names of nodes that have no IRI of their own."""
     nodes = view.of(node).get(predicate, [])
     words = {

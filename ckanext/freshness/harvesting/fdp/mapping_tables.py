@@ -15,9 +15,9 @@ from rdflib.term import Node
 from ...dates import iso_date
 from ..legal_values import one_line
 from .graph_values import (
+    MappingRow,
     Nested,
     Path,
-    Row,
     boolean,
     earliest,
     email,
@@ -73,29 +73,29 @@ def _body(words: str) -> dict[str, Any]:
 
 
 AGENT = (
-    Row(
+    MappingRow(
         "name",
         (FOAF.name, SCHEMA.name, SCHEMAS.name, VCARD.fn, RDFS.label, SKOS.prefLabel, DCT.title),
         line,
         translated=True,
     ),
-    Row("email", (FOAF.mbox, VCARD.hasEmail, SCHEMA.email, SCHEMAS.email), email),
-    Row("url", (FOAF.homepage, SCHEMA.url, SCHEMAS.url), text),
-    Row("type", (DCT.type,), text),
-    Row("identifier", (DCT.identifier, ADMS.identifier), text),
+    MappingRow("email", (FOAF.mbox, VCARD.hasEmail, SCHEMA.email, SCHEMAS.email), email),
+    MappingRow("url", (FOAF.homepage, SCHEMA.url, SCHEMAS.url), text),
+    MappingRow("type", (DCT.type,), text),
+    MappingRow("identifier", (DCT.identifier, ADMS.identifier), text),
 )
 agents = Nested(AGENT, name_or_email)
 
 ADDRESS = (
-    Row("street_address", (VCARD["street-address"],), line),
-    Row("postal_code", (VCARD["postal-code"],), line),
-    Row("locality", (VCARD.locality,), line),
-    Row("region", (VCARD.region,), line),
-    Row("country", (VCARD["country-name"],), line),
+    MappingRow("street_address", (VCARD["street-address"],), line),
+    MappingRow("postal_code", (VCARD["postal-code"],), line),
+    MappingRow("locality", (VCARD.locality,), line),
+    MappingRow("region", (VCARD.region,), line),
+    MappingRow("country", (VCARD["country-name"],), line),
 )
 
 CONTACT = (
-    Row(
+    MappingRow(
         "name",
         (
             VCARD.fn,
@@ -108,7 +108,7 @@ CONTACT = (
         line,
         translated=True,
     ),
-    Row(
+    MappingRow(
         "email",
         (
             (VCARD.hasEmail, VCARD.hasValue),
@@ -119,11 +119,13 @@ CONTACT = (
         ),
         email,
     ),
-    Row("identifier", ((VCARD.hasUID, VCARD.hasValue), VCARD.hasUID, DCT.identifier), text),
-    Row("url", ((VCARD.hasURL, VCARD.hasValue), VCARD.hasURL, VCARD.url, FOAF.homepage), text),
-    Row("telephone", ((VCARD.hasTelephone, VCARD.hasValue), VCARD.hasTelephone), telephone),
-    Row("organization", (VCARD["organization-name"],), line),
-    Row("address", (VCARD.hasAddress,), Nested(ADDRESS, _place)),
+    MappingRow("identifier", ((VCARD.hasUID, VCARD.hasValue), VCARD.hasUID, DCT.identifier), text),
+    MappingRow(
+        "url", ((VCARD.hasURL, VCARD.hasValue), VCARD.hasURL, VCARD.url, FOAF.homepage), text
+    ),
+    MappingRow("telephone", ((VCARD.hasTelephone, VCARD.hasValue), VCARD.hasTelephone), telephone),
+    MappingRow("organization", (VCARD["organization-name"],), line),
+    MappingRow("address", (VCARD.hasAddress,), Nested(ADDRESS, _place)),
 )
 contacts = Nested(CONTACT, name_or_email)
 
@@ -140,192 +142,200 @@ def _instants(side: URIRef) -> tuple[Path, ...]:
 
 
 PERIOD = (
-    Row(
+    MappingRow(
         "start",
         (DCAT.startDate, *_instants(TIME.hasBeginning), SCHEMA.startDate, SCHEMAS.startDate),
         earliest,
     ),
-    Row("end", (DCAT.endDate, *_instants(TIME.hasEnd), SCHEMA.endDate, SCHEMAS.endDate), latest),
+    MappingRow(
+        "end", (DCAT.endDate, *_instants(TIME.hasEnd), SCHEMA.endDate, SCHEMAS.endDate), latest
+    ),
 )
 periods = Nested(PERIOD, _period, iri_key=None)
 
 PLACE = (
-    Row("text", (SKOS.prefLabel, RDFS.label, FOAF.name, DCT.title), line),
-    Row("geom", (LOCN.geometry,), geometries),
-    Row("bbox", (DCAT.bbox,), geometries),
-    Row("centroid", (DCAT.centroid,), geometries),
+    MappingRow("text", (SKOS.prefLabel, RDFS.label, FOAF.name, DCT.title), line),
+    MappingRow("geom", (LOCN.geometry,), geometries),
+    MappingRow("bbox", (DCAT.bbox,), geometries),
+    MappingRow("centroid", (DCAT.centroid,), geometries),
 )
 places = Nested(PLACE, _place)
 
 CHECKSUM = (
-    Row("hash", (SPDX.checksumValue,), text),
-    Row("hash_algorithm", (SPDX.algorithm,), text),
+    MappingRow("hash", (SPDX.checksumValue,), text),
+    MappingRow("hash_algorithm", (SPDX.algorithm,), text),
 )
 checksums = Nested(CHECKSUM, lambda words: {"hash": words} if words else {}, iri_key=None)
 
-RELATION = (Row("relation", (DCT.relation,), text), Row("role", (DCAT.hadRole,), text))
-ATTRIBUTION = (Row("agent", (PROV.agent,), agents), Row("role", (DCAT.hadRole,), text))
+RELATION = (
+    MappingRow("relation", (DCT.relation,), text),
+    MappingRow("role", (DCAT.hadRole,), text),
+)
+ATTRIBUTION = (
+    MappingRow("agent", (PROV.agent,), agents),
+    MappingRow("role", (DCAT.hadRole,), text),
+)
 ACTIVITY = (
-    Row("label", (RDFS.label, SKOS.prefLabel, DCT.title), line),
-    Row("seeAlso", (RDFS.seeAlso,), text),
-    Row("dct_type", (DCT.type,), text),
-    Row("startedAtTime", (PROV.startedAtTime,), earliest),
-    Row("wasAssociatedWith", (PROV.wasAssociatedWith,), agents),
+    MappingRow("label", (RDFS.label, SKOS.prefLabel, DCT.title), line),
+    MappingRow("seeAlso", (RDFS.seeAlso,), text),
+    MappingRow("dct_type", (DCT.type,), text),
+    MappingRow("startedAtTime", (PROV.startedAtTime,), earliest),
+    MappingRow("wasAssociatedWith", (PROV.wasAssociatedWith,), agents),
 )
 ANNOTATION = (
-    Row("body", (OA.hasBody,), text),
-    Row("target", (OA.hasTarget,), text),
-    Row("motivated_by", (OA.motivatedBy,), text),
+    MappingRow("body", (OA.hasBody,), text),
+    MappingRow("target", (OA.hasTarget,), text),
+    MappingRow("motivated_by", (OA.motivatedBy,), text),
 )
 
 CONSTRAINT = (
-    Row("left_operand", (ODRL.leftOperand,), text),
-    Row("operator", (ODRL.operator,), text),
-    Row("right_operand", (ODRL.rightOperand,), texts),
+    MappingRow("left_operand", (ODRL.leftOperand,), text),
+    MappingRow("operator", (ODRL.operator,), text),
+    MappingRow("right_operand", (ODRL.rightOperand,), texts),
 )
 RULE = (
-    Row("action", (ODRL.action,), texts),
-    Row("target", (ODRL.target,), texts),
-    Row("assigner", (ODRL.assigner,), texts),
-    Row("assignee", (ODRL.assignee,), texts),
-    Row("constraint", (ODRL.constraint,), Nested(CONSTRAINT, nothing)),
+    MappingRow("action", (ODRL.action,), texts),
+    MappingRow("target", (ODRL.target,), texts),
+    MappingRow("assigner", (ODRL.assigner,), texts),
+    MappingRow("assignee", (ODRL.assignee,), texts),
+    MappingRow("constraint", (ODRL.constraint,), Nested(CONSTRAINT, nothing)),
 )
 rules = Nested(RULE, nothing)
 POLICY = (
-    Row("uid", (ODRL.uid,), text),
-    Row("profile", (ODRL.profile,), texts),
-    Row("permission", (ODRL.permission,), rules),
-    Row("prohibition", (ODRL.prohibition,), rules),
-    Row("obligation", (ODRL.obligation, ODRL.duty), rules),
+    MappingRow("uid", (ODRL.uid,), text),
+    MappingRow("profile", (ODRL.profile,), texts),
+    MappingRow("permission", (ODRL.permission,), rules),
+    MappingRow("prohibition", (ODRL.prohibition,), rules),
+    MappingRow("obligation", (ODRL.obligation, ODRL.duty), rules),
 )
 policies = Nested(POLICY, _body)
 
 _TITLE = (DCT.title, RDFS.label, SKOS.prefLabel)
 
 SERVICE = (
-    Row("title", _TITLE, line, translated=True),
-    Row("description", (DCT.description,), text, translated=True),
-    Row("endpoint_description", (DCAT.endpointDescription,), text),
-    Row("endpoint_url", (DCAT.endpointURL,), texts),
-    Row("serves_dataset", (DCAT.servesDataset,), texts),
-    Row("availability", (DCATAP.availability,), text),
-    Row("license", (DCT.license,), text_or_texts),
-    Row("access_rights", (DCT.accessRights,), text),
-    Row("identifier", (DCT.identifier,), text),
-    Row("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
-    Row("issued", (DCT.issued,), earliest),
-    Row("modified", (DCT.modified,), latest),
-    Row("documentation", (FOAF.page,), texts),
-    Row("conforms_to", (DCT.conformsTo,), standards),
-    Row("format", (DCT.format,), texts),
-    Row("language", (DCT.language,), texts),
-    Row("rights", (DCT.rights,), texts),
-    Row("landing_page", (DCAT.landingPage,), texts),
-    Row("keyword", (DCAT.keyword,), texts),
-    Row("theme", (DCAT.theme,), texts),
-    Row("applicable_legislation", (DCATAP.applicableLegislation,), texts),
-    Row("contact", (DCAT.contactPoint,), contacts),
-    Row("publisher", (DCT.publisher,), agents),
-    Row("creator", (DCT.creator,), agents),
+    MappingRow("title", _TITLE, line, translated=True),
+    MappingRow("description", (DCT.description,), text, translated=True),
+    MappingRow("endpoint_description", (DCAT.endpointDescription,), text),
+    MappingRow("endpoint_url", (DCAT.endpointURL,), texts),
+    MappingRow("serves_dataset", (DCAT.servesDataset,), texts),
+    MappingRow("availability", (DCATAP.availability,), text),
+    MappingRow("license", (DCT.license,), text_or_texts),
+    MappingRow("access_rights", (DCT.accessRights,), text),
+    MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
+    MappingRow("issued", (DCT.issued,), earliest),
+    MappingRow("modified", (DCT.modified,), latest),
+    MappingRow("documentation", (FOAF.page,), texts),
+    MappingRow("conforms_to", (DCT.conformsTo,), standards),
+    MappingRow("format", (DCT.format,), texts),
+    MappingRow("language", (DCT.language,), texts),
+    MappingRow("rights", (DCT.rights,), texts),
+    MappingRow("landing_page", (DCAT.landingPage,), texts),
+    MappingRow("keyword", (DCAT.keyword,), texts),
+    MappingRow("theme", (DCAT.theme,), texts),
+    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+    MappingRow("contact", (DCAT.contactPoint,), contacts),
+    MappingRow("publisher", (DCT.publisher,), agents),
+    MappingRow("creator", (DCT.creator,), agents),
 )
 
 services = Nested(SERVICE, nothing)
 
 # What datasets and catalogs have in common.
 _RECORD = (
-    Row("title", _TITLE, line, translated=True),
-    Row("notes", (DCT.description, SCHEMA.description), text, translated=True),
+    MappingRow("title", _TITLE, line, translated=True),
+    MappingRow("notes", (DCT.description, SCHEMA.description), text, translated=True),
     # Servers of the first generation gave a record's own version under dct:hasVersion.
-    Row("version", (DCAT.version, OWL.versionInfo, ADMS.version, DCT.hasVersion), literal),
-    Row("version_notes", (ADMS.versionNotes,), text),
-    Row("identifier", (DCT.identifier,), text),
-    Row("alternate_identifier", (ADMS.identifier,), texts),
-    Row("issued", (DCT.issued,), earliest),
-    Row("modified", (DCT.modified,), latest),
-    Row("frequency", (DCT.accrualPeriodicity,), text),
-    Row("homepage", (FOAF.homepage, HOME_PAGE), text),
-    Row("language", (DCT.language,), texts),
-    Row("conforms_to", (DCT.conformsTo,), standards),
-    Row("access_rights", (DCT.accessRights,), text),
-    Row("rights", (DCT.rights,), texts),
-    Row("license", (DCT.license,), text_or_texts),
-    Row("has_policy", (ODRL.hasPolicy,), policies),
-    Row("contact", (DCAT.contactPoint, ADMS.contactPoint), contacts),
-    Row("publisher", (DCT.publisher,), agents),
-    Row("creator", (DCT.creator,), agents),
-    Row("contributor", (DCT.contributor,), agents),
-    Row("rights_holder", (DCT.rightsHolder,), agents),
-    Row("has_part", (DCT.hasPart,), texts),
-    Row("temporal_coverage", (DCT.temporal,), periods),
-    Row("spatial_coverage", (DCT.spatial,), places),
-    Row("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+    MappingRow("version", (DCAT.version, OWL.versionInfo, ADMS.version, DCT.hasVersion), literal),
+    MappingRow("version_notes", (ADMS.versionNotes,), text),
+    MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("alternate_identifier", (ADMS.identifier,), texts),
+    MappingRow("issued", (DCT.issued,), earliest),
+    MappingRow("modified", (DCT.modified,), latest),
+    MappingRow("frequency", (DCT.accrualPeriodicity,), text),
+    MappingRow("homepage", (FOAF.homepage, HOME_PAGE), text),
+    MappingRow("language", (DCT.language,), texts),
+    MappingRow("conforms_to", (DCT.conformsTo,), standards),
+    MappingRow("access_rights", (DCT.accessRights,), text),
+    MappingRow("rights", (DCT.rights,), texts),
+    MappingRow("license", (DCT.license,), text_or_texts),
+    MappingRow("has_policy", (ODRL.hasPolicy,), policies),
+    MappingRow("contact", (DCAT.contactPoint, ADMS.contactPoint), contacts),
+    MappingRow("publisher", (DCT.publisher,), agents),
+    MappingRow("creator", (DCT.creator,), agents),
+    MappingRow("contributor", (DCT.contributor,), agents),
+    MappingRow("rights_holder", (DCT.rightsHolder,), agents),
+    MappingRow("has_part", (DCT.hasPart,), texts),
+    MappingRow("temporal_coverage", (DCT.temporal,), periods),
+    MappingRow("spatial_coverage", (DCT.spatial,), places),
+    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
 )
 
 CATALOG = (
     *_RECORD,
-    Row("url", (DCAT.landingPage, HOME_PAGE, FOAF.homepage), text),
-    Row("theme_taxonomy", (DCAT.themeTaxonomy,), texts),
-    Row("services", (DCAT.service,), services),
+    MappingRow("url", (DCAT.landingPage, HOME_PAGE, FOAF.homepage), text),
+    MappingRow("theme_taxonomy", (DCAT.themeTaxonomy,), texts),
+    MappingRow("services", (DCAT.service,), services),
 )
 
 DATASET = (
     *_RECORD,
-    Row("url", (DCAT.landingPage,), text),
-    Row("alternative", (DCT.alternative,), texts, translated=True),
-    Row("abstract", (DCT.abstract,), text, translated=True),
-    Row("subject", (DCT.subject,), texts),
-    Row("audience", (DCT.audience,), texts),
-    Row("extent", (DCT.extent,), texts),
-    Row("bibliographic_citation", (DCT.bibliographicCitation,), texts),
-    Row("status", (ADMS.status,), text),
-    Row("created", (DCT.created,), earliest),
-    Row("replaces", (DCT.replaces,), texts),
-    Row("is_replaced_by", (DCT.isReplacedBy,), texts),
-    Row("was_derived_from", (PROV.wasDerivedFrom,), texts),
-    Row("provenance", (DCT.provenance,), named),
-    Row("dcat_type", (DCT.type,), text),
-    Row("source", (DCT.source,), texts),
-    Row("documentation", (FOAF.page,), texts),
-    Row("is_referenced_by", (DCT.isReferencedBy,), texts),
-    Row("theme", (DCAT.theme,), texts),
-    Row("in_series", (DCAT.inSeries,), texts),
-    Row("has_version", (DCAT.hasVersion, DCT.hasVersion), iris),
-    Row("has_current_version", (DCAT.hasCurrentVersion,), texts),
-    Row("previous_version", (DCAT.previousVersion,), texts),
-    Row("prev", (DCAT.prev,), texts),
-    Row("is_version_of", (DCAT.isVersionOf, DCT.isVersionOf), texts),
-    Row("related_resource", (DCT.relation,), texts),
-    Row("sample", (ADMS.sample,), texts),
-    Row("temporal_resolution", (DCAT.temporalResolution,), text),
-    Row("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
-    Row("hvd_category", (DCATAP.hvdCategory,), texts),
-    Row("qualified_relation", (DCAT.qualifiedRelation,), Nested(RELATION, nothing)),
-    Row(
+    MappingRow("url", (DCAT.landingPage,), text),
+    MappingRow("alternative", (DCT.alternative,), texts, translated=True),
+    MappingRow("abstract", (DCT.abstract,), text, translated=True),
+    MappingRow("subject", (DCT.subject,), texts),
+    MappingRow("audience", (DCT.audience,), texts),
+    MappingRow("extent", (DCT.extent,), texts),
+    MappingRow("bibliographic_citation", (DCT.bibliographicCitation,), texts),
+    MappingRow("status", (ADMS.status,), text),
+    MappingRow("created", (DCT.created,), earliest),
+    MappingRow("replaces", (DCT.replaces,), texts),
+    MappingRow("is_replaced_by", (DCT.isReplacedBy,), texts),
+    MappingRow("was_derived_from", (PROV.wasDerivedFrom,), texts),
+    MappingRow("provenance", (DCT.provenance,), named),
+    MappingRow("dcat_type", (DCT.type,), text),
+    MappingRow("source", (DCT.source,), texts),
+    MappingRow("documentation", (FOAF.page,), texts),
+    MappingRow("is_referenced_by", (DCT.isReferencedBy,), texts),
+    MappingRow("theme", (DCAT.theme,), texts),
+    MappingRow("in_series", (DCAT.inSeries,), texts),
+    MappingRow("has_version", (DCAT.hasVersion, DCT.hasVersion), iris),
+    MappingRow("has_current_version", (DCAT.hasCurrentVersion,), texts),
+    MappingRow("previous_version", (DCAT.previousVersion,), texts),
+    MappingRow("prev", (DCAT.prev,), texts),
+    MappingRow("is_version_of", (DCAT.isVersionOf, DCT.isVersionOf), texts),
+    MappingRow("related_resource", (DCT.relation,), texts),
+    MappingRow("sample", (ADMS.sample,), texts),
+    MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
+    MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
+    MappingRow("hvd_category", (DCATAP.hvdCategory,), texts),
+    MappingRow("qualified_relation", (DCAT.qualifiedRelation,), Nested(RELATION, nothing)),
+    MappingRow(
         "qualified_attribution",
         (PROV.qualifiedAttribution,),
         Nested(ATTRIBUTION, nothing, iri_key=None),
     ),
-    Row("provenance_activity", (PROV.wasGeneratedBy,), Nested(ACTIVITY, nothing)),
+    MappingRow("provenance_activity", (PROV.wasGeneratedBy,), Nested(ACTIVITY, nothing)),
     # HealthDCAT-AP
-    Row("min_typical_age", (HEALTHDCATAP.minTypicalAge,), integer),
-    Row("max_typical_age", (HEALTHDCATAP.maxTypicalAge,), integer),
-    Row("number_of_records", (HEALTHDCATAP.numberOfRecords,), integer),
-    Row("number_of_unique_individuals", (HEALTHDCATAP.numberOfUniqueIndividuals,), integer),
-    Row("trusted_data_holder", (HEALTHDCATAP.trustedDataHolder,), boolean),
-    Row("analytics", (HEALTHDCATAP.analytics,), texts),
-    Row("code_values", (HEALTHDCATAP.hasCodeValues,), texts),
-    Row("coding_system", (HEALTHDCATAP.hasCodingSystem,), texts),
-    Row("health_category", (HEALTHDCATAP.healthCategory,), texts),
-    Row("health_theme", (HEALTHDCATAP.healthTheme,), texts),
-    Row("population_coverage", (HEALTHDCATAP.populationCoverage,), texts, translated=True),
-    Row("publisher_note", (HEALTHDCATAP.publisherNote,), texts, translated=True),
-    Row("publisher_type", (HEALTHDCATAP.publisherType,), texts),
-    Row("legal_basis", (DPV.hasLegalBasis,), texts),
-    Row("personal_data", (DPV.hasPersonalData,), texts),
-    Row("purpose", (DPV.hasPurpose,), texts),
-    Row("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
-    Row("hdab", (HEALTHDCATAP.hdab,), agents),
-    Row(
+    MappingRow("min_typical_age", (HEALTHDCATAP.minTypicalAge,), integer),
+    MappingRow("max_typical_age", (HEALTHDCATAP.maxTypicalAge,), integer),
+    MappingRow("number_of_records", (HEALTHDCATAP.numberOfRecords,), integer),
+    MappingRow("number_of_unique_individuals", (HEALTHDCATAP.numberOfUniqueIndividuals,), integer),
+    MappingRow("trusted_data_holder", (HEALTHDCATAP.trustedDataHolder,), boolean),
+    MappingRow("analytics", (HEALTHDCATAP.analytics,), texts),
+    MappingRow("code_values", (HEALTHDCATAP.hasCodeValues,), texts),
+    MappingRow("coding_system", (HEALTHDCATAP.hasCodingSystem,), texts),
+    MappingRow("health_category", (HEALTHDCATAP.healthCategory,), texts),
+    MappingRow("health_theme", (HEALTHDCATAP.healthTheme,), texts),
+    MappingRow("population_coverage", (HEALTHDCATAP.populationCoverage,), texts, translated=True),
+    MappingRow("publisher_note", (HEALTHDCATAP.publisherNote,), texts, translated=True),
+    MappingRow("publisher_type", (HEALTHDCATAP.publisherType,), texts),
+    MappingRow("legal_basis", (DPV.hasLegalBasis,), texts),
+    MappingRow("personal_data", (DPV.hasPersonalData,), texts),
+    MappingRow("purpose", (DPV.hasPurpose,), texts),
+    MappingRow("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
+    MappingRow("hdab", (HEALTHDCATAP.hdab,), agents),
+    MappingRow(
         "quality_annotation",
         (DQV.hasQualityAnnotation,),
         Nested(ANNOTATION, _body, iri_key=None),
@@ -333,32 +343,32 @@ DATASET = (
 )
 
 RESOURCE = (
-    Row("name", _TITLE, line, translated=True),
-    Row("description", (DCT.description,), text, translated=True),
-    Row("download_url", (DCAT.downloadURL,), text),
-    Row("access_url", (DCAT.accessURL,), text),
-    Row("size", (DCAT.byteSize,), integer),
-    Row("issued", (DCT.issued,), earliest),
-    Row("modified", (DCT.modified,), latest),
-    Row("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
-    Row("identifier", (DCT.identifier,), text),
-    Row("publisher", (DCT.publisher,), agents),
-    Row("license", (DCT.license,), text_or_texts),
-    Row("rights", (DCT.rights,), named),
-    Row("access_rights", (DCT.accessRights,), text),
-    Row("has_policy", (ODRL.hasPolicy,), policies),
-    Row("status", (ADMS.status,), text),
-    Row("language", (DCT.language,), texts),
-    Row("documentation", (FOAF.page,), texts),
-    Row("conforms_to", (DCT.conformsTo,), standards),
-    Row("availability", (DCATAP.availability,), text),
-    Row("compress_format", (DCAT.compressFormat,), text),
-    Row("package_format", (DCAT.packageFormat,), text),
-    Row("temporal_resolution", (DCAT.temporalResolution,), text),
-    Row("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
-    Row("applicable_legislation", (DCATAP.applicableLegislation,), texts),
-    Row("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
-    Row("access_services", (DCAT.accessService,), services),
+    MappingRow("name", _TITLE, line, translated=True),
+    MappingRow("description", (DCT.description,), text, translated=True),
+    MappingRow("download_url", (DCAT.downloadURL,), text),
+    MappingRow("access_url", (DCAT.accessURL,), text),
+    MappingRow("size", (DCAT.byteSize,), integer),
+    MappingRow("issued", (DCT.issued,), earliest),
+    MappingRow("modified", (DCT.modified,), latest),
+    MappingRow("version", (DCAT.version, OWL.versionInfo, DCT.hasVersion), literal),
+    MappingRow("identifier", (DCT.identifier,), text),
+    MappingRow("publisher", (DCT.publisher,), agents),
+    MappingRow("license", (DCT.license,), text_or_texts),
+    MappingRow("rights", (DCT.rights,), named),
+    MappingRow("access_rights", (DCT.accessRights,), text),
+    MappingRow("has_policy", (ODRL.hasPolicy,), policies),
+    MappingRow("status", (ADMS.status,), text),
+    MappingRow("language", (DCT.language,), texts),
+    MappingRow("documentation", (FOAF.page,), texts),
+    MappingRow("conforms_to", (DCT.conformsTo,), standards),
+    MappingRow("availability", (DCATAP.availability,), text),
+    MappingRow("compress_format", (DCAT.compressFormat,), text),
+    MappingRow("package_format", (DCAT.packageFormat,), text),
+    MappingRow("temporal_resolution", (DCAT.temporalResolution,), text),
+    MappingRow("spatial_resolution_in_meters", (DCAT.spatialResolutionInMeters,), text),
+    MappingRow("applicable_legislation", (DCATAP.applicableLegislation,), texts),
+    MappingRow("retention_period", (HEALTHDCATAP.retentionPeriod,), periods),
+    MappingRow("access_services", (DCAT.accessService,), services),
 )
 
 PACKAGE_KEYS = frozenset(

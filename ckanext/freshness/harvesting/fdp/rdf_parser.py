@@ -34,7 +34,7 @@ def media_type(content_type: str | None) -> str:
     return (content_type or "").partition(";")[0].strip().lower()
 
 
-class Parser:
+class RdfParser:
     """Parses the documents of one crawl, in one process. Belongs to one event loop; close it."""
 
     def __init__(self, limits: ProcessLimits = LIMITS) -> None:

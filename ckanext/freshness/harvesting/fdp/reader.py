@@ -15,14 +15,14 @@ from rdflib import Graph
 from requests.utils import parse_header_links
 
 from ...web.client import Answer, Client, Request
-from ...web.errors import FetchError, Reason
+from ...web.errors import FailureReason, FetchError
 from ...web.urls import display_url, parse_url
 from ..document_memory import DocumentMemory
-from ..source_hosts import Reach
-from ..strategy import Outcome
+from ..source_hosts import SourceHosts
+from ..strategy import ReadOutcome
 from . import rdf_parser
-from .documents import Outline
-from .rdf_parser import DocumentError, Parser
+from .documents import DocumentOutline
+from .rdf_parser import DocumentError, RdfParser
 
 PAGE_SIZE = 50
 """Children asked for with one request where the server has page endpoints."""
@@ -38,10 +38,10 @@ GIVE_UP_AFTER = 100
 waits between attempts, a server that went away would else keep a job busy for days."""
 
 _OUTCOMES = {
-    401: Outcome.FORBIDDEN,
-    403: Outcome.FORBIDDEN,
-    404: Outcome.GONE,
-    410: Outcome.GONE,
+    401: ReadOutcome.FORBIDDEN,
+    403: ReadOutcome.FORBIDDEN,
+    404: ReadOutcome.GONE,
+    410: ReadOutcome.GONE,
 }
 
 _AWAY = frozenset({408, 429, 502, 503, 504})
@@ -49,7 +49,7 @@ _AWAY = frozenset({408, 429, 502, 503, 504})
 
 
 @dataclass(slots=True)
-class Document:
+class FetchedDocument:
     """A document that answered 200: its bytes, and what is known of them."""
 
     url: str
@@ -58,7 +58,7 @@ class Document:
     content_type: str | None
     digest: str
     """Hash of bytes and media type: the same bytes under another label may be no RDF."""
-    parser: Parser
+    parser: RdfParser
     following: str | None = None
     """The next page (RFC 8288, rel="next")."""
     is_paged: bool = False
@@ -84,13 +84,13 @@ class Document:
         return self._graph
 
 
-class Unreadable(Exception):
+class UnreadableDocument(Exception):
     """A document that could not be had or understood; ``str()`` is one line for people, with its URL."""
 
     def __init__(
         self,
         url: str,
-        outcome: Outcome,
+        outcome: ReadOutcome,
         words: str,
         *,
         status: int | None = None,
@@ -116,10 +116,10 @@ def understood(url: str) -> Iterator[None]:
     try:
         yield
     except DocumentError as error:
-        raise Unreadable(url, Outcome.MALFORMED, str(error)) from error
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, str(error)) from error
 
 
-class Reader:
+class DocumentReader:
     """Reads the documents of one source.
 
     What a whole host does is said once and not for each of its documents (``errors``).
@@ -130,7 +130,7 @@ class Reader:
         client: Client,
         source_url: str,
         memory: DocumentMemory,
-        parser: Parser,
+        parser: RdfParser,
         *,
         allowed_hosts: Collection[str] = (),
         headers: Mapping[str, str] | None = None,
@@ -147,7 +147,7 @@ class Reader:
         self._memory = memory
         self._salt = salt
         self._parser = parser
-        self._reach = Reach(source_url, allowed_hosts, headers)
+        self._reach = SourceHosts(source_url, allowed_hosts, headers)
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
@@ -173,7 +173,7 @@ class Reader:
         except FetchError:
             return False
 
-    async def get(self, url: str) -> Document:
+    async def get(self, url: str) -> FetchedDocument:
         """A document.
 
         :raises Unreadable: any other answer than 200, or none.
@@ -187,19 +187,21 @@ class Reader:
                 following = urljoin(answer.final_url, following)
             except ValueError as error:
                 words = "its link to the next page is malformed"
-                raise Unreadable(url, Outcome.FAILED, words) from error
+                raise UnreadableDocument(url, ReadOutcome.FAILED, words) from error
         document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
         document.following = following
         document.is_paged = not links.keys().isdisjoint({"first", "last"})
         return document
 
-    def document(self, url: str, base: str, content_type: str | None, body: bytes) -> Document:
+    def document(
+        self, url: str, base: str, content_type: str | None, body: bytes
+    ) -> FetchedDocument:
         """Return a document of which the bytes are known.
 
         :param base: the URL that answered.
         """
         digest = self.hash(rdf_parser.media_type(content_type), body)
-        return Document(url, base, body, content_type, digest, self._parser)
+        return FetchedDocument(url, base, body, content_type, digest, self._parser)
 
     def recall(self, key: str, digest: str) -> str | None:
         """Return what an earlier crawl remembered, as JSON."""
@@ -210,18 +212,18 @@ class Reader:
         self._memory.remember(key, digest, text)
 
     async def outline(
-        self, document: Document, role: str, learn: Callable[[Graph], Outline]
-    ) -> Outline:
+        self, document: FetchedDocument, role: str, learn: Callable[[Graph], DocumentOutline]
+    ) -> DocumentOutline:
         """What a document says, out of the memory if its bytes are as they were.
 
         :param role: what it was asked for as: one document may be read in several ways.
         :param learn: makes the outline of a graph, or raises DocumentError.
         :raises Unreadable: the document cannot be understood.
         """
-        digest = self.hash(role, Outline.shape(), document.digest)
+        digest = self.hash(role, DocumentOutline.shape(), document.digest)
         text = self._memory.recall(document.url, digest)
         if text is not None:
-            return Outline.from_json(text)
+            return DocumentOutline.from_json(text)
         graph = await document.parsed()
         with understood(document.url):
             outline = learn(graph)
@@ -248,11 +250,11 @@ class Reader:
         try:
             target = parse_url(url)
         except FetchError as error:
-            raise Unreadable(url, Outcome.FAILED, error.words) from error
+            raise UnreadableDocument(url, ReadOutcome.FAILED, error.words) from error
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
             words = "was not asked for: its host was given up"
-            raise Unreadable(url, Outcome.FAILED, words, told=True)
+            raise UnreadableDocument(url, ReadOutcome.FAILED, words, told=True)
         request = Request(
             url,
             accept=rdf_parser.ACCEPT,
@@ -271,22 +273,22 @@ class Reader:
             del self._in_a_row[target.host]
         if answer.status == 200:
             return answer
-        outcome = _OUTCOMES.get(answer.status, Outcome.FAILED)
+        outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
         words = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
-        raise Unreadable(url, outcome, words, status=answer.status)
+        raise UnreadableDocument(url, outcome, words, status=answer.status)
 
-    def _unanswered(self, url: str, error: FetchError) -> Unreadable:
+    def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
         words, told = error.words + _tried(error.attempts), False
-        if error.reason is Reason.HOST_NOT_ALLOWED:
+        if error.reason is FailureReason.HOST_NOT_ALLOWED:
             words += ' ("allowed_hosts" in the source\'s configuration names more)'
-        elif error.reason is Reason.INSIDE_ADDRESS:
+        elif error.reason is FailureReason.INSIDE_ADDRESS:
             words += (
                 " (the site's option ckanext.freshness.allowed_networks names those that may be)"
             )
-        elif error.reason is Reason.HOST_DEFERRED:
+        elif error.reason is FailureReason.HOST_DEFERRED:
             self._deferred[parse_url(error.target or url).host] += 1
             told = True
-        return Unreadable(url, Outcome.FAILED, words, told=told)
+        return UnreadableDocument(url, ReadOutcome.FAILED, words, told=told)
 
     def _pause(self, answer: Answer) -> str:
         """What there is to say of a host that wants to be left alone for longer than a job waits."""
@@ -309,7 +311,7 @@ class Pages:
         self._urls: set[str] = set()
         self._digest = ""
 
-    def after(self, page: Document) -> str | None:
+    def after(self, page: FetchedDocument) -> str | None:
         """The URL of the page after this one; None after the last.
 
         :raises Unreadable: the pages have no end.
@@ -319,10 +321,10 @@ class Pages:
             return None
         if page.following in self._urls or page.digest == self._digest:
             words = "its link to the next page leads to what was read before"
-            raise Unreadable(page.url, Outcome.FAILED, words)
+            raise UnreadableDocument(page.url, ReadOutcome.FAILED, words)
         if len(self._urls) >= self._most:
             words = f"there is another page after {self._most} pages"
-            raise Unreadable(page.url, Outcome.FAILED, words)
+            raise UnreadableDocument(page.url, ReadOutcome.FAILED, words)
         self._digest = page.digest
         return page.following
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 
 from ...web.urls import display_url
-from ..strategy import WITHDRAWN_AFTER, Outcome
+from ..strategy import WITHDRAWN_AFTER, ReadOutcome
 from .documents import undescribed
 from .namespaces import DCAT
-from .reader import Document, Reader, Unreadable
+from .reader import DocumentReader, FetchedDocument, UnreadableDocument
 
 _NAMED_BY = (DCAT.accessService, DCAT.service)
 _NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
@@ -22,13 +22,13 @@ _KEPT_BYTES = 64 * 1024
 """Longest document of a service that is kept for the time when its server cannot be read."""
 
 
-class Services:
+class ServiceReader:
     """Reads the data services of one crawl, each once."""
 
-    def __init__(self, reader: Reader, now: datetime) -> None:
+    def __init__(self, reader: DocumentReader, now: datetime) -> None:
         self._reader = reader
         self._now = now
-        self._reading: dict[str, asyncio.Future[Document | Unreadable]] = {}
+        self._reading: dict[str, asyncio.Future[FetchedDocument | UnreadableDocument]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
 
     async def fingerprint(self, record: str, own: str) -> str:
@@ -44,7 +44,7 @@ class Services:
             return own
         found = [await self._read(url) for url in urls]
         return self._reader.hash(
-            own, *(one.digest if isinstance(one, Document) else one.words for one in found)
+            own, *(one.digest if isinstance(one, FetchedDocument) else one.words for one in found)
         )
 
     async def describe(self, record: str, own: str, graph: Graph) -> list[str]:
@@ -68,29 +68,29 @@ class Services:
         for url in urls:
             found = await self._read(url)
             try:
-                if isinstance(found, Unreadable):
+                if isinstance(found, UnreadableDocument):
                     raise found
                 _add_description(await found.parsed(), url, graph)
-            except Unreadable as failure:
+            except UnreadableDocument as failure:
                 words = f"service {display_url(url)}: {failure.words}; only its URL is kept"
                 warnings.append(words)
         return warnings
 
-    async def _read(self, url: str) -> Document | Unreadable:
+    async def _read(self, url: str) -> FetchedDocument | UnreadableDocument:
         if url not in self._reading:
             self._reading[url] = asyncio.ensure_future(self._fetch(url))
         return await self._reading[url]
 
-    async def _fetch(self, url: str) -> Document | Unreadable:
+    async def _fetch(self, url: str) -> FetchedDocument | UnreadableDocument:
         known, since = self._recall(url)
         try:
             found = await self._reader.get(url)
             if known is None or found.digest != known.digest:
                 _add_description(await found.parsed(), url, Graph())
-        except Unreadable as failure:
+        except UnreadableDocument as failure:
             if known is None:
                 return failure
-            if failure.outcome in (Outcome.FORBIDDEN, Outcome.GONE):
+            if failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
                 since = since or self._now
                 self._remember(url, known, since)
                 if self._now - since >= WITHDRAWN_AFTER:
@@ -99,7 +99,7 @@ class Services:
         self._remember(url, found, None)
         return found
 
-    def _recall(self, url: str) -> tuple[Document | None, datetime | None]:
+    def _recall(self, url: str) -> tuple[FetchedDocument | None, datetime | None]:
         """Return the last document that described a service, and since when its URL answers 401, 403,
         404 or 410.
         """
@@ -110,7 +110,7 @@ class Services:
         document = self._reader.document(url, base, content_type, body.encode())
         return document, datetime.fromisoformat(since) if since else None
 
-    def _remember(self, url: str, found: Document, since: datetime | None) -> None:
+    def _remember(self, url: str, found: FetchedDocument, since: datetime | None) -> None:
         if len(found.body) <= _KEPT_BYTES:
             body = found.body.decode("utf-8", "replace")
             kept = [found.base, found.content_type, body, since and since.isoformat()]
@@ -131,7 +131,7 @@ def _add_description(graph: Graph, url: str, to: Graph) -> None:
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
     # Another URL is the same service by another name, if it is the only one.
     if service is None or (service != URIRef(url) and len(services) > 1):
-        raise Unreadable(url, Outcome.MALFORMED, "it describes no dcat:DataService")
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, "it describes no dcat:DataService")
     pending, met = [service], {service}
     while pending:
         node = pending.pop()

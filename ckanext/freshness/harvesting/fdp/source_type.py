@@ -16,16 +16,16 @@ from ...web.hosts import Hosts
 from ..document_memory import DocumentMemory
 from ..header_secrets import OPTION, read_headers
 from ..package_merge import OWNED_KEYS
-from ..record_identity import Current
+from ..record_identity import CurrentRecords
 from ..sightings import Sink
 from ..source_config import ConfigError, SourceConfig
 from ..source_forms import check_config
-from ..survey import Crawled, Source
+from ..survey import CrawlEnd, Source
 from . import dcat_profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
-from .rdf_parser import Parser
+from .rdf_parser import RdfParser
 
 MAPPING_VERSION = 2
 """To be raised when mapping or layout make another package of the same record: all are read again."""
@@ -53,8 +53,13 @@ class FairDataPoint:
         return text
 
     def crawl(
-        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
-    ) -> Crawled:
+        self,
+        source: Source,
+        known: CurrentRecords,
+        memory: DocumentMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
         return run(_crawl(source, known, memory, sink, now))
 
 
@@ -62,8 +67,8 @@ FAIR_DATA_POINT = FairDataPoint()
 
 
 async def _crawl(
-    source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
-) -> Crawled:
+    source: Source, known: CurrentRecords, memory: DocumentMemory, sink: Sink, now: datetime
+) -> CrawlEnd:
     config = source.config
     policy = settings.harvest_policy(config)
     web = settings.web(settings.harvest_limits(config))
@@ -81,11 +86,11 @@ async def _crawl(
         concurrency=policy.connections,
     )
     async with Client(web, hosts) as client:
-        with contextlib.closing(Parser()) as parser:
+        with contextlib.closing(RdfParser()) as parser:
             crawl = Crawl(client, source.url, options, known, memory, sink, parser)
             containers = await crawl.run()
     requests = sum(host.statistics.requests for host in hosts)
-    return Crawled(containers, crawl.errors, requests)
+    return CrawlEnd(containers, crawl.errors, requests)
 
 
 def _check_profiles(config: SourceConfig) -> None:

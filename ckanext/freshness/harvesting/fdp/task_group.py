@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 
-class Crew:
+class TaskGroup:
     """A bounded group of tasks of one event loop.
 
     (asyncio.TaskGroup is bounded by nothing, and does not exist in Python 3.10.)

@@ -14,15 +14,15 @@ import sqlalchemy as sa
 
 from ...ckan_adapter import model
 from ...copies import store_keys
-from ...copies.store import Kept, Store, StoreError
+from ...copies.store import Store, StoredCopy, StoreError
 from ...runs.copies import shelf
-from ...runs.copies.shelf import Shelved, Taken
-from .dataset_rows import Known
+from ...runs.copies.shelf import ShelvedCopy, TakenCopy
+from .dataset_rows import KnownDataset
 from .published_files import copies_prefix
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CopyPlace:
     """Where the copy of a dataset belongs."""
 
     key: str
@@ -34,13 +34,13 @@ class Place:
         return store_keys.member(f"{self.dataset_name}.xml")
 
 
-def places(known: Iterable[Known], source_id: str) -> dict[str, Place]:
+def places(known: Iterable[KnownDataset], source_id: str) -> dict[str, CopyPlace]:
     """Where the copy of each dataset of a source belongs, by resource.
 
     Named after organisation and dataset; if another copy is there, after the resource as well: nobody
     ever gets the place of another's copy.
     """
-    found: dict[str, Place] = {}
+    found: dict[str, CopyPlace] = {}
     known = list(known)
     prefix = copies_prefix(source_id)
     taken = _taken(source_id, prefix)
@@ -60,12 +60,12 @@ def _taken(source_id: str, prefix: str) -> dict[str, str]:
     return {row.key: row.resource_id for row in rows}
 
 
-def _place(one: Known, prefix: str, dataset: str) -> Place:
+def _place(one: KnownDataset, prefix: str, dataset: str) -> CopyPlace:
     key = prefix + store_keys.iati_key(one.organisation_name, dataset)
-    return Place(key, one.dataset_name)
+    return CopyPlace(key, one.dataset_name)
 
 
-def there(store: Store, prefix: str, known: Iterable[Known]) -> dict[str, int]:
+def there(store: Store, prefix: str, known: Iterable[KnownDataset]) -> dict[str, int]:
     """What the store has, of copies that belong there and of those that came from elsewhere: their bytes.
 
     :raises StoreError: the store is out of reach
@@ -80,7 +80,7 @@ def there(store: Store, prefix: str, known: Iterable[Known]) -> dict[str, int]:
     return found
 
 
-def lost(known: Iterable[Known], there: Mapping[str, int]) -> Iterator[Known]:
+def lost(known: Iterable[KnownDataset], there: Mapping[str, int]) -> Iterator[KnownDataset]:
     """The datasets whose last known good copy is not in the store, or not as it was kept.
 
     :param there: what the store has, and how many bytes of it
@@ -95,8 +95,11 @@ def lost(known: Iterable[Known], there: Mapping[str, int]) -> Iterator[Known]:
 
 
 def move(
-    store: Store, known: Iterable[Known], places: Mapping[str, Place], there: Collection[str]
-) -> Iterator[tuple[Known, StoreError | None]]:
+    store: Store,
+    known: Iterable[KnownDataset],
+    places: Mapping[str, CopyPlace],
+    there: Collection[str],
+) -> Iterator[tuple[KnownDataset, StoreError | None]]:
     """Bring copies to where they belong by now, and make ZIPs anew that were lost.
 
     :param there: the keys that the store has
@@ -113,14 +116,14 @@ def move(
             shelf.move(one.resource_id, kept, place.filename)
             if kept.key != one.key:
                 old = tuple(filter(None, (one.key, one.zip_key)))
-                shelf.throw_away(store, [Taken(one.resource_id, old)])
+                shelf.throw_away(store, [TakenCopy(one.resource_id, old)])
         except StoreError as error:
             yield one, error
         else:
             yield one, None
 
 
-def _again(store: Store, one: Known, place: Place) -> Kept:
+def _again(store: Store, one: KnownDataset, place: CopyPlace) -> StoredCopy:
     """Keep the bytes of a copy in another place, where its ZIP has another name in it."""
     assert one.key is not None
     with store.stage() as staged:
@@ -135,9 +138,11 @@ def _again(store: Store, one: Known, place: Place) -> Kept:
         return store.keep(place.key, staged, zip_member=place.filename)
 
 
-def shelved(one: Known, place: Place, kept: Kept, source_url: str, at: datetime) -> Shelved:
+def shelved(
+    one: KnownDataset, place: CopyPlace, kept: StoredCopy, source_url: str, at: datetime
+) -> ShelvedCopy:
     """The row of a copy that was stored now."""
-    return Shelved(
+    return ShelvedCopy(
         resource_id=one.resource_id,
         package_id=one.package_id,
         kept=kept,

@@ -29,17 +29,17 @@ from ...search.unindexed import SolrAwayError
 from ...web.client import Client
 from ...web.hosts import Hosts
 from ..policy import iati_check
-from ..policy.iati_check import IatiFinding, IatiVisit
+from ..policy.iati_check import IatiCheckInput, IatiCheckResult
 from ..policy.rules import brakes_expiry
-from ..policy.state import Policy
-from ..registry.immediate_harvest import HarvestRefused, Progress, harvest_now
+from ..policy.state import IatiPolicy
+from ..registry.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
 from . import copy_places, dataset_rows, publication, registered_sources
 from . import options as cycle_options
-from .copy_places import Place
-from .dataset_rows import Known
+from .copy_places import CopyPlace
+from .dataset_rows import KnownDataset
 from .published_files import copies_prefix
-from .report import Report
-from .result_store import Storing
+from .report import CycleReport
+from .result_store import ResultStore
 
 Clock = Callable[[], datetime]
 Tell = Callable[[str, tuple[int, ...]], None]
@@ -55,7 +55,7 @@ BATCH = 100
 """Findings of one transaction, at most: their bodies wait meanwhile."""
 
 
-class AlreadyRunningError(Exception):
+class CycleRunningError(Exception):
     """Another cycle of this source is under way, on this machine or another."""
 
 
@@ -72,7 +72,7 @@ def update(
     strict: bool = False,
     harvest: bool = True,
     package_ids: Sequence[str] | None = None,
-) -> Report:
+) -> CycleReport:
     """Do a whole cycle of a source.
 
     :param source: row of HarvestSource, of the type ``iati_registry``
@@ -91,10 +91,10 @@ def update(
     with telling_of_loss(), locked_if_free(lock(source_id)) as is_ours:
         if not is_ours:
             words = tk._("Another cycle of {source} is under way: nothing was done")
-            raise AlreadyRunningError(words.format(source=title))
+            raise CycleRunningError(words.format(source=title))
         began = monotonic()
         options = {"source": source_id, "strict": strict, "harvest": harvest}
-        report = Report(run_records.begin_run(clock(), options, kind=KIND), title)
+        report = CycleReport(run_records.begin_run(clock(), options, kind=KIND), title)
         try:
             if not harvest or _harvested(source_id, report, tell):
                 _cycle(source_id, store, policy, clock, tell, report, package_ids)
@@ -105,14 +105,14 @@ def update(
     return report
 
 
-def _harvested(source_id: str, report: Report, tell: Tell) -> bool:
+def _harvested(source_id: str, report: CycleReport, tell: Tell) -> bool:
     """Ask the registry; whether the cycle goes on.
 
     It goes on with what was registered last if the registry could not be read: what is wrong there is no
     reason to leave files alone. It stops where far fewer are registered than before.
     """
 
-    def told(progress: Progress) -> None:
+    def told(progress: HarvestProgress) -> None:
         tell(f"registry: {progress.stage.value}", (progress.done, 0, progress.total or 0))
 
     try:
@@ -133,10 +133,10 @@ def _harvested(source_id: str, report: Report, tell: Tell) -> bool:
 def _cycle(
     source_id: str,
     store: Store,
-    policy: Policy,
+    policy: IatiPolicy,
     clock: Clock,
     tell: Tell,
-    report: Report,
+    report: CycleReport,
     package_ids: Sequence[str] | None,
 ) -> None:
     synced = dataset_rows.sync(source_id, registered_sources.newly(source_id))
@@ -167,7 +167,7 @@ def _cycle(
     _publish(source_id, store, clock, tell, report, anyway=not is_quiet or bool(moved))
 
 
-def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: Report) -> None:
+def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: CycleReport) -> None:
     """The copies of what is no longer registered, and what an earlier cycle has left of such."""
     try:
         shelf.throw_away(store, [*shelf.forget(resource_ids), *shelf.forget_gone(prefix)])
@@ -177,10 +177,10 @@ def _remove(store: Store, prefix: str, resource_ids: Sequence[str], report: Repo
 
 def _move(
     store: Store,
-    known: Sequence[Known],
-    places: Mapping[str, Place],
+    known: Sequence[KnownDataset],
+    places: Mapping[str, CopyPlace],
     there: Mapping[str, int],
-    report: Report,
+    report: CycleReport,
 ) -> bool:
     """The copies of what has another name now; whether there were any."""
     found = False
@@ -195,13 +195,13 @@ def _move(
 
 def _visit(
     store: Store,
-    known: Sequence[Known],
-    places: Mapping[str, Place],
+    known: Sequence[KnownDataset],
+    places: Mapping[str, CopyPlace],
     there: Mapping[str, int],
-    policy: Policy,
+    policy: IatiPolicy,
     clock: Clock,
     tell: Tell,
-    report: Report,
+    report: CycleReport,
 ) -> tuple[bool, list[str]]:
     """Check each file.
 
@@ -209,13 +209,13 @@ def _visit(
     """
     lost = frozenset(one.resource_id for one in copy_places.lost(known, there))
     visits = [
-        IatiVisit(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
+        IatiCheckInput(one.resource_id, one.package_id, one.url, one.state, one.resource_id in lost)
         for one in known
     ]
     tell(FILES, (0, 0, len(visits)))
     if not visits:
         return True, []
-    storing = Storing(
+    storing = ResultStore(
         store=store,
         policy=policy,
         run_id=report.run_id,
@@ -241,21 +241,25 @@ def _visit(
 
 
 def _visiting(
-    visits: Sequence[IatiVisit], store: Store, policy: Policy, clock: Clock, storing: Storing
-) -> Callable[[Callable[[IatiFinding], None]], Any]:
+    visits: Sequence[IatiCheckInput],
+    store: Store,
+    policy: IatiPolicy,
+    clock: Clock,
+    storing: ResultStore,
+) -> Callable[[Callable[[IatiCheckResult], None]], Any]:
     """The coroutine that makes visits and hands over what they find; options are read here and now."""
     checks = settings.checks()
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
-    options = engine.Options(runners=checks.concurrency)
+    options = engine.EngineOptions(runners=checks.concurrency)
 
-    async def make(hand_over: Callable[[IatiFinding], None]) -> None:
-        def sink(finding: IatiFinding) -> None:
+    async def make(hand_over: Callable[[IatiCheckResult], None]) -> None:
+        def sink(finding: IatiCheckResult) -> None:
             storing.gate.enter(finding)
             hand_over(finding)
 
         async with Client(web, hosts) as client:
-            tools = iati_check.Tools(client, store.stage, clock, policy)
+            tools = iati_check.IatiTools(client, store.stage, clock, policy)
             await iati_check.update(visits, tools, options, sink)
 
     return make
@@ -264,7 +268,7 @@ def _visiting(
 class _Indexing:
     """Sends documents, unless Solr is away: then the next refresh does, and the cycle goes on."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: CycleReport) -> None:
         self._report = report
         self._is_away = False
 
@@ -282,9 +286,9 @@ def _expire(
     source_id: str,
     store: Store,
     resource_ids: Sequence[str],
-    policy: Policy,
+    policy: IatiPolicy,
     now: datetime,
-    report: Report,
+    report: CycleReport,
 ) -> None:
     """Remove the copies of files that have failed for too long, unless the brake holds them."""
     expiring = len(shelf.standing(resource_ids))
@@ -310,13 +314,15 @@ SELECT count(*) FROM freshness_copy c JOIN freshness_iati i ON i.resource_id = c
 WHERE i.source_id = :source AND c.key IS NOT NULL"""
 
 
-def _strays(known: Sequence[Known], prefix: str, there: Mapping[str, int]) -> list[str]:
+def _strays(known: Sequence[KnownDataset], prefix: str, there: Mapping[str, int]) -> list[str]:
     """Keys of the source's that none of its datasets has."""
     named = {key for one in known for key in (one.key, one.zip_key)}
     return [key for key in there if key not in named and key.startswith(prefix)]
 
 
-def _sweep(store: Store, prefix: str, strays: list[str], now: datetime, report: Report) -> None:
+def _sweep(
+    store: Store, prefix: str, strays: list[str], now: datetime, report: CycleReport
+) -> None:
     """What earlier cycles have left behind that were killed.
 
     :param strays: that nobody named when this one began
@@ -329,7 +335,7 @@ def _sweep(store: Store, prefix: str, strays: list[str], now: datetime, report: 
 
 
 def _publish(
-    source_id: str, store: Store, clock: Clock, tell: Tell, report: Report, *, anyway: bool
+    source_id: str, store: Store, clock: Clock, tell: Tell, report: CycleReport, *, anyway: bool
 ) -> None:
     tell("publish", (0, 0, 0))
     began = monotonic()
@@ -340,7 +346,7 @@ def _publish(
     report.figures.zipper_run_duration += round(monotonic() - began, 3)
 
 
-def _end(source_id: str, report: Report, now: datetime, seconds: float) -> None:
+def _end(source_id: str, report: CycleReport, now: datetime, seconds: float) -> None:
     figures = report.figures
     model.Session.rollback()
     row = model.Session.execute(
@@ -353,16 +359,16 @@ def _end(source_id: str, report: Report, now: datetime, seconds: float) -> None:
     run_records.end_run(
         report.run_id,
         now,
-        run_records.Figures(datasets=figures.as_dict(), visited=figures.visited),
+        run_records.RunFigures(datasets=figures.as_dict(), visited=figures.visited),
         error=error,
     )
 
 
-def _give_up(report: Report, now: datetime, error: BaseException) -> None:
+def _give_up(report: CycleReport, now: datetime, error: BaseException) -> None:
     """Write down why a cycle ended early, if the database still listens."""
     try:
         model.Session.rollback()
-        figures = run_records.Figures(
+        figures = run_records.RunFigures(
             datasets=report.figures.as_dict(), visited=report.figures.visited
         )
         words = f"{type(error).__name__}: {error}"[:1000]

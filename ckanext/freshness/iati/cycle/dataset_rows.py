@@ -12,15 +12,15 @@ import sqlalchemy as sa
 
 from ...ckan_adapter import model
 from ...dates import aware, utc
-from ..policy.attempts import Attempt
-from ..policy.state import KEPT_ATTEMPTS, Good, State
+from ..policy.attempts import IatiAttempt
+from ..policy.state import KEPT_ATTEMPTS, FileState, GoodDownload
 
 PAGE = 500
 """Rows of a long answer that are fetched at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class RegisteredDataset:
     """A dataset as the registry has it, and CKAN by the last harvest.
 
     :ivar organisation_id: the registry's id; ``dataset_id`` likewise
@@ -35,7 +35,7 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDataset:
     """A registered dataset as a cycle finds it.
 
     :ivar url: of its file, as the registry has it now
@@ -51,7 +51,7 @@ class Known:
     url: str
     organisation_name: str
     dataset_name: str
-    state: State
+    state: FileState
     key: str | None
     zip_key: str | None
     size: int | None
@@ -59,7 +59,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncedDatasets:
     """What :func:`sync` did.
 
     :ivar added: datasets that are new
@@ -70,7 +70,7 @@ class Synced:
     removed: list[str]
 
 
-def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
+def sync(source_id: str, registered: Sequence[RegisteredDataset]) -> SyncedDatasets:
     """Let there be a row for each registered dataset of a source, and for none that is gone; and commit.
 
     A dataset whose resource was made anew keeps what is known of it, and its copy. What is gone and in
@@ -81,7 +81,7 @@ def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
     session = model.Session
     rows = json.dumps(
         [
-            {name: getattr(one, name) for name in Registered.__dataclass_fields__}
+            {name: getattr(one, name) for name in RegisteredDataset.__dataclass_fields__}
             for one in registered
         ]
     )
@@ -93,7 +93,7 @@ def sync(source_id: str, registered: Sequence[Registered]) -> Synced:
     session.execute(sa.text(_REMOVE), values)
     added = sum(session.execute(sa.text(_ADD), values).scalars()) if registered else 0
     session.commit()
-    return Synced(added, removed)
+    return SyncedDatasets(added, removed)
 
 
 def forget_gone(source_id: str) -> None:
@@ -102,7 +102,7 @@ def forget_gone(source_id: str) -> None:
     model.Session.commit()
 
 
-def known(source_id: str) -> list[Known]:
+def known(source_id: str) -> list[KnownDataset]:
     """The registered datasets of a source whose resource is there, in the order of their names."""
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
@@ -112,7 +112,7 @@ def known(source_id: str) -> list[Known]:
     return found
 
 
-def write(states: Mapping[str, State], before: Mapping[str, Known]) -> list[str]:
+def write(states: Mapping[str, FileState], before: Mapping[str, KnownDataset]) -> list[str]:
     """Write states, by resource; nothing is committed.
 
     :param before: what the visits began from: attempts that came since are added.
@@ -124,10 +124,10 @@ def write(states: Mapping[str, State], before: Mapping[str, Known]) -> list[str]
     return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
 
 
-def _known(row: Any) -> Known:
+def _known(row: Any) -> KnownDataset:
     good = None
     if row.hash is not None:
-        good = Good(
+        good = GoodDownload(
             hash=row.hash,
             hash_excluding_generated_timestamp=row.hash_excluding_generated_timestamp,
             downloaded=aware(row.downloaded),
@@ -138,9 +138,9 @@ def _known(row: Any) -> Known:
             last_modified=row.last_modified,
             source_url=row.source_url,
         )
-    state = State(
+    state = FileState(
         last_update_check=aware(row.last_update_check),
-        attempts=tuple(map(Attempt.from_json, row.failed_attempts or ())),
+        attempts=tuple(map(IatiAttempt.from_json, row.failed_attempts or ())),
         good=good,
         content_modified=aware(row.content_modified),
         content_modified_excluding_generated_timestamp=aware(
@@ -150,7 +150,7 @@ def _known(row: Any) -> Known:
         postponed_until=aware(row.postponed_until),
         failing_since=aware(row.failing_since),
     )
-    return Known(
+    return KnownDataset(
         resource_id=row.resource_id,
         package_id=row.package_id,
         url=row.url or "",
@@ -164,7 +164,7 @@ def _known(row: Any) -> Known:
     )
 
 
-def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
+def _row(resource_id: str, state: FileState, before: FileState) -> dict[str, Any]:
     good = state.good
     known = set(map(id, before.attempts))
     new = {id(one): _attempt(one) for one in state.attempts if id(one) not in known}
@@ -186,11 +186,11 @@ def _row(resource_id: str, state: State, before: State) -> dict[str, Any]:
     }
 
 
-def _differs(name: str, state: State, before: State) -> bool:
+def _differs(name: str, state: FileState, before: FileState) -> bool:
     return getattr(state, name) is not getattr(before, name)
 
 
-def _good(good: Good, before: Good | None) -> dict[str, Any]:
+def _good(good: GoodDownload, before: GoodDownload | None) -> dict[str, Any]:
     if before is not None and (good.hash, good.downloaded) == (before.hash, before.downloaded):
         return {"verified_on_server": _exact_text(good.verified_on_server)}
     return {
@@ -206,7 +206,7 @@ def _good(good: Good, before: Good | None) -> dict[str, Any]:
     }
 
 
-def _attempt(attempt: Attempt) -> dict[str, Any]:
+def _attempt(attempt: IatiAttempt) -> dict[str, Any]:
     plain = attempt.as_json()
     details = plain["error_details"]
     if details is not None:

@@ -15,11 +15,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...ckan_adapter import model
-from ...copies.store import Kept, Missing, Staged, Store
+from ...copies.store import MissingCopy, StagedBody, Store, StoredCopy
 from ..files import index
 from ..files.archive import Archive, MembersLost, build
 from . import dataset_rows, published_entries
-from .published_entries import Entries
+from .published_entries import PublishedEntries
 from .published_files import MANIFEST, copies_prefix, manifest, published_key
 
 BULK_ZIP = "iati-data.zip"
@@ -76,7 +76,11 @@ def _is_up_to_date(source_id: str, store: Store, now: datetime) -> bool:
 
 
 def _write(
-    source_id: str, store: Store, found: Entries, indices: Mapping[str, Staged], now: datetime
+    source_id: str,
+    store: Store,
+    found: PublishedEntries,
+    indices: Mapping[str, StagedBody],
+    now: datetime,
 ) -> bool:
     """Write the files of what was found, and what they are; whether the bulk ZIPs are among them."""
     before = manifest(store, source_id)
@@ -104,10 +108,10 @@ def _write(
 def _archive(
     source_id: str,
     store: Store,
-    found: Entries,
-    given: Sequence[index.Given],
+    found: PublishedEntries,
+    given: Sequence[index.GeneratedFile],
     now: datetime,
-) -> list[Kept]:
+) -> list[StoredCopy]:
     key = published_key(source_id, _MEMBERS)
     bulk = Archive(published_key(source_id, BULK_ZIP), f"{index.BULK_FOLDER}/datasets", given)
     legacy = Archive(
@@ -123,7 +127,7 @@ def _archive(
 def _read(store: Store, key: str) -> Mapping[str, str]:
     try:
         reader = store.open(key)
-    except Missing:
+    except MissingCopy:
         return {}
     try:
         found = json.loads(b"".join(reader))

@@ -15,8 +15,8 @@ from ...copies import store_keys
 from ...dates import aware
 from ...reporting import copy_urls
 from ...web.urls import display_url
-from ..files.archive import Member
-from ..files.index import DatasetEntry, OrganisationEntry, Outline, outline
+from ..files.archive import ArchiveMember
+from ..files.index import DatasetEntry, DatasetOutline, OrganisationEntry, outline
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME
 from .dataset_rows import PAGE
 from .published_files import copies_prefix
@@ -36,7 +36,7 @@ _OF_ORGANISATIONS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(slots=True)
-class Entries:
+class PublishedEntries:
     """What is published. While :meth:`datasets` gives the datasets, the rest comes to be.
 
     :ivar said: another one than before when there is reason to publish anew
@@ -50,7 +50,7 @@ class Entries:
     organisations: Sequence[OrganisationEntry]
     _source_id: str
     _there: Collection[str]
-    outlines: list[Outline] = field(default_factory=list)
+    outlines: list[DatasetOutline] = field(default_factory=list)
     resource_ids: list[str] = field(default_factory=list)
     members: dict[str, str] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
@@ -85,13 +85,13 @@ class Entries:
             self.resource_ids.append(row.resource_id)
             self._note(entry, path)
 
-    def archived(self, before: Mapping[str, str]) -> list[Member]:
+    def archived(self, before: Mapping[str, str]) -> list[ArchiveMember]:
         """The members of the bulk ZIPs.
 
         :param before: what those of now have, as :attr:`sha256`
         """
         return [
-            Member(zip_key, path, changed=before.get(path) != self.sha256[path])
+            ArchiveMember(zip_key, path, changed=before.get(path) != self.sha256[path])
             for path, zip_key in self.members.items()
         ]
 
@@ -116,7 +116,7 @@ class Entries:
         self._digest.update(repr((known, said)).encode("utf-8", "surrogatepass"))
 
 
-class Said(NamedTuple):
+class SourceSummary(NamedTuple):
     """What there is to say of a source's datasets, in short.
 
     :ivar digest: another one when people have said something else of them, or visits have; that a server
@@ -128,13 +128,13 @@ class Said(NamedTuple):
     differs: bool
 
 
-def said_of(source_id: str) -> Said:
+def said_of(source_id: str) -> SourceSummary:
     """What there is to say of a source's datasets now."""
-    return Said(*model.Session.execute(sa.text(_SAID), {"source": source_id}).one())
+    return SourceSummary(*model.Session.execute(sa.text(_SAID), {"source": source_id}).one())
 
 
 @contextmanager
-def of_source(source_id: str, there: Collection[str]) -> Iterator[Entries]:
+def of_source(source_id: str, there: Collection[str]) -> Iterator[PublishedEntries]:
     """What is to be published of a source now: what was public at one moment.
 
     :param there: the keys that the store has below :func:`.published.copies_prefix`: what is named
@@ -145,7 +145,7 @@ def of_source(source_id: str, there: Collection[str]) -> Iterator[Entries]:
     try:
         rows = model.Session.execute(sa.text(_ORGANISATIONS), {"source": source_id})
         organisations = [_organisation(row) for row in rows]
-        yield Entries(said_of(source_id).digest, organisations, source_id, there)
+        yield PublishedEntries(said_of(source_id).digest, organisations, source_id, there)
     except BaseException:
         model.Session.rollback()
         raise

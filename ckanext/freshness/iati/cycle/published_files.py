@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from ...ckan_adapter import model
 from ...copies import store_keys
-from ...copies.store import Missing, Store
+from ...copies.store import MissingCopy, Store
 from ...runs.copies import options
 
 SOURCE_TYPE = "iati_registry"
@@ -21,7 +21,7 @@ MIMETYPES = {".json": "application/json", ".zip": "application/zip"}
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class PublishedFile:
     """A file for everybody.
 
     :ivar size: as it was published
@@ -48,7 +48,7 @@ def published_key(source_id: str, filename: str) -> str:
     return f"iati.d/{store_keys.segment(source_id)}/published.d/{filename}"
 
 
-def find(source: str | None, filename: str) -> Published | None:
+def find(source: str | None, filename: str) -> PublishedFile | None:
     """A published file, if there is one of that name.
 
     :param source: id or name of a source; None if there is one alone
@@ -61,7 +61,7 @@ def find(source: str | None, filename: str) -> Published | None:
     if entry is None:
         return None
     ending = filename[filename.rfind(".") :]
-    return Published(
+    return PublishedFile(
         key=published_key(source_id, filename),
         size=entry["size"],
         mimetype=MIMETYPES.get(ending, "application/octet-stream"),
@@ -78,7 +78,7 @@ def manifest(store: Store, source_id: str) -> Mapping[str, Any]:
     """
     try:
         reader = store.open(published_key(source_id, MANIFEST))
-    except Missing:
+    except MissingCopy:
         return {}
     try:
         found = json.loads(b"".join(reader))

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_model, model
 from ...model import IatiDataset
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME
-from .dataset_rows import Registered
+from .dataset_rows import RegisteredDataset
 from .published_files import SOURCE_TYPE
 
 
@@ -39,7 +39,7 @@ def among(package_ids: Sequence[str]) -> set[str]:
     return set(model.Session.execute(sa.text(_AMONG), values).scalars())
 
 
-def newly(source_id: str) -> list[Registered]:
+def newly(source_id: str) -> list[RegisteredDataset]:
     """The datasets of a source that CKAN has, by their registry's ids and names: those that are not known so.
 
     Whatever CKAN had to call them: a registry's name may be taken, or be none that CKAN takes.
@@ -49,7 +49,7 @@ def newly(source_id: str) -> list[Registered]:
         {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME},
     ).all()
     model.Session.commit()
-    return [Registered(*row) for row in rows]
+    return [RegisteredDataset(*row) for row in rows]
 
 
 def _organization_extra(key: str) -> str:

@@ -10,7 +10,7 @@ from ...reporting.labels import counted
 
 
 @dataclass(slots=True)
-class Figures:
+class CycleFigures:
     """What a cycle counted; the names are those of the Bulk Data Service's gauges, as far as it has them.
 
     :ivar datasets_with_download: those with a copy
@@ -59,7 +59,7 @@ class Figures:
 
 
 @dataclass(slots=True)
-class Report:
+class CycleReport:
     """What a cycle has done.
 
     :ivar run_id: of its row among the runs
@@ -72,7 +72,7 @@ class Report:
 
     run_id: str
     source: str
-    figures: Figures = field(default_factory=Figures)
+    figures: CycleFigures = field(default_factory=CycleFigures)
     errors: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stopped: str | None = None

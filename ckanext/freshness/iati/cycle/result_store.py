@@ -12,19 +12,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from ...aging.evidence import Dated, Evidence
-from ...copies.store import Keeping, Kept, Staged, Store, StoreError
+from ...aging.evidence import DatedEvidence, Evidence
+from ...copies.store import KeepRequest, StagedBody, Store, StoredCopy, StoreError
 from ...runs.copies import shelf
-from ...runs.copies.shelf import Shelved, Taken
+from ...runs.copies.shelf import ShelvedCopy, TakenCopy
 from ...status import conclusions
 from ...web.urls import display_url
 from ..policy import error_details, rules
-from ..policy.iati_check import IatiFinding
-from ..policy.rules import Ending, Policy, Step
+from ..policy.iati_check import IatiCheckResult
+from ..policy.rules import IatiDecision, IatiOutcome, IatiPolicy
 from . import copy_places, dataset_rows
-from .copy_places import Place
-from .dataset_rows import Known
-from .report import Figures
+from .copy_places import CopyPlace
+from .dataset_rows import KnownDataset
+from .report import CycleFigures
 
 WORKERS = 2
 """Threads that compress and write: what they do takes no turn of the interpreter."""
@@ -42,7 +42,7 @@ class Gate:
         self._open = False
         self._changed = threading.Condition()
 
-    def enter(self, finding: IatiFinding) -> None:
+    def enter(self, finding: IatiCheckResult) -> None:
         """Wait until there is room for what it holds."""
         size = _held(finding)
         if not size:
@@ -66,25 +66,25 @@ class Gate:
             self._changed.notify_all()
 
 
-def _held(finding: IatiFinding) -> int:
+def _held(finding: IatiCheckResult) -> int:
     staged = finding.staged
-    return staged.size if isinstance(staged, Staged) and staged.path is None else 0
+    return staged.size if isinstance(staged, StagedBody) and staged.path is None else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledResult:
     """What a visit has come to.
 
     :ivar kept: what the store has now; None if there was nothing to keep
     """
 
-    finding: IatiFinding
-    step: Step
-    kept: Kept | None = None
+    finding: IatiCheckResult
+    step: IatiDecision
+    kept: StoredCopy | None = None
 
 
 @dataclass(slots=True)
-class Storing:
+class ResultStore:
     """Settles what the visits of one cycle found.
 
     :ivar known: what the cycle began from, by resource; ``places`` likewise
@@ -95,14 +95,14 @@ class Storing:
     """
 
     store: Store
-    policy: Policy
+    policy: IatiPolicy
     run_id: str
-    known: Mapping[str, Known]
-    places: Mapping[str, Place]
+    known: Mapping[str, KnownDataset]
+    places: Mapping[str, CopyPlace]
     lost: frozenset[str]
     clock: Callable[[], datetime]
     index: Callable[[Mapping[str, datetime]], None]
-    figures: Figures
+    figures: CycleFigures
     gate: Gate = field(default_factory=Gate)
     errors: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
@@ -116,12 +116,12 @@ class Storing:
         self.gate.open()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def settle(self, findings: Sequence[IatiFinding]) -> None:
+    def settle(self, findings: Sequence[IatiCheckResult]) -> None:
         """Bring a batch home, and commit.
 
         :raises sqlalchemy.exc.DBAPIError: the database refuses; bytes may be there without their rows
         """
-        settled = [Settled(one, one.step) for one in findings if one.staged is None]
+        settled = [SettledResult(one, one.step) for one in findings if one.staged is None]
         brought = [one for one in findings if one.staged is not None]
         if brought:
             parts = [brought[number::WORKERS] for number in range(WORKERS)]
@@ -145,14 +145,14 @@ class Storing:
         if marks:
             self.index(marks)
 
-    def _stored(self, findings: Sequence[IatiFinding]) -> list[Settled]:
+    def _stored(self, findings: Sequence[IatiCheckResult]) -> list[SettledResult]:
         """Keep what has to be kept. Runs in a thread: neither session nor figures."""
         held = sum(map(_held, findings))
         wanted = []
         for finding in findings:
             place = self.places[finding.visit.resource_id]
             assert finding.staged is not None
-            wanted.append(Keeping(place.key, finding.staged, place.filename))
+            wanted.append(KeepRequest(place.key, finding.staged, place.filename))
             finding.staged = None
         try:
             results = self.store.keep_all(wanted)
@@ -162,14 +162,14 @@ class Storing:
             self.gate.leave(held)
         return [self._kept(*one) for one in zip(findings, results, strict=True)]
 
-    def _kept(self, finding: IatiFinding, result: Kept | StoreError) -> Settled:
-        if isinstance(result, Kept):
-            return Settled(finding, finding.step, result)
+    def _kept(self, finding: IatiCheckResult, result: StoredCopy | StoreError) -> SettledResult:
+        if isinstance(result, StoredCopy):
+            return SettledResult(finding, finding.step, result)
         why = error_details.of_store(str(result), finding.visit.url)
         before = finding.visit.state
-        return Settled(finding, rules.not_stored(before, finding.step, self.clock(), why))
+        return SettledResult(finding, rules.not_stored(before, finding.step, self.clock(), why))
 
-    def _shelved(self, one: Settled) -> Shelved | None:
+    def _shelved(self, one: SettledResult) -> ShelvedCopy | None:
         if one.kept is None:
             return None
         visit = one.finding.visit
@@ -182,15 +182,15 @@ class Storing:
         )
         return shelved
 
-    def _count(self, one: Settled) -> None:
+    def _count(self, one: SettledResult) -> None:
         figures, ending = self.figures, one.step.ending
         figures.visited += 1
         self.is_quiet = self.is_quiet and ending in _QUIET
         figures.failed += ending in rules.FAILED
-        if ending is Ending.POSTPONED:
+        if ending is IatiOutcome.POSTPONED:
             figures.postponed += 1
             figures.failed += 1
-        if ending is Ending.NOT_STORED:
+        if ending is IatiOutcome.NOT_STORED:
             figures.not_stored += 1
             self._complain(one)
         figures.downloaded += one.kept is not None
@@ -201,43 +201,43 @@ class Storing:
         figures.restored += is_lost and one.kept is not None
         figures.lost += is_lost and one.kept is None
 
-    def _complain(self, one: Settled) -> None:
+    def _complain(self, one: SettledResult) -> None:
         attempt = one.step.state.get_attempt
         if attempt is not None and attempt.error_details is not None and len(self.errors) < 5:
             words = attempt.error_details.detailed_message
             self.errors.append(f"{display_url(one.finding.visit.url)}: {words}")
 
-    def _leave(self, settled: Iterable[Settled]) -> None:
+    def _leave(self, settled: Iterable[SettledResult]) -> None:
         """Throw away what stood where a copy was before."""
         left = []
         for one in settled:
             before = self.known[one.finding.visit.resource_id]
             if one.kept is not None and before.key not in (None, one.kept.key):
                 keys = tuple(filter(None, (before.key, before.zip_key)))
-                left.append(Taken(before.resource_id, keys))
+                left.append(TakenCopy(before.resource_id, keys))
         try:
             shelf.throw_away(self.store, left)
         except StoreError as error:
             self.errors.append(str(error))
 
 
-_QUIET = (Ending.VERIFIED, Ending.TRUSTED)
+_QUIET = (IatiOutcome.VERIFIED, IatiOutcome.TRUSTED)
 
 
-def _verified(settled: Iterable[Settled]) -> Iterable[str]:
+def _verified(settled: Iterable[SettledResult]) -> Iterable[str]:
     for one in settled:
-        if one.kept is None and one.step.ending in (Ending.VERIFIED, Ending.DOWNLOADED):
+        if one.kept is None and one.step.ending in (IatiOutcome.VERIFIED, IatiOutcome.DOWNLOADED):
             yield one.finding.visit.resource_id
 
 
 def _judged(
-    settled: Iterable[Settled], now: datetime, run_id: str
-) -> tuple[list[str], datetime, str, dict[str, list[Dated]]]:
+    settled: Iterable[SettledResult], now: datetime, run_id: str
+) -> tuple[list[str], datetime, str, dict[str, list[DatedEvidence]]]:
     """The datasets whose contents have changed, without what is said of when a file was made."""
-    found: dict[str, list[Dated]] = {}
+    found: dict[str, list[DatedEvidence]] = {}
     for one in settled:
         when, visit = one.step.changed_at, one.finding.visit
-        if when is not None and one.step.ending is Ending.DOWNLOADED:
-            dated = Dated(when.replace(microsecond=0), Evidence.HASH, visit.resource_id)
+        if when is not None and one.step.ending is IatiOutcome.DOWNLOADED:
+            dated = DatedEvidence(when.replace(microsecond=0), Evidence.HASH, visit.resource_id)
             found.setdefault(visit.package_id, []).append(dated)
     return sorted(found), now, run_id, found

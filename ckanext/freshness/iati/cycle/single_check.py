@@ -24,6 +24,6 @@ def visit(package_id: str, clock: Callable[[], datetime]) -> None:
     for source in registered_sources.sources_of(package_id):
         try:
             cycle.update(source, clock, strict=True, harvest=False, package_ids=[package_id])
-        except cycle.AlreadyRunningError as error:
+        except cycle.CycleRunningError as error:
             # That one looks at this file as well, or has just done so.
             log.info("%s", error)

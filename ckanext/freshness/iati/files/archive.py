@@ -15,14 +15,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...copies import zip_format
-from ...copies.errors import Missing, StoreError, words
-from ...copies.staging import PIECE, Staged
-from ...copies.store import Kept, Reader, Store
-from .index import Given
+from ...copies.errors import MissingCopy, StoreError, words
+from ...copies.staging import PIECE, StagedBody
+from ...copies.store import CopyReader, Store, StoredCopy
+from .index import GeneratedFile
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class ArchiveMember:
     """A copy that belongs into the archives.
 
     :ivar zip_key: where its own ZIP is in the store
@@ -48,7 +48,7 @@ class Archive:
 
     key: str
     folder: str
-    given: Iterable[Given] = field(default=())
+    given: Iterable[GeneratedFile] = field(default=())
 
 
 class MembersLost(StoreError):
@@ -57,7 +57,7 @@ class MembersLost(StoreError):
     :ivar members: these, so that they can be fetched again
     """
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[ArchiveMember]) -> None:
         self.members = tuple(members)
         some = ", ".join(member.zip_key for member in members[:5])
         more = f" and {len(members) - 5:,} more" if len(members) > 5 else ""
@@ -67,7 +67,9 @@ class MembersLost(StoreError):
         )
 
 
-def build(store: Store, archives: Iterable[Archive], members: Iterable[Member]) -> list[Kept]:
+def build(
+    store: Store, archives: Iterable[Archive], members: Iterable[ArchiveMember]
+) -> list[StoredCopy]:
     """Write archives anew, each in the place of the one before, at once.
 
     :returns: what was kept, in the order of ``archives``
@@ -78,12 +80,12 @@ def build(store: Store, archives: Iterable[Archive], members: Iterable[Member]) 
     ordered = sorted(members, key=lambda member: member.name)
     with contextlib.ExitStack() as stack:
         writers = [_Writer(archive, stack.enter_context(store.stage())) for archive in archives]
-        lost: list[Member] = []
+        lost: list[ArchiveMember] = []
         for member in ordered:
             try:
                 with contextlib.closing(store.open(member.zip_key)) as reader:
                     _copy(reader, member, [] if lost else writers)
-            except (Missing, zip_format.BadZip):
+            except (MissingCopy, zip_format.BadZip):
                 lost.append(member)
         if lost:
             raise MembersLost(lost)
@@ -97,7 +99,7 @@ def build(store: Store, archives: Iterable[Archive], members: Iterable[Member]) 
         ]
 
 
-def _copy(reader: Reader, member: Member, writers: Iterable[_Writer]) -> None:
+def _copy(reader: CopyReader, member: ArchiveMember, writers: Iterable[_Writer]) -> None:
     """Copy the deflated bytes of a member into the archives.
 
     :raises zipping.BadZip: its ZIP is not whole
@@ -126,7 +128,7 @@ def _copy(reader: Reader, member: Member, writers: Iterable[_Writer]) -> None:
 class _Writer:
     """Writes one archive: headers and deflated bytes, and the directory at the end."""
 
-    def __init__(self, archive: Archive, staged: Staged) -> None:
+    def __init__(self, archive: Archive, staged: StagedBody) -> None:
         self.archive = archive
         self.staged = staged
         self._directory = bytearray()
@@ -141,7 +143,7 @@ class _Writer:
         if name in self._names:
             raise ValueError(f"{name} would be twice in {self.archive.key}")
         self._names.add(name)
-        entry = zip_format.Entry(name, crc, packed, size, self._position)
+        entry = zip_format.ZipEntry(name, crc, packed, size, self._position)
         self._directory += zip_format.central_header(entry)
         self._count += 1
         self.write(zip_format.local_header(entry))
@@ -167,7 +169,7 @@ class _Writer:
         self.write(zip_format.end(self._count, start, len(self._directory)))
         self._flush()
 
-    def verify(self, changed: Iterable[Member]) -> list[Member]:
+    def verify(self, changed: Iterable[ArchiveMember]) -> list[ArchiveMember]:
         """Read the archive as others will: its directory whole, and the changed members.
 
         The raw bytes of all of it are compared with what was written when the store keeps it.
@@ -179,7 +181,7 @@ class _Writer:
         with self._opened() as archive:
             at = 0
             for each in archive.infolist():
-                entry = zip_format.Entry(
+                entry = zip_format.ZipEntry(
                     *(each.filename, each.CRC, each.compress_size, each.file_size),
                     offset=each.header_offset,
                 )

@@ -68,7 +68,7 @@ class DatasetEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class DatasetOutline:
     """What the layout of Code for IATI says of a dataset: fields of :class:`DatasetEntry`.
 
     :ivar has_copy: whether its file is in the bulk ZIPs
@@ -107,7 +107,7 @@ class OrganisationEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GeneratedFile:
     """A small file that is made for a bulk ZIP.
 
     :ivar name: its whole path in there
@@ -118,9 +118,9 @@ class Given:
     pieces: Iterable[bytes]
 
 
-def outline(dataset: DatasetEntry) -> Outline:
+def outline(dataset: DatasetEntry) -> DatasetOutline:
     """What :func:`legacy_files` needs of a dataset."""
-    return Outline(
+    return DatasetOutline(
         id=dataset.id,
         short_name=dataset.short_name,
         reporting_org_id=dataset.reporting_org_id,
@@ -173,15 +173,17 @@ def reporting_orgs(organisations: Iterable[OrganisationEntry], created: datetime
 
 def bulk_files(
     minimal: Iterable[bytes], full: Iterable[bytes], organisations: Iterable[bytes]
-) -> list[Given]:
+) -> list[GeneratedFile]:
     """What the service's own bulk ZIP holds besides the data: the index files, each in pieces."""
     contents = {MINIMAL: minimal, FULL: full, ORGANISATIONS: organisations}
-    return [Given(f"{BULK_FOLDER}/{name}", pieces) for name, pieces in contents.items()]
+    return [GeneratedFile(f"{BULK_FOLDER}/{name}", pieces) for name, pieces in contents.items()]
 
 
 def legacy_files(
-    datasets: Sequence[Outline], organisations: Iterable[OrganisationEntry], created: datetime
-) -> Iterator[Given]:
+    datasets: Sequence[DatasetOutline],
+    organisations: Iterable[OrganisationEntry],
+    created: datetime,
+) -> Iterator[GeneratedFile]:
     """What the bulk ZIP in the layout of Code for IATI holds besides the data.
 
     An empty file for each dataset without a copy, metadata of datasets and organisations as CKAN would
@@ -191,10 +193,10 @@ def legacy_files(
     """
     for dataset in datasets:
         if not dataset.has_copy:
-            yield Given(f"{LEGACY_FOLDER}/data/{dataset.path}", ())
+            yield GeneratedFile(f"{LEGACY_FOLDER}/data/{dataset.path}", ())
     for dataset in datasets:
         name = dataset.path.removesuffix(".xml")
-        yield Given(f"{LEGACY_FOLDER}/metadata/{name}.json", (_json(_as_in_ckan(dataset)),))
+        yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{name}.json", (_json(_as_in_ckan(dataset)),))
     # One file for each folder, whatever two registries call it.
     by_folder = {
         store_keys.segment(one.short_name): one
@@ -202,10 +204,10 @@ def legacy_files(
     }
     for folder, one in by_folder.items():
         data = _json({"id": one.id, "name": one.short_name})
-        yield Given(f"{LEGACY_FOLDER}/metadata/{folder}.json", (data,))
+        yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{folder}.json", (data,))
     moment = _text(created)
     data = _json({"created_at": moment, "updated_at": moment})
-    yield Given(f"{LEGACY_FOLDER}/metadata.json", (data,))
+    yield GeneratedFile(f"{LEGACY_FOLDER}/metadata.json", (data,))
 
 
 def _registered(dataset: DatasetEntry) -> dict[str, Any]:
@@ -250,7 +252,7 @@ def _organisation(one: OrganisationEntry) -> dict[str, Any]:
     return {**found, "iati_identifier": one.organisation_identifier}
 
 
-def _as_in_ckan(dataset: Outline) -> dict[str, Any]:
+def _as_in_ckan(dataset: DatasetOutline) -> dict[str, Any]:
     return {
         "id": dataset.id,
         "name": dataset.short_name,

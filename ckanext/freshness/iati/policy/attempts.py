@@ -66,7 +66,7 @@ class ErrorDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class IatiAttempt:
     """One request.
 
     :ivar at: when it ended, aware
@@ -99,7 +99,7 @@ class Attempt:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Attempt:
+    def from_json(cls, value: Mapping[str, Any]) -> IatiAttempt:
         """What :meth:`as_json` made.
 
         :raises KeyError: it made nothing like it

@@ -29,25 +29,25 @@ _SHOWN = 60
 _TOO_LATE = f"has no whole opening tag within its first {FIRST_CHARACTERS} characters"
 
 
-class Root(Enum):
+class RootElement(Enum):
     """What an IATI file is a list of."""
 
     ACTIVITIES = "iati-activities"
     ORGANISATIONS = "iati-organisations"
 
 
-_ROOTS = {root.value: root for root in Root}
+_ROOTS = {root.value: root for root in RootElement}
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DetectedFile:
     """What a file was found to be.
 
     :ivar root: None if it is no IATI file
     :ivar words: why not, a phrase that follows "the file"; None if it is one
     """
 
-    root: Root | None
+    root: RootElement | None
     words: str | None = None
 
 
@@ -69,7 +69,7 @@ class Detection:
     )
 
     def __init__(self) -> None:
-        self.verdict: Verdict | None = None
+        self.verdict: DetectedFile | None = None
         self._beginning = b""
         self._decoder: codecs.IncrementalDecoder | None = None
         self._initial = ""
@@ -96,14 +96,14 @@ class Detection:
             data = self._begin() + data[_PIECE:]
         self._read(data, final=False)
 
-    def finish(self) -> Verdict:
+    def finish(self) -> DetectedFile:
         """What the file is, once it is complete."""
         if self._decoder is None:
             self._read(self._begin(), final=True)
         else:
             self._read(b"", final=True)
         if self.verdict is None and self._blank:
-            self.verdict = Verdict(None, "is empty")
+            self.verdict = DetectedFile(None, "is empty")
         elif self.verdict is None:
             assert self._parser is not None
             error: expat.ExpatError | None = None
@@ -161,7 +161,7 @@ class Detection:
             self._judge(None)
         elif self._seen >= FIRST_CHARACTERS:
             self._end()
-            self.verdict = self.verdict or Verdict(None, _TOO_LATE)
+            self.verdict = self.verdict or DetectedFile(None, _TOO_LATE)
 
     def _end(self) -> None:
         """Have the parser say what it has put off, which some versions of it do."""
@@ -178,11 +178,11 @@ class Detection:
             assert error is not None
             where = f"line {error.lineno}, column {error.offset + 1}"
             why = expat.ErrorString(error.code)
-            self.verdict = Verdict(None, f"is no XML: {why} ({where})")
+            self.verdict = DetectedFile(None, f"is no XML: {why} ({where})")
             return
         root = _ROOTS.get(name.rpartition(":")[2])
         if root is None:
             shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-            self.verdict = Verdict(None, f"is no IATI file: its root element is <{shown}>")
+            self.verdict = DetectedFile(None, f"is no IATI file: its root element is <{shown}>")
         else:
-            self.verdict = Verdict(root)
+            self.verdict = DetectedFile(root)

@@ -6,34 +6,34 @@ import re
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from ...web.errors import FetchError, Reason
+from ...web.errors import FailureReason, FetchError
 from ...web.urls import display_url
 from .attempts import ErrorDetails, ErrorType
 
-_TYPES: Mapping[Reason, ErrorType] = {
-    Reason.TLS_EXPIRED: ErrorType.SSL_ERROR,
-    Reason.TLS_SELF_SIGNED: ErrorType.SSL_ERROR,
-    Reason.TLS_WRONG_NAME: ErrorType.SSL_ERROR,
-    Reason.TLS_UNTRUSTED: ErrorType.SSL_ERROR,
-    Reason.TLS_FAILED: ErrorType.SSL_ERROR,
-    Reason.CONNECT_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
-    Reason.READ_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
-    Reason.TOTAL_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
-    Reason.REDIRECT_LOOP: ErrorType.TOO_MANY_REDIRECTS,
-    Reason.TOO_MANY_REDIRECTS: ErrorType.TOO_MANY_REDIRECTS,
-    Reason.NAME_NOT_FOUND: ErrorType.CONNECTION_ERROR,
-    Reason.NAME_LOOKUP_FAILED: ErrorType.CONNECTION_ERROR,
-    Reason.CONNECTION_REFUSED: ErrorType.CONNECTION_ERROR,
-    Reason.CONNECTION_RESET: ErrorType.CONNECTION_ERROR,
-    Reason.UNREACHABLE: ErrorType.CONNECTION_ERROR,
-    Reason.TRUNCATED: ErrorType.CONNECTION_ERROR,
-    Reason.PROXY: ErrorType.CONNECTION_ERROR,
-    Reason.OUT_OF_SOCKETS: ErrorType.CONNECTION_ERROR,
-    Reason.HOST_SILENT: ErrorType.CONNECTION_ERROR,
+_TYPES: Mapping[FailureReason, ErrorType] = {
+    FailureReason.TLS_EXPIRED: ErrorType.SSL_ERROR,
+    FailureReason.TLS_SELF_SIGNED: ErrorType.SSL_ERROR,
+    FailureReason.TLS_WRONG_NAME: ErrorType.SSL_ERROR,
+    FailureReason.TLS_UNTRUSTED: ErrorType.SSL_ERROR,
+    FailureReason.TLS_FAILED: ErrorType.SSL_ERROR,
+    FailureReason.CONNECT_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
+    FailureReason.READ_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
+    FailureReason.TOTAL_TIMEOUT: ErrorType.CONNECTION_TIMEOUT,
+    FailureReason.REDIRECT_LOOP: ErrorType.TOO_MANY_REDIRECTS,
+    FailureReason.TOO_MANY_REDIRECTS: ErrorType.TOO_MANY_REDIRECTS,
+    FailureReason.NAME_NOT_FOUND: ErrorType.CONNECTION_ERROR,
+    FailureReason.NAME_LOOKUP_FAILED: ErrorType.CONNECTION_ERROR,
+    FailureReason.CONNECTION_REFUSED: ErrorType.CONNECTION_ERROR,
+    FailureReason.CONNECTION_RESET: ErrorType.CONNECTION_ERROR,
+    FailureReason.UNREACHABLE: ErrorType.CONNECTION_ERROR,
+    FailureReason.TRUNCATED: ErrorType.CONNECTION_ERROR,
+    FailureReason.PROXY: ErrorType.CONNECTION_ERROR,
+    FailureReason.OUT_OF_SOCKETS: ErrorType.CONNECTION_ERROR,
+    FailureReason.HOST_SILENT: ErrorType.CONNECTION_ERROR,
 }
 """Of all other reasons: ``other_error``."""
 
-OURS = frozenset({Reason.PROXY, Reason.OUT_OF_SOCKETS, Reason.HOST_DEFERRED})
+OURS = frozenset({FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS, FailureReason.HOST_DEFERRED})
 """Nothing was learned of the URL: it was not its fault, and another day it may be otherwise.
 
 A host that gave no answer to others is not among them: the file cannot be had, and its copy expires as

@@ -9,23 +9,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from ...checking.check import Then
-from ...checking.engine import Options, converse
-from ...copies.store import Staged, StoreError
-from ...web.attempts import Visit as Asking
+from ...checking.check import NextStep
+from ...checking.engine import EngineOptions, converse
+from ...copies.store import StagedBody, StoreError
+from ...web.attempts import RequestAttempts
 from ...web.client import Answer, Body, Client, FetchError, Request, Sink
 from ...web.headers import can_be_sent
 from ...web.urls import Target, display_url
 from . import error_details
 from .intake import Intake
-from .rules import Ask, Policy, Response, State, Step, Subject, decide
+from .rules import CheckSubject, FileState, IatiDecision, IatiPolicy, NextMethod, Response, decide
 
 _LONGEST_VALIDATOR = 1024
 """An ETag has some forty characters."""
 
 
 @dataclass(frozen=True, slots=True)
-class IatiVisit:
+class IatiCheckInput:
     """One dataset whose URL is to be visited.
 
     :ivar lost: whether there should be a copy, and is none
@@ -35,13 +35,13 @@ class IatiVisit:
     resource_id: str
     package_id: str
     url: str
-    state: State
+    state: FileState
     lost: bool = False
     start_at: str | None = None
 
 
 @dataclass(slots=True)
-class IatiFinding:
+class IatiCheckResult:
     """What a visit brought home.
 
     :ivar step: what follows: the state to be kept, and whether ``staged`` has to be. If the store does
@@ -56,10 +56,10 @@ class IatiFinding:
         then
     """
 
-    visit: IatiVisit
-    step: Step
+    visit: IatiCheckInput
+    step: IatiDecision
     host: str = ""
-    staged: Staged | None = None
+    staged: StagedBody | None = None
     mimetype: str | None = None
     final_url: str | None = None
     received: int = 0
@@ -68,7 +68,7 @@ class IatiFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class IatiTools:
     """What all conversations of a cycle have in common.
 
     :ivar stage: makes a place for a body
@@ -76,16 +76,16 @@ class Tools:
     """
 
     client: Client
-    stage: Callable[[], Staged]
+    stage: Callable[[], StagedBody]
     now: Callable[[], datetime]
-    policy: Policy = Policy()  # noqa: RUF009, it is frozen
+    policy: IatiPolicy = IatiPolicy()  # noqa: RUF009, it is frozen
 
 
 async def update(
-    visits: Iterable[IatiVisit],
-    tools: Tools,
-    options: Options,
-    sink: Callable[[IatiFinding], None],
+    visits: Iterable[IatiCheckInput],
+    tools: IatiTools,
+    options: EngineOptions,
+    sink: Callable[[IatiCheckResult], None],
 ) -> None:
     """Visit all; each visit gives the sink one finding, whatever its server does.
 
@@ -95,15 +95,15 @@ async def update(
 
     def due() -> Iterator[_Begun]:
         for visit in visits:
-            subject = Subject(visit.url, visit.lost)
+            subject = CheckSubject(visit.url, visit.lost)
             step = decide(visit.state, None, tools.now(), tools.policy, subject)
-            if step.ask is Ask.NOTHING:
-                sink(IatiFinding(visit, step))
+            if step.ask is NextMethod.NOTHING:
+                sink(IatiCheckResult(visit, step))
             else:
                 yield _Begun(visit, subject, step)
 
-    def begin(begun: _Begun, host: str, target: Target | None) -> IatiTalk:
-        return IatiTalk(tools, begun, host, target)
+    def begin(begun: _Begun, host: str, target: Target | None) -> IatiCheck:
+        return IatiCheck(tools, begun, host, target)
 
     await converse(due(), tools.client, begin, options, sink)
 
@@ -112,9 +112,9 @@ async def update(
 class _Begun:
     """A visit of which rules 1 and 2 have said what is asked first."""
 
-    visit: IatiVisit
-    subject: Subject
-    step: Step
+    visit: IatiCheckInput
+    subject: CheckSubject
+    step: IatiDecision
 
     @property
     def url(self) -> str:
@@ -125,7 +125,7 @@ class _Begun:
         return self.visit.start_at
 
 
-class IatiTalk:
+class IatiCheck:
     """One dataset's URL. Each has a state of its own, so that none shares its requests with another."""
 
     __slots__ = (
@@ -141,13 +141,13 @@ class IatiTalk:
         ),
     )
 
-    def __init__(self, tools: Tools, begun: _Begun, host: str, target: Target | None) -> None:
+    def __init__(self, tools: IatiTools, begun: _Begun, host: str, target: Target | None) -> None:
         self._tools = tools
         self._subject = begun.subject
         self._step = begun.step
         self._target = target
-        self._finding = IatiFinding(begun.visit, begun.step, host)
-        self._asking: Asking | None = None
+        self._finding = IatiCheckResult(begun.visit, begun.step, host)
+        self._asking: RequestAttempts | None = None
         self._intake: Intake | None = None
         self._not_staged: str | None = None
 
@@ -155,21 +155,21 @@ class IatiTalk:
         """Never."""
         return False
 
-    def begin(self) -> Asking:
+    def begin(self) -> RequestAttempts:
         """The request that is to be made, or is on its way."""
         if self._asking is None:
             self._asking = self._ask(self._step)
         return self._asking
 
-    def _ask(self, step: Step) -> Asking:
+    def _ask(self, step: IatiDecision) -> RequestAttempts:
         visit, etag, last_modified = self._finding.visit, None, None
-        if step.ask is Ask.CONDITIONAL_GET:
+        if step.ask is NextMethod.CONDITIONAL_GET:
             good = step.state.good
             assert good is not None
             etag, last_modified = good.etag, good.last_modified
         request = Request(
             visit.start_at or visit.url,
-            "HEAD" if step.ask is Ask.HEAD else "GET",
+            "HEAD" if step.ask is NextMethod.HEAD else "GET",
             etag=etag,
             last_modified=last_modified,
         )
@@ -178,7 +178,7 @@ class IatiTalk:
     def _choose(self, answer: Answer) -> Sink | Body:
         """What happens to the body of an answer whose headers are there."""
         self.close()
-        if answer.status != 200 or self._step.ask is Ask.HEAD:
+        if answer.status != 200 or self._step.ask is NextMethod.HEAD:
             return Body.SKIP
         try:
             self._intake = Intake(self._tools.stage())
@@ -187,7 +187,9 @@ class IatiTalk:
             return Body.SKIP
         return self._intake
 
-    async def answered(self, answer: Answer, sink: Callable[[IatiFinding], None], /) -> Then:
+    async def answered(
+        self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
+    ) -> NextStep:
         """Draw the conclusions from an answer."""
         found = self._finding
         found.received += answer.on_wire
@@ -195,10 +197,10 @@ class IatiTalk:
         headers, ask = answer.headers, self._step.ask
         error, ours, document = None, False, None
         if answer.status != 200:
-            if not (answer.status == 304 and ask is Ask.CONDITIONAL_GET):
-                method = "HEAD" if ask is Ask.HEAD else "GET"
+            if not (answer.status == 304 and ask is NextMethod.CONDITIONAL_GET):
+                method = "HEAD" if ask is NextMethod.HEAD else "GET"
                 error = error_details.of_status(answer.status, headers, method, found.visit.url)
-        elif ask is not Ask.HEAD:
+        elif ask is not NextMethod.HEAD:
             intake = self._intake
             document = None if intake is None else intake.finish()
             if intake is not None and intake.no_iati is not None:
@@ -214,7 +216,7 @@ class IatiTalk:
             answer.status,
             _validator(headers.get("ETag")),
             _validator(headers.get("Last-Modified")),
-            _length(answer) if ask is Ask.HEAD else None,
+            _length(answer) if ask is NextMethod.HEAD else None,
             error,
             ours,
             document,
@@ -226,14 +228,14 @@ class IatiTalk:
             found.final_url = display_url(answer.final_url)
         return self._go_on(response, sink)
 
-    def failed(self, error: FetchError, sink: Callable[[IatiFinding], None], /) -> Then:
+    def failed(self, error: FetchError, sink: Callable[[IatiCheckResult], None], /) -> NextStep:
         """Draw the conclusions from there being no answer."""
         found, ask = self._finding, self._step.ask
         found.seconds += error.seconds
         if self._asking is None:
             # The URL is none: nothing else can be asked of it.
-            ask = Ask.GET
-        method = "HEAD" if ask is Ask.HEAD else "GET"
+            ask = NextMethod.GET
+        method = "HEAD" if ask is NextMethod.HEAD else "GET"
         response = Response(
             ask,
             None,
@@ -242,26 +244,26 @@ class IatiTalk:
         )
         return self._go_on(response, sink)
 
-    def _go_on(self, response: Response, sink: Callable[[IatiFinding], None]) -> Then:
+    def _go_on(self, response: Response, sink: Callable[[IatiCheckResult], None]) -> NextStep:
         tools, found = self._tools, self._finding
         step = decide(self._step.state, response, tools.now(), tools.policy, self._subject)
         self._step = step
-        if step.ask is not Ask.NOTHING:
+        if step.ask is not NextMethod.NOTHING:
             self.close()
             self._asking = self._ask(step)
-            return Then.ASK_NOW
+            return NextStep.ASK_NOW
         found.step = step
         if step.keep and self._intake is not None:
             found.staged = self._intake.staged
             self._intake = None
         self.close()
         sink(found)
-        return Then.END
+        return NextStep.END
 
-    def handed(self, sink: Callable[[IatiFinding], None], /) -> None:
+    def handed(self, sink: Callable[[IatiCheckResult], None], /) -> None:
         """The visit is another worker's, who begins it anew from where it has been redirected to."""
         found = self._finding
-        found.step = Step(Ask.NOTHING, found.visit.state)
+        found.step = IatiDecision(NextMethod.NOTHING, found.visit.state)
         found.handed_to = self.begin().target.url
         self.close()
         sink(found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...copies.store import Staged, StoreError
+from ...copies.store import StagedBody, StoreError
 from ...web.client import Enough
 from .detection import Detection
 from .hashes import Hashes
-from .state import Document
+from .state import DownloadedFile
 
 
 class Intake:
@@ -20,7 +20,7 @@ class Intake:
 
     __slots__ = ("_detection", "_hashes", "no_iati", "not_staged", "staged")
 
-    def __init__(self, staged: Staged) -> None:
+    def __init__(self, staged: StagedBody) -> None:
         self.staged = staged
         self._begin()
 
@@ -53,7 +53,7 @@ class Intake:
             self.not_staged = str(error)
             raise Enough from None
 
-    def finish(self) -> Document | None:
+    def finish(self) -> DownloadedFile | None:
         """What came, once it is complete; None if it is no IATI file, or is not staged."""
         if self.not_staged is not None:
             return None
@@ -62,7 +62,7 @@ class Intake:
         if self.no_iati is not None:
             return None
         raw, without = self._hashes.finish()
-        return Document(
+        return DownloadedFile(
             hash=raw,
             hash_excluding_generated_timestamp=without,
             content_length=self._hashes.size,

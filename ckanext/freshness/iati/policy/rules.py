@@ -35,22 +35,22 @@ from enum import Enum
 
 from ...web.headers import parse_http_date
 from ...web.urls import display_url
-from .attempts import Attempt, ErrorDetails, ErrorType
-from .state import KEPT_ATTEMPTS, Document, Good, Policy, State
+from .attempts import ErrorDetails, ErrorType, IatiAttempt
+from .state import KEPT_ATTEMPTS, DownloadedFile, FileState, GoodDownload, IatiPolicy
 
 __all__ = [
     "FAILED",
     "HEAD_REFUSED",
     "KEPT_ATTEMPTS",
-    "Ask",
-    "Document",
-    "Ending",
-    "Good",
-    "Policy",
+    "CheckSubject",
+    "DownloadedFile",
+    "FileState",
+    "GoodDownload",
+    "IatiDecision",
+    "IatiOutcome",
+    "IatiPolicy",
+    "NextMethod",
     "Response",
-    "State",
-    "Step",
-    "Subject",
     "backoff",
     "brakes_expiry",
     "decide",
@@ -62,7 +62,7 @@ HEAD_REFUSED = frozenset({405, 501})
 """What servers answer who do not know the method (RFC 9110, sections 15.5.6 and 15.6.2)."""
 
 
-class Ask(Enum):
+class NextMethod(Enum):
     """What is to be asked next."""
 
     NOTHING = "nothing"
@@ -71,7 +71,7 @@ class Ask(Enum):
     GET = "get"
 
 
-class Ending(Enum):
+class IatiOutcome(Enum):
     """How a visit ended."""
 
     POSTPONED = "postponed"
@@ -93,12 +93,12 @@ class Ending(Enum):
     """Downloaded, and could not be kept: the last known good copy is what it was."""
 
 
-FAILED = frozenset({Ending.HEAD_FAILED, Ending.GET_FAILED, Ending.NOT_IATI})
+FAILED = frozenset({IatiOutcome.HEAD_FAILED, IatiOutcome.GET_FAILED, IatiOutcome.NOT_IATI})
 """Endings that are the URL's own fault."""
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CheckSubject:
     """What a visit is about.
 
     :ivar url: the source URL as the registry has it now
@@ -122,19 +122,19 @@ class Response:
     :ivar insecure: whether a certificate on the way was not verified
     """
 
-    asked: Ask
+    asked: NextMethod
     status: int | None
     etag: str | None = None
     last_modified: str | None = None
     length: int | None = None
     error: ErrorDetails | None = None
     ours: bool = False
-    document: Document | None = None
+    document: DownloadedFile | None = None
     insecure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class IatiDecision:
     """What follows from what is known so far.
 
     :ivar ask: what to ask next; :attr:`Ask.NOTHING` if the visit ends here
@@ -145,16 +145,20 @@ class Step:
         known good copy: evidence ``hash``. Of a first download nothing is said.
     """
 
-    ask: Ask
-    state: State
-    ending: Ending | None = None
+    ask: NextMethod
+    state: FileState
+    ending: IatiOutcome | None = None
     keep: bool = False
     changed_at: datetime | None = None
 
 
 def decide(
-    state: State, response: Response | None, now: datetime, policy: Policy, subject: Subject
-) -> Step:
+    state: FileState,
+    response: Response | None,
+    now: datetime,
+    policy: IatiPolicy,
+    subject: CheckSubject,
+) -> IatiDecision:
     """What follows from a response to what the step before asked; None before the first.
 
     :param state: as the step before gave it
@@ -164,22 +168,26 @@ def decide(
     return _AFTER[response.asked](_noted(state, response, now), response, now, policy, subject)
 
 
-def _begin(state: State, now: datetime, policy: Policy, subject: Subject) -> Step:
+def _begin(
+    state: FileState, now: datetime, policy: IatiPolicy, subject: CheckSubject
+) -> IatiDecision:
     """Rules 1 and 2."""
     if state.failures and not _has_failed(state, subject):
         state = replace(state, failures=0, postponed_until=None, failing_since=None)
     until = state.postponed_until
     if until is not None and not policy.strict and now < until <= now + policy.backoff_most:
-        return Step(Ask.NOTHING, state, Ending.POSTPONED)
+        return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.POSTPONED)
     good = state.good
     if good is None or subject.lost or good.source_url != subject.url:
-        return Step(Ask.GET, state)
-    return Step(Ask.HEAD if _within(good, now, policy.download_after) else Ask.GET, state)
+        return IatiDecision(NextMethod.GET, state)
+    return IatiDecision(
+        NextMethod.HEAD if _within(good, now, policy.download_after) else NextMethod.GET, state
+    )
 
 
 def _after_head(
-    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
-) -> Step:
+    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+) -> IatiDecision:
     """Rules 3 to 5."""
     good = state.good
     assert good is not None, "HEAD is asked of what was downloaded"
@@ -188,30 +196,34 @@ def _after_head(
             return _after_refused_head(state, good, now, policy)
         return _unanswered(state, good, response, now, policy)
     if _differs(good, response):
-        return Step(Ask.GET, state)
+        return IatiDecision(NextMethod.GET, state)
     if response.etag or response.last_modified:
         return _verified(state, good, now)
-    return _trusted(state, good, now, policy) or Step(Ask.GET, state)
+    return _trusted(state, good, now, policy) or IatiDecision(NextMethod.GET, state)
 
 
-def _after_refused_head(state: State, good: Good, now: datetime, policy: Policy) -> Step:
+def _after_refused_head(
+    state: FileState, good: GoodDownload, now: datetime, policy: IatiPolicy
+) -> IatiDecision:
     """Decide after an answer that says nothing of the file, and nothing against it."""
     if trusted := _trusted(state, good, now, policy):
         return trusted
     can_ask = good.etag or good.last_modified
-    return Step(Ask.CONDITIONAL_GET if can_ask else Ask.GET, state)
+    return IatiDecision(NextMethod.CONDITIONAL_GET if can_ask else NextMethod.GET, state)
 
 
-def _trusted(state: State, good: Good, now: datetime, policy: Policy) -> Step | None:
+def _trusted(
+    state: FileState, good: GoodDownload, now: datetime, policy: IatiPolicy
+) -> IatiDecision | None:
     """End the check if the download is recent enough to be believed without proof."""
     if _within(good, now, policy.trusted_for):
-        return Step(Ask.NOTHING, state.healthy(good), Ending.TRUSTED)
+        return IatiDecision(NextMethod.NOTHING, state.healthy(good), IatiOutcome.TRUSTED)
     return None
 
 
 def _after_conditional_get(
-    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
-) -> Step:
+    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+) -> IatiDecision:
     """Decide in place of rules 3 to 5, where HEAD is refused and the 6 h are over."""
     good = state.good
     assert good is not None, "a condition is made of what was downloaded"
@@ -219,43 +231,43 @@ def _after_conditional_get(
         return _verified(state, good, now)
     if response.status == 200:
         return _after_get(state, response, now, policy, subject)
-    return Step(Ask.GET, state)
+    return IatiDecision(NextMethod.GET, state)
 
 
 def _unanswered(
-    state: State, good: Good, response: Response, now: datetime, policy: Policy
-) -> Step:
+    state: FileState, good: GoodDownload, response: Response, now: datetime, policy: IatiPolicy
+) -> IatiDecision:
     """Apply rules 3 and 5: HEAD failed."""
     if not _within(good, now, policy.trusted_for):
-        return Step(Ask.GET, state)
+        return IatiDecision(NextMethod.GET, state)
     failed = _failed(state, response, now, policy)
     until = failed.postponed_until
     if until is not None:
         failed = replace(failed, postponed_until=min(until, good.downloaded + policy.trusted_for))
-    return Step(Ask.NOTHING, failed, Ending.HEAD_FAILED)
+    return IatiDecision(NextMethod.NOTHING, failed, IatiOutcome.HEAD_FAILED)
 
 
 def _after_get(
-    state: State, response: Response, now: datetime, policy: Policy, subject: Subject
-) -> Step:
+    state: FileState, response: Response, now: datetime, policy: IatiPolicy, subject: CheckSubject
+) -> IatiDecision:
     """Rules 6 to 11."""
     found = response.document
     if response.error is not None or found is None:
         why = None if response.error is None else response.error.error_type
-        ending = _ENDINGS.get(why, Ending.GET_FAILED)
-        return Step(Ask.NOTHING, _failed(state, response, now, policy), ending)
+        ending = _ENDINGS.get(why, IatiOutcome.GET_FAILED)
+        return IatiDecision(NextMethod.NOTHING, _failed(state, response, now, policy), ending)
     before = state.good
     is_other = before is None or before.hash != found.hash
     is_changed = (
         before is None
         or before.hash_excluding_generated_timestamp != found.hash_excluding_generated_timestamp
     )
-    state = State(
+    state = FileState(
         last_update_check=state.last_update_check,
         head_attempt=state.head_attempt,
         get_attempt=state.get_attempt,
         attempts=state.attempts,
-        good=Good(
+        good=GoodDownload(
             hash=found.hash,
             hash_excluding_generated_timestamp=found.hash_excluding_generated_timestamp,
             downloaded=now,
@@ -271,27 +283,31 @@ def _after_get(
             now if is_changed else state.content_modified_excluding_generated_timestamp
         ),
     )
-    return Step(
-        Ask.NOTHING,
+    return IatiDecision(
+        NextMethod.NOTHING,
         state,
-        Ending.DOWNLOADED,
+        IatiOutcome.DOWNLOADED,
         keep=is_other or subject.lost,
         changed_at=now if is_changed and before is not None else None,
     )
 
 
-_ENDINGS: Mapping[ErrorType | None, Ending] = {
-    ErrorType.NOT_IATI_CONTENT: Ending.NOT_IATI,
-    ErrorType.STORE_ERROR: Ending.NOT_STORED,
+_ENDINGS: Mapping[ErrorType | None, IatiOutcome] = {
+    ErrorType.NOT_IATI_CONTENT: IatiOutcome.NOT_IATI,
+    ErrorType.STORE_ERROR: IatiOutcome.NOT_STORED,
 }
-_AFTER: Mapping[Ask, Callable[[State, Response, datetime, Policy, Subject], Step]] = {
-    Ask.HEAD: _after_head,
-    Ask.CONDITIONAL_GET: _after_conditional_get,
-    Ask.GET: _after_get,
+_AFTER: Mapping[
+    NextMethod, Callable[[FileState, Response, datetime, IatiPolicy, CheckSubject], IatiDecision]
+] = {
+    NextMethod.HEAD: _after_head,
+    NextMethod.CONDITIONAL_GET: _after_conditional_get,
+    NextMethod.GET: _after_get,
 }
 
 
-def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) -> Step:
+def not_stored(
+    before: FileState, step: IatiDecision, now: datetime, details: ErrorDetails
+) -> IatiDecision:
     """What is left of a download that could not be kept: the attempt, and nothing else.
 
     The URL is not to blame: it is asked again by the next cycle.
@@ -313,10 +329,10 @@ def not_stored(before: State, step: Step, now: datetime, details: ErrorDetails) 
             before.content_modified_excluding_generated_timestamp
         ),
     )
-    return Step(Ask.NOTHING, state, Ending.NOT_STORED)
+    return IatiDecision(NextMethod.NOTHING, state, IatiOutcome.NOT_STORED)
 
 
-def has_expired(state: State, policy: Policy) -> bool:
+def has_expired(state: FileState, policy: IatiPolicy) -> bool:
     """Decide whether a copy expires: its URL fails now, and has failed for long enough.
 
     The time counts from the first failure after the last success. So it does not matter how many checks there
@@ -327,7 +343,7 @@ def has_expired(state: State, policy: Policy) -> bool:
     return state.failed_at - state.failing_since >= policy.expire_after
 
 
-def brakes_expiry(expiring: int, copies: int, policy: Policy, *, registry_read: bool) -> bool:
+def brakes_expiry(expiring: int, copies: int, policy: IatiPolicy, *, registry_read: bool) -> bool:
     """Decide whether copies stay that would expire, because they are more than half of a source's copies.
 
     So many files do not vanish at once: it is more likely that this machine has lost its network. Of fewer
@@ -343,24 +359,24 @@ def brakes_expiry(expiring: int, copies: int, policy: Policy, *, registry_read: 
     return 2 * expiring > copies
 
 
-def backoff(failures: int, policy: Policy) -> timedelta:
+def backoff(failures: int, policy: IatiPolicy) -> timedelta:
     """For how long a URL is left alone that failed so many times in a row, at least once."""
     # Beyond that many doublings every first wait of a second has become hours.
     return min(policy.backoff_first * 2 ** min(failures - 1, 16), policy.backoff_most)
 
 
-def _noted(state: State, response: Response, now: datetime) -> State:
+def _noted(state: FileState, response: Response, now: datetime) -> FileState:
     """With the attempt that a response was."""
-    method = "HEAD" if response.asked is Ask.HEAD else "GET"
-    return state.tried(Attempt(now, method, response.status, response.error, response.insecure))
+    method = "HEAD" if response.asked is NextMethod.HEAD else "GET"
+    return state.tried(IatiAttempt(now, method, response.status, response.error, response.insecure))
 
 
-def _verified(state: State, good: Good, now: datetime) -> Step:
+def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecision:
     good = replace(good, verified_on_server=now)
-    return Step(Ask.NOTHING, state.healthy(good), Ending.VERIFIED)
+    return IatiDecision(NextMethod.NOTHING, state.healthy(good), IatiOutcome.VERIFIED)
 
 
-def _failed(state: State, response: Response, now: datetime, policy: Policy) -> State:
+def _failed(state: FileState, response: Response, now: datetime, policy: IatiPolicy) -> FileState:
     if response.ours:
         return state
     failures = state.failures + 1
@@ -374,19 +390,19 @@ def _failed(state: State, response: Response, now: datetime, policy: Policy) -> 
     )
 
 
-def _has_failed(state: State, subject: Subject) -> bool:
+def _has_failed(state: FileState, subject: CheckSubject) -> bool:
     """Whether it is this URL that failed."""
     failed = next((one.error_details for one in state.attempts if one.error_details), None)
     return failed is None or failed.source_url == display_url(subject.url)
 
 
-def _within(good: Good, now: datetime, limit: timedelta) -> bool:
+def _within(good: GoodDownload, now: datetime, limit: timedelta) -> bool:
     """Whether it was downloaded within that time. What comes from the future, by a clock that has been
     set right since, was downloaded nobody knows when."""
     return timedelta(0) <= now - good.downloaded <= limit
 
 
-def _differs(good: Good, response: Response) -> bool:
+def _differs(good: GoodDownload, response: Response) -> bool:
     """Whether the headers say that the server has something else than what was downloaded.
 
     What a header that is absent was is not known. A Content-Length of 0 comes from servers that answer

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .attempts import Attempt
+from .attempts import IatiAttempt
 
 KEPT_ATTEMPTS = 5
 """How many attempts are kept of each dataset."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class IatiPolicy:
     """The cycle's times and thresholds.
 
     :ivar download_after: rule 2's: once a download is older than this another one is made
@@ -43,7 +43,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DownloadedFile:
     """What a download brought.
 
     :ivar hash: SHA-1 of the bytes, hexadecimal
@@ -59,7 +59,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
-class Good:
+class GoodDownload:
     """The last known good download.
 
     :ivar downloaded: when
@@ -83,7 +83,7 @@ class Good:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FileState:
     """What is known of one dataset's file. Moments are aware.
 
     :ivar last_update_check: rule 1
@@ -98,10 +98,10 @@ class State:
     """
 
     last_update_check: datetime | None = None
-    head_attempt: Attempt | None = None
-    get_attempt: Attempt | None = None
-    attempts: tuple[Attempt, ...] = ()
-    good: Good | None = None
+    head_attempt: IatiAttempt | None = None
+    get_attempt: IatiAttempt | None = None
+    attempts: tuple[IatiAttempt, ...] = ()
+    good: GoodDownload | None = None
     content_modified: datetime | None = None
     content_modified_excluding_generated_timestamp: datetime | None = None
     failures: int = 0
@@ -109,11 +109,11 @@ class State:
     failing_since: datetime | None = None
     failed_at: datetime | None = None
 
-    def checked(self, at: datetime) -> State:
+    def checked(self, at: datetime) -> FileState:
         """Apply rule 1."""
         return replace(self, last_update_check=at)
 
-    def tried(self, attempt: Attempt) -> State:
+    def tried(self, attempt: IatiAttempt) -> FileState:
         """Add an attempt."""
         return replace(
             self,
@@ -122,7 +122,7 @@ class State:
             attempts=(attempt, *self.attempts[: KEPT_ATTEMPTS - 1]),
         )
 
-    def healthy(self, good: Good | None) -> State:
+    def healthy(self, good: GoodDownload | None) -> FileState:
         """End the row of failures, with this as the last known good download."""
         return replace(
             self, good=good, failures=0, postponed_until=None, failing_since=None, failed_at=None

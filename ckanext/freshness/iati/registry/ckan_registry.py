@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from . import records
 from .records import said
-from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
+from .registries import Asker, RegistryEntry, Take, Terms, UnreadableListing, without_user
 
 ROWS = 1000
 """How many datasets one page is asked for; CKAN's ``ckan.search.rows_max`` as a rule."""
@@ -29,7 +29,7 @@ _API = ("/action", "/3", "/api")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RegistryPage:
     """A part of a list.
 
     :ivar count: how many records the whole list has, where the answer says so
@@ -90,10 +90,10 @@ class CkanRegistry:
             except _Changing as error:
                 if not left:
                     words = f"{error}, each of the {READINGS} times that it was read"
-                    raise Unreadable(url, words) from error
+                    raise UnreadableListing(url, words) from error
             else:
                 if without_id:
-                    raise Unreadable(url, f"{without_id} of its records have no id")
+                    raise UnreadableListing(url, f"{without_id} of its records have no id")
                 return
 
     async def _read_organisations(self, take: Take) -> int:
@@ -136,10 +136,10 @@ class CkanRegistry:
 
     async def _pages(
         self,
-        page: Callable[[int], Awaitable[Page]],
+        page: Callable[[int], Awaitable[RegistryPage]],
         key: Callable[[Any], Any],
         count: int | None,
-        first: Page | None = None,
+        first: RegistryPage | None = None,
     ) -> Any:
         """The pages of a list, each without the record that the one before ended with.
 
@@ -170,7 +170,7 @@ class CkanRegistry:
                 if not found.rows or key(found.rows[0]) != last:
                     raise _Changing("its pages do not meet")
                 if start > self._terms.max_records:
-                    raise Unreadable(
+                    raise UnreadableListing(
                         self.datasets_url,
                         f"lists more than max_records ({self._terms.max_records})",
                     )
@@ -179,11 +179,11 @@ class CkanRegistry:
                     return
                 last, start = key(found.rows[-1]), start + size - 1
 
-    async def _page_of_names(self, start: int) -> Page:
+    async def _page_of_names(self, start: int) -> RegistryPage:
         query = {"sort": "name asc", "limit": ROWS, "offset": start}
-        return Page(_rows(*await self._ask("organization_list", query)))
+        return RegistryPage(_rows(*await self._ask("organization_list", query)))
 
-    async def _page_of_organisations(self, start: int) -> Page:
+    async def _page_of_organisations(self, start: int) -> RegistryPage:
         query = {
             "all_fields": "true",
             "include_extras": "true",
@@ -191,33 +191,35 @@ class CkanRegistry:
             "limit": ROWS,
             "offset": start,
         }
-        return Page(_rows(*await self._ask("organization_list", query)))
+        return RegistryPage(_rows(*await self._ask("organization_list", query)))
 
-    async def _page_of_datasets(self, start: int) -> Page:
+    async def _page_of_datasets(self, start: int) -> RegistryPage:
         query = {"sort": "id asc", "rows": ROWS, "start": start}
         url, found = await self._ask("package_search", query)
         if not isinstance(found, dict) or isinstance(found.get("count"), bool):
-            raise Unreadable(url, "answered with no list of datasets")
+            raise UnreadableListing(url, "answered with no list of datasets")
         count = found.get("count")
         if not isinstance(count, int) or count < 0:
-            raise Unreadable(url, "does not say how many datasets there are")
-        return Page(_rows(url, found.get("results")), count)
+            raise UnreadableListing(url, "does not say how many datasets there are")
+        return RegistryPage(_rows(url, found.get("results")), count)
 
     async def _ask(self, action: str, query: dict[str, Any]) -> tuple[str, Any]:
         url = f"{self._action(action)}?{urlencode(query)}"
         answer = await self._asker.json(url)
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise Unreadable(url, "answered with something else than the result of an API call")
+            raise UnreadableListing(
+                url, "answered with something else than the result of an API call"
+            )
         return url, answer.get("result")
 
     def _action(self, name: str) -> str:
         return f"{self._site}/api/3/action/{name}"
 
-    def _organisation(self, raw: dict[str, Any]) -> Entry:
+    def _organisation(self, raw: dict[str, Any]) -> RegistryEntry:
         url = self.organisation_url(str(said(raw.get("id"))))
         return records.organisation(raw, url, name=raw.get("name"), title=raw.get("title"))
 
-    def _dataset(self, raw: dict[str, Any]) -> Entry:
+    def _dataset(self, raw: dict[str, Any]) -> RegistryEntry:
         resources, owner = raw.get("resources"), raw.get("organization")
         first = resources[0] if isinstance(resources, list) and resources else None
         return records.dataset(
@@ -237,11 +239,11 @@ def _id(raw: Any) -> Any:
 
 def _rows(url: str, found: Any) -> list[Any]:
     if not isinstance(found, list):
-        raise Unreadable(url, "answered with no list")
+        raise UnreadableListing(url, "answered with no list")
     return found
 
 
-async def _all(asked: Any) -> list[Page]:
+async def _all(asked: Any) -> list[RegistryPage]:
     """All of some pages; none is left under way when one of them fails."""
     tasks = [asyncio.ensure_future(one) for one in asked]
     try:

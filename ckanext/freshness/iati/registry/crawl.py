@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 
-from ...harvesting.record_identity import Current
+from ...harvesting.record_identity import CurrentRecords
 from ...harvesting.sightings import Sighting, Sink
-from ...harvesting.strategy import Containers, Outcome, Seen
-from ...harvesting.survey import Crawled
-from .registries import Entry, Registry, Unreadable
+from ...harvesting.strategy import Containers, ReadOutcome, SeenRecord
+from ...harvesting.survey import CrawlEnd
+from .registries import Registry, RegistryEntry, UnreadableListing
 
 
-class Crawl:
+class RegistryCrawl:
     """One crawl of one source. Not to be run twice."""
 
     def __init__(
-        self, registry: Registry, source_url: str, known: Current, sink: Sink, *, salt: str
+        self, registry: Registry, source_url: str, known: CurrentRecords, sink: Sink, *, salt: str
     ) -> None:
         """
         :param known: the current records of the source.
@@ -33,7 +33,7 @@ class Crawl:
         self._errors: list[str] = []
         self._met: set[str] = set()
 
-    async def run(self) -> Crawled:
+    async def run(self) -> CrawlEnd:
         """Crawl.
 
         :raises Exception: whatever the sink raises; the crawl then ends at once.
@@ -45,14 +45,14 @@ class Crawl:
         ):
             try:
                 await read(take)
-            except Unreadable as failure:
+            except UnreadableListing as failure:
                 unread[failure.url] = failure.words
                 self._errors.append(str(failure))
         if len(unread) > 1:
             unread[self._containers.root] = "none of its listings could be read"
-        return Crawled(self._containers, self._errors)
+        return CrawlEnd(self._containers, self._errors)
 
-    def _organisation(self, entry: Entry) -> None:
+    def _organisation(self, entry: RegistryEntry) -> None:
         url = self._registry.organisation_url(entry.id)
         if self._is_new(url):
             # One that cannot be understood may have datasets that can.
@@ -60,7 +60,7 @@ class Crawl:
                 self._containers.catalogs.add(url)
             self._hand_on(entry, url, self._registry.organisations_url, is_catalog=True)
 
-    def _dataset(self, entry: Entry) -> None:
+    def _dataset(self, entry: RegistryEntry) -> None:
         url = self._registry.dataset_url(entry.id)
         if not self._is_new(url):
             return
@@ -68,7 +68,7 @@ class Crawl:
         if entry.organisation_id is not None:
             owner = self._registry.organisation_url(entry.organisation_id)
             if owner not in self._containers.catalogs and self._known.at(owner) is None:
-                entry = Entry(
+                entry = RegistryEntry(
                     entry.id,
                     None,
                     entry.organisation_id,
@@ -83,15 +83,15 @@ class Crawl:
         self._containers.listed.add(url)
         return True
 
-    def _hand_on(self, entry: Entry, url: str, container: str, *, is_catalog: bool) -> None:
+    def _hand_on(self, entry: RegistryEntry, url: str, container: str, *, is_catalog: bool) -> None:
         record = entry.record
         if record is None:
-            seen = Seen(url, Outcome.MALFORMED, (container,), is_catalog=is_catalog)
+            seen = SeenRecord(url, ReadOutcome.MALFORMED, (container,), is_catalog=is_catalog)
             sighting = Sighting(seen, error=f"{url}: {entry.error}")
         else:
             digest = hashlib.sha256(f"{self._salt} {record.digest()}".encode()).hexdigest()
-            seen = Seen(
-                url, Outcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
+            seen = SeenRecord(
+                url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
             )
             sighting = Sighting(seen, record, fingerprint=digest)
         self._sink(sighting, self._containers)

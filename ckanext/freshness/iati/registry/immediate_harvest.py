@@ -33,7 +33,7 @@ _job = harvest_model.HarvestJob.__table__
 _object = harvest_model.HarvestObject.__table__
 
 
-class Stage(enum.Enum):
+class HarvestStage(enum.Enum):
     """What a harvest is at."""
 
     GATHER = "gather"
@@ -41,18 +41,18 @@ class Stage(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class HarvestProgress:
     """How far a harvest is.
 
     :ivar total: how many records there will be; None while nobody knows
     """
 
-    stage: Stage
+    stage: HarvestStage
     done: int
     total: int | None = None
 
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[HarvestProgress], None]
 
 
 class HarvestRefused(Exception):
@@ -60,7 +60,7 @@ class HarvestRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HeldDeletions:
     """Deletions that the brake holds: nothing that the source no longer lists was removed.
 
     :ivar reason: with the numbers, for people
@@ -74,7 +74,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class HarvestResult:
     """How a harvest ended.
 
     :ivar counts: records by what became of them: ``added``, ``updated``, ``deleted``,
@@ -87,7 +87,7 @@ class Result:
     counts: Mapping[str, int]
     source_errors: tuple[str, ...] = ()
     record_errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    hold: Hold | None = None
+    hold: HeldDeletions | None = None
 
     @property
     def complete(self) -> bool:
@@ -95,7 +95,9 @@ class Result:
         return not (self.source_errors or self.record_errors or self.hold)
 
 
-def harvest_now(source_id: str, tell: Tell | None = None, *, now: datetime | None = None) -> Result:
+def harvest_now(
+    source_id: str, tell: Tell | None = None, *, now: datetime | None = None
+) -> HarvestResult:
     """Harvest a source in this process.
 
     Whatever happens, no object is left that a consumer takes up. What a process leaves behind that is
@@ -154,18 +156,18 @@ def _harvest(source_type: Any, source: Any, job: Any, tell: Tell, now: datetime 
         source_type,
         job,
         now=now,
-        tell=lambda read: tell(Progress(Stage.GATHER, read)),
+        tell=lambda read: tell(HarvestProgress(HarvestStage.GATHER, read)),
         queued=False,
     )
     if ids:
         total = len(ids)
-        tell(Progress(Stage.IMPORT, 0, total))
+        tell(HarvestProgress(HarvestStage.IMPORT, 0, total))
         model.Session.refresh(source)
         imports.import_without_queue(
             source,
             ids,
             stages.PAGE_SIZE,
-            lambda done: tell(Progress(Stage.IMPORT, done, total)),
+            lambda done: tell(HarvestProgress(HarvestStage.IMPORT, done, total)),
         )
 
 
@@ -253,7 +255,7 @@ def _finish(source_id: str) -> None:
         log.warning("Redis does not answer (%s): the harvest queues were left as they are", error)
 
 
-def _result(source_id: str, job_id: str) -> Result:
+def _result(source_id: str, job_id: str) -> HarvestResult:
     counts = dict.fromkeys(("added", "updated", "deleted", "not modified", "errored"), 0)
     rows = model.Session.execute(
         sa.select(_object.c.report_status, sa.func.count())
@@ -268,14 +270,14 @@ def _result(source_id: str, job_id: str) -> Result:
         .order_by(gather.c.created, gather.c.id)
     ).scalars()
     hold = holds.hold_of(source_id)
-    return Result(
+    return HarvestResult(
         job_id,
         counts,
         tuple(source_errors),
         _record_errors(job_id),
         None
         if hold is None
-        else Hold(hold.reason, len(hold.held), released=hold.released_at is not None),
+        else HeldDeletions(hold.reason, len(hold.held), released=hold.released_at is not None),
     )
 
 

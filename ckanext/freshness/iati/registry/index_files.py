@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from . import records
 from .records import said
-from .registries import Asker, Entry, Take, Terms, Unreadable, without_user
+from .registries import Asker, RegistryEntry, Take, Terms, UnreadableListing, without_user
 
 ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
 NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
@@ -54,13 +54,13 @@ class IndexFiles:
     async def datasets(self, take: Take) -> None:
         await self._read(self.datasets_url, ("datasets",), self._dataset, take)
 
-    def _organisation(self, raw: dict[str, Any]) -> Entry:
+    def _organisation(self, raw: dict[str, Any]) -> RegistryEntry:
         title = said(raw.get("human_readable_name")) or raw.get("title")
         url = self.organisation_url(str(said(raw.get("id"))))
         name = said(raw.get("short_name")) or raw.get("name")
         return records.organisation(raw, url, name=name, title=title)
 
-    def _dataset(self, raw: dict[str, Any]) -> Entry:
+    def _dataset(self, raw: dict[str, Any]) -> RegistryEntry:
         # Of the rest of such a record nearly all is what the service found at the file's URL.
         return records.dataset(
             raw,
@@ -76,7 +76,7 @@ class IndexFiles:
         self,
         url: str,
         names: tuple[str, ...],
-        entry_of: Callable[[dict[str, Any]], Entry],
+        entry_of: Callable[[dict[str, Any]], RegistryEntry],
         take: Take,
     ) -> None:
         found = await self._asker.json(url)
@@ -86,7 +86,7 @@ class IndexFiles:
         if isinstance(rows, dict):
             rows = list(rows.values())  # older files have them by name
         if not isinstance(rows, list):
-            raise Unreadable(url, f'has no list of "{names[0]}"')
+            raise UnreadableListing(url, f'has no list of "{names[0]}"')
         without_id = 0
         for raw in rows[: self._terms.max_records]:
             if isinstance(raw, dict) and said(raw.get("id")) is not None:
@@ -95,9 +95,9 @@ class IndexFiles:
                 without_id += 1
         if len(rows) > self._terms.max_records:
             words = f"lists more than max_records ({self._terms.max_records})"
-            raise Unreadable(url, words)
+            raise UnreadableListing(url, words)
         if without_id:
-            raise Unreadable(url, f"{without_id} of its {len(rows)} records have no id")
+            raise UnreadableListing(url, f"{without_id} of its {len(rows)} records have no id")
 
 
 def _quoted(text: str) -> str:

@@ -13,7 +13,7 @@ from ...harvesting import legal_values
 from ...harvesting.record import Record
 from ...web.client import FetchError
 from ...web.urls import parse_url
-from .registries import Entry
+from .registries import RegistryEntry
 
 FORMAT = "IATI-XML"
 """The format of the resource of every dataset, as IATI's registry has it."""
@@ -64,7 +64,7 @@ def _link(value: Any) -> str | None:
     return None if text is None or legal_values.is_active_url(text) else text
 
 
-def organisation(raw: Any, url: str, *, name: Any, title: Any) -> Entry:
+def organisation(raw: Any, url: str, *, name: Any, title: Any) -> RegistryEntry:
     """A reporting organisation.
 
     :param raw: a record with an id.
@@ -73,7 +73,7 @@ def organisation(raw: Any, url: str, *, name: Any, title: Any) -> Entry:
     registry_id = str(said(raw.get("id")))
     short_name = said(name)
     if short_name is None:
-        return Entry(registry_id, None, error="the registry gives the organisation no name")
+        return RegistryEntry(registry_id, None, error="the registry gives the organisation no name")
     fields = {
         "title": said(title) or short_name,
         "description": said(raw.get("description")),
@@ -85,12 +85,12 @@ def organisation(raw: Any, url: str, *, name: Any, title: Any) -> Entry:
     for key, value in [*raw.items(), *_pairs(raw.get("extras"))]:
         if key not in _NOT_OF_ORGANISATIONS:
             fields.setdefault(legal_values.clean(key), said(value))
-    return Entry(registry_id, Record(_present(fields), name=short_name))
+    return RegistryEntry(registry_id, Record(_present(fields), name=short_name))
 
 
 def dataset(
     raw: Any, url: str, *, name: Any, title: Any, organisation_id: Any, file_url: Any, license: Any
-) -> Entry:
+) -> RegistryEntry:
     """A dataset.
 
     :param raw: a record with an id.
@@ -111,11 +111,11 @@ def dataset(
         None,
     )
     if missing is not None or short_name is None or file_text is None:
-        return Entry(registry_id, None, owner, f"the registry gives the dataset {missing}")
+        return RegistryEntry(registry_id, None, owner, f"the registry gives the dataset {missing}")
     try:
         parse_url(file_text)
     except FetchError as error:
-        return Entry(registry_id, None, owner, f"the URL of its file {error.words}")
+        return RegistryEntry(registry_id, None, owner, f"the URL of its file {error.words}")
     fields = {
         "title": said(title) or short_name,
         "license": said(license),
@@ -130,7 +130,9 @@ def dataset(
             fields[legal_values.clean(key)] = said(value)
     resource = {"uri": url, "url": file_text, "name": short_name, "format": FORMAT}
     tags = sorted({tag for one in _dictionaries(raw.get("tags")) if (tag := said(one.get("name")))})
-    return Entry(registry_id, Record(_present(fields), [resource], tags, name=short_name), owner)
+    return RegistryEntry(
+        registry_id, Record(_present(fields), [resource], tags, name=short_name), owner
+    )
 
 
 def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ...harvesting.record import Record
-from ...harvesting.source_hosts import Reach
+from ...harvesting.source_hosts import SourceHosts
 from ...web.client import Client, FetchError, Request
 from ...web.urls import display_url, parse_url
 
 
 @dataclass(slots=True)
-class Entry:
+class RegistryEntry:
     """A reporting organisation or a dataset as a registry lists it."""
 
     id: str
@@ -35,11 +35,11 @@ MOST_VALUES = 2_000_000
 """Values in one answer: 50 MB of empty lists would take more than 1 GB when parsed, and this many values
 take at most half of that. A dataset of an index file has about ten, one of CKAN's API about 200."""
 
-Take = Callable[[Entry], None]
+Take = Callable[[RegistryEntry], None]
 """Takes each entry as it is read; the same one may come more than once."""
 
 
-class Unreadable(Exception):
+class UnreadableListing(Exception):
     """A listing that was not read whole; ``str()`` is one line for people, with its URL."""
 
     def __init__(self, url: str, words: str) -> None:
@@ -99,7 +99,7 @@ class Asker:
         :param headers: sent to the source's own origin only: they may be secret.
         """
         self._client = client
-        self._reach = Reach(source_url, allowed_hosts, headers)
+        self._reach = SourceHosts(source_url, allowed_hosts, headers)
 
     async def json(self, url: str) -> Any:
         """What a URL answers, as plain data.
@@ -117,21 +117,25 @@ class Asker:
                 )
             )
         except FetchError as error:
-            raise Unreadable(url, error.words) from error
+            raise UnreadableListing(url, error.words) from error
         if answer.status != 200:
-            raise Unreadable(url, f"answered {answer.status}")
+            raise UnreadableListing(url, f"answered {answer.status}")
         body = answer.body or b""
         if not body.strip():
-            raise Unreadable(url, "answered nothing where JSON was expected")
+            raise UnreadableListing(url, "answered nothing where JSON was expected")
         # Each value but the first of a list or object follows a comma, whatever the encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
-            raise Unreadable(url, f"answered with JSON of more than {MOST_VALUES:,} values")
+            raise UnreadableListing(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
             if body.lstrip()[:1] == b"<":
-                raise Unreadable(url, "answered with a page for people, not with JSON") from error
-            raise Unreadable(url, f"answered with JSON that cannot be read: {error}") from error
+                raise UnreadableListing(
+                    url, "answered with a page for people, not with JSON"
+                ) from error
+            raise UnreadableListing(
+                url, f"answered with JSON that cannot be read: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from flask import has_request_context
 from ... import settings
 from ...harvesting.document_memory import DocumentMemory
 from ...harvesting.header_secrets import OPTION, read_headers
-from ...harvesting.record_identity import Current
+from ...harvesting.record_identity import CurrentRecords
 from ...harvesting.sightings import Sink
 from ...harvesting.source_config import ConfigError, SourceConfig
 from ...harvesting.source_forms import check_config
-from ...harvesting.survey import Crawled, Source
+from ...harvesting.survey import CrawlEnd, Source
 from ...web.client import Client, run
 from ...web.hosts import Hosts
-from .crawl import Crawl
+from .crawl import RegistryCrawl
 from .records import FIELD_KEYS
 from .registries import Asker, Terms
 from .registry_types import KINDS, kind_of
@@ -52,8 +52,13 @@ class IatiRegistry:
         return text
 
     def crawl(
-        self, source: Source, known: Current, memory: DocumentMemory, sink: Sink, now: datetime
-    ) -> Crawled:
+        self,
+        source: Source,
+        known: CurrentRecords,
+        memory: DocumentMemory,
+        sink: Sink,
+        now: datetime,
+    ) -> CrawlEnd:
         return run(_crawl(source, known, sink))
 
 
@@ -71,7 +76,7 @@ def _check_editor(config: SourceConfig) -> None:
         ) from error
 
 
-async def _crawl(source: Source, known: Current, sink: Sink) -> Crawled:
+async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     config = source.config
     policy = settings.harvest_policy(config)
     web = settings.web(settings.harvest_limits(config))
@@ -84,7 +89,7 @@ async def _crawl(source: Source, known: Current, sink: Sink) -> Crawled:
         registry = KINDS[kind_of(source.url, config.registry)](
             asker, source.url, Terms(config.max_records)
         )
-        crawled = await Crawl(registry, source.url, known, sink, salt=_salt(config)).run()
+        crawled = await RegistryCrawl(registry, source.url, known, sink, salt=_salt(config)).run()
     crawled.requests = sum(host.statistics.requests for host in hosts)
     return crawled
 

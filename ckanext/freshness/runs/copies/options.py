@@ -14,7 +14,7 @@ from ...copies.store import Store
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CopyChoice:
     """Of which resources copies are kept, besides those of IATI's registries.
 
     :ivar everything: keep one of each resource that is checked
@@ -33,7 +33,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Copies:
+class CopyOptions:
     """Where copies are kept, and for how long.
 
     :ivar location: a directory, or a URL of fsspec's
@@ -47,29 +47,29 @@ class Copies:
     expire_after: timedelta | None
 
 
-def choice() -> Choice:
+def choice() -> CopyChoice:
     """Return of which resources copies are kept."""
-    return Choice(
+    return CopyChoice(
         everything=settings.flag("copies.all"),
         formats=frozenset(one.lower() for one in settings.words("copies.formats")),
         organizations=frozenset(settings.words("copies.organizations")),
     )
 
 
-def copies() -> Copies:
+def copies() -> CopyOptions:
     """Return where copies are kept, and for how long.
 
     :raises OptionError: the site has no place for copies.
     """
     days = float(settings.option("copies.expire_days"))
-    return Copies(
+    return CopyOptions(
         location=_location(),
         quota=int(settings.option("copies.quota_bytes")) or None,
         expire_after=timedelta(days=days) if days else None,
     )
 
 
-def store(options: Copies | None = None) -> Store:
+def store(options: CopyOptions | None = None) -> Store:
     """Return the store of the site's copies.
 
     :raises OptionError: the site has no place for copies.

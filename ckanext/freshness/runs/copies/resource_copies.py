@@ -15,14 +15,14 @@ import sqlalchemy as sa
 
 from ... import settings
 from ...checking import check_rows as checked
-from ...checking.results import Finding, Visit
+from ...checking.results import CheckedResource, CheckResult
 from ...ckan_adapter import harvest_model, model
 from ...copies import store_keys
 from ...copies.store import Store, StoreError
 from ...dates import utc
 from ...web.urls import display_url
 from . import options, shelf
-from .shelf import Shelved
+from .shelf import ShelvedCopy
 
 _FEW = 100
 """Up to so many copies are asked for one by one; beyond that, the store says what it has."""
@@ -32,7 +32,7 @@ KEEPING_TYPES: set[str] = set()
 """Source types that always keep copies. Subpackages above add theirs."""
 
 
-def marked(visits: Sequence[Visit]) -> list[Visit]:
+def marked(visits: Sequence[CheckedResource]) -> list[CheckedResource]:
     """The visits, with a mark on those whose resources are to have copies.
 
     Where there is none yet, none of what was last found, or none any more in the store, the bytes are
@@ -67,12 +67,12 @@ def is_wanted() -> bool:
     return bool(_sources()) or keeping.first() is not None
 
 
-def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[str]:
+def keep(store: Store, findings: Iterable[CheckResult], now: datetime) -> Iterator[str]:
     """Keep what was put aside, and commit; yields why something could not be kept.
 
     What is there is replaced by good bytes alone, and stays if these cannot be stored.
     """
-    shelved: list[Shelved] = []
+    shelved: list[ShelvedCopy] = []
     for finding in findings:
         staged, finding.staged = finding.staged, None
         if staged is None:
@@ -88,7 +88,7 @@ def keep(store: Store, findings: Iterable[Finding], now: datetime) -> Iterator[s
             yield f"{display_url(visit.url)}: {error}"
             continue
         shelved.append(
-            Shelved(
+            ShelvedCopy(
                 resource_id=visit.resource_id,
                 package_id=visit.package_id,
                 kept=kept,
@@ -193,7 +193,7 @@ def _says_so(config: str) -> bool:
     return isinstance(plain, dict) and plain.get("keep_copies") is True
 
 
-def _filename(visit: Visit) -> str:
+def _filename(visit: CheckedResource) -> str:
     name = unquote(basename(urlsplit(visit.url).path), errors="replace")
     if "." not in name and visit.format and visit.format.isalnum():
         name = f"{name or 'data'}.{visit.format.lower()}"

@@ -15,13 +15,13 @@ from typing import Any
 import sqlalchemy as sa
 
 from ...ckan_adapter import model
-from ...copies.store import Kept, Store
+from ...copies.store import Store, StoredCopy
 from ...dates import utc
 from ...model import Copy
 
 
 @dataclass(frozen=True, slots=True)
-class Shelved:
+class ShelvedCopy:
     """A copy that the store has now.
 
     :ivar source_url: fit to be shown
@@ -30,7 +30,7 @@ class Shelved:
 
     resource_id: str
     package_id: str
-    kept: Kept
+    kept: StoredCopy
     filename: str
     mimetype: str | None
     source_url: str
@@ -38,7 +38,7 @@ class Shelved:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenCopy:
     """A copy whose row is gone or has no key any more: what is left of it in the store."""
 
     resource_id: str
@@ -59,7 +59,7 @@ def zip_name(filename: str) -> str:
     return f"{filename.removesuffix('.xml')}.zip"
 
 
-def remember(copies: Sequence[Shelved]) -> None:
+def remember(copies: Sequence[ShelvedCopy]) -> None:
     """Write the rows of copies that the store has now; nothing is committed."""
     if not copies:
         return
@@ -82,15 +82,15 @@ def remember(copies: Sequence[Shelved]) -> None:
     model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
 
 
-def standing(resource_ids: Sequence[str]) -> list[Taken]:
+def standing(resource_ids: Sequence[str]) -> list[TakenCopy]:
     """What the store has of the copies of some resources."""
     rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
         Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
     )
-    return [Taken(row.resource_id, tuple(filter(None, (row.key, row.zip_key)))) for row in rows]
+    return [TakenCopy(row.resource_id, tuple(filter(None, (row.key, row.zip_key)))) for row in rows]
 
 
-def move(resource_id: str, kept: Kept, filename: str) -> None:
+def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
     """Write where a copy is by now, and commit; what it is stays."""
     values = {
         "id": resource_id,
@@ -127,22 +127,22 @@ def newest(count: int) -> list[str]:
     return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
 
 
-def taken(resource_id: str, kept: Kept) -> Taken:
+def taken(resource_id: str, kept: StoredCopy) -> TakenCopy:
     """What the store has of a copy, as something to be thrown away."""
-    return Taken(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
+    return TakenCopy(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
 
 
-def expire(resource_ids: Sequence[str], now: datetime) -> list[Taken]:
+def expire(resource_ids: Sequence[str], now: datetime) -> list[TakenCopy]:
     """Let copies be no more, and commit: their rows stay. What they leave is to be thrown away."""
     return _taken(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
 
 
-def forget(resource_ids: Sequence[str]) -> list[Taken]:
+def forget(resource_ids: Sequence[str]) -> list[TakenCopy]:
     """Remove the rows of copies, and commit. What they leave is to be thrown away."""
     return _taken(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
 
 
-def forget_gone(prefix: str = "") -> list[Taken]:
+def forget_gone(prefix: str = "") -> list[TakenCopy]:
     """Likewise of all resources that are gone, or whose dataset is.
 
     :param prefix: only of copies whose keys begin so
@@ -150,7 +150,7 @@ def forget_gone(prefix: str = "") -> list[Taken]:
     return _taken(_FORGET_GONE, {"prefix": prefix})
 
 
-def throw_away(store: Store, taken: Iterable[Taken]) -> int:
+def throw_away(store: Store, taken: Iterable[TakenCopy]) -> int:
     """Remove what copies have left, unless another copy has the key by now; returns how many.
 
     :raises StoreError: the store refuses; :func:`sweep` removes the rest one day
@@ -182,11 +182,11 @@ def sweep(store: Store, prefix: str, keys: Iterable[str]) -> int:
     return len(stray)
 
 
-def _taken(statement: str, values: dict[str, Any]) -> list[Taken]:
+def _taken(statement: str, values: dict[str, Any]) -> list[TakenCopy]:
     rows = model.Session.execute(sa.text(statement), values).all()
     model.Session.commit()
     return [
-        Taken(row.resource_id, tuple(key for key in (row.key, row.zip_key) if key is not None))
+        TakenCopy(row.resource_id, tuple(key for key in (row.key, row.zip_key) if key is not None))
         for row in rows
         if row.key is not None
     ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.aging.evidence import (
-    Dated,
+    DatedEvidence,
     Evidence,
     keep,
     newest,
@@ -27,12 +27,12 @@ NOW = day(100)
 TYPO = datetime(2099, 1, 1, tzinfo=timezone.utc)
 
 
-def cut(claimed: datetime, first_seen: datetime) -> Dated:
-    return Dated(first_seen, Evidence.UPLOAD, "r1", claimed)
+def cut(claimed: datetime, first_seen: datetime) -> DatedEvidence:
+    return DatedEvidence(first_seen, Evidence.UPLOAD, "r1", claimed)
 
 
-def plain(when: datetime) -> Dated:
-    return Dated(when, Evidence.UPLOAD, "r1")
+def plain(when: datetime) -> DatedEvidence:
+    return DatedEvidence(when, Evidence.UPLOAD, "r1")
 
 
 def test_names():
@@ -93,10 +93,10 @@ def test_keep(previous, seen, expected):
     assert keep(previous, seen) == expected
 
 
-HARVEST_OLD = Dated(day(10), Evidence.HARVEST)
-UPLOAD_1 = Dated(day(20), Evidence.UPLOAD, "r1")
-HEADER_1 = Dated(day(30), Evidence.HTTP_HEADER, "r1")
-UPLOAD_2 = Dated(day(40), Evidence.UPLOAD, "r2")
+HARVEST_OLD = DatedEvidence(day(10), Evidence.HARVEST)
+UPLOAD_1 = DatedEvidence(day(20), Evidence.UPLOAD, "r1")
+HEADER_1 = DatedEvidence(day(30), Evidence.HTTP_HEADER, "r1")
+UPLOAD_2 = DatedEvidence(day(40), Evidence.UPLOAD, "r2")
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ UPLOAD_2 = Dated(day(40), Evidence.UPLOAD, "r2")
         ([], [HARVEST_OLD, UPLOAD_1], set(), HARVEST_OLD),
         ([], [UPLOAD_1], set(), None),
         # One kind of evidence does not hold back another.
-        ([Dated(day(35), Evidence.UPLOAD, "r1")], [UPLOAD_1, HEADER_1], {"r1"},
-         Dated(day(35), Evidence.UPLOAD, "r1")),
-        ([Dated(day(5), Evidence.HTTP_HEADER, "r1")], [UPLOAD_1, HEADER_1], {"r1"}, HEADER_1),
+        ([DatedEvidence(day(35), Evidence.UPLOAD, "r1")], [UPLOAD_1, HEADER_1], {"r1"},
+         DatedEvidence(day(35), Evidence.UPLOAD, "r1")),
+        ([DatedEvidence(day(5), Evidence.HTTP_HEADER, "r1")], [UPLOAD_1, HEADER_1], {"r1"}, HEADER_1),
         # Of several of one kind, the latest.
-        ([HARVEST_OLD, Dated(day(12), Evidence.HARVEST)], [], None,
-         Dated(day(12), Evidence.HARVEST)),
+        ([HARVEST_OLD, DatedEvidence(day(12), Evidence.HARVEST)], [], None,
+         DatedEvidence(day(12), Evidence.HARVEST)),
         # A correction of the one leaves the other.
         ([plain(day(2))], [cut(TYPO, day(50)), HARVEST_OLD], {"r1"}, HARVEST_OLD),
     ],
@@ -130,22 +130,22 @@ def test_newest(candidates, previous, resources, expected):
 
 def test_of_equal_dates_the_first_kind_and_resource_count():
     pieces = [
-        Dated(NOW, Evidence.HASH, "r1"),
-        Dated(NOW, Evidence.UPLOAD, "r2"),
-        Dated(NOW, Evidence.UPLOAD, "r1"),
+        DatedEvidence(NOW, Evidence.HASH, "r1"),
+        DatedEvidence(NOW, Evidence.UPLOAD, "r2"),
+        DatedEvidence(NOW, Evidence.UPLOAD, "r1"),
     ]
     for order in permutations(pieces):
-        assert newest(order) == Dated(NOW, Evidence.UPLOAD, "r1")
+        assert newest(order) == DatedEvidence(NOW, Evidence.UPLOAD, "r1")
 
 
 @pytest.mark.parametrize("claims", [*permutations([day(0), TYPO, TYPO + timedelta(days=1)])])
 def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(claims):
     """A record's modified dates lie in the future, its issued date does not."""
-    remembered: list[Dated] = []
+    remembered: list[DatedEvidence] = []
     for visit in (1, 2, 3):
         seen = [observe(claim, Evidence.HARVEST, day(visit)) for claim in claims]
         remembered = remember(remembered, reversed(seen) if visit == 2 else seen)
-    assert remembered == [Dated(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
+    assert remembered == [DatedEvidence(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
 
 
 def test_remember_keeps_one_piece_for_each_resource_and_kind():
@@ -158,7 +158,7 @@ def test_remember_keeps_one_piece_for_each_resource_and_kind():
 resources = st.sampled_from([None, "r1", "r2"])
 kinds = st.sampled_from(list(Evidence))
 past = st.integers(1, 100).map(day)
-pieces = st.builds(Dated, past, kinds, resources)
+pieces = st.builds(DatedEvidence, past, kinds, resources)
 
 
 @given(st.lists(pieces), st.lists(pieces))

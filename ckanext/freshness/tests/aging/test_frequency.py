@@ -17,8 +17,8 @@ from ckanext.freshness.aging.frequency import (
     VOCABULARIES,
     WORDS,
     Frequency,
-    NotUnderstood,
     Reason,
+    UnknownFrequency,
     label,
     parse,
 )
@@ -372,7 +372,7 @@ def test_vocabularies_that_know_the_same_word_agree():
 )
 def test_what_gives_no_frequency(value, reason):
     result = parse(value)
-    assert isinstance(result, NotUnderstood)
+    assert isinstance(result, UnknownFrequency)
     assert result.reason is reason
     assert len(result.text) < 100
     assert result.text in result.words
@@ -384,7 +384,7 @@ def test_the_original_text_is_kept():
 
 def test_words_say_what_to_do():
     result = parse("-7")
-    assert isinstance(result, NotUnderstood)
+    assert isinstance(result, UnknownFrequency)
     assert result.words == (
         "The update frequency '-7' is out of range. Write a period from 1 to 36525 days, "
         "or 0 for live, -1 for never, -2 for as needed."
@@ -409,9 +409,9 @@ class Seasons:
         (
             (Seasons(), *VOCABULARIES),
             "once in a lifetime",
-            NotUnderstood("once in a lifetime", Reason.OUT_OF_RANGE),
+            UnknownFrequency("once in a lifetime", Reason.OUT_OF_RANGE),
         ),
-        (VOCABULARIES, "each season", NotUnderstood("each season", Reason.NOT_UNDERSTOOD)),
+        (VOCABULARIES, "each season", UnknownFrequency("each season", Reason.NOT_UNDERSTOOD)),
     ],
 )
 def test_other_vocabularies(vocabularies, text, expected):

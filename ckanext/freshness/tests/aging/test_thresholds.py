@@ -9,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.aging.thresholds import HDX_ROWS, Limits, Row, Thresholds, ThresholdsError
+from ckanext.freshness.aging.thresholds import (
+    HDX_ROWS,
+    Ages,
+    ThresholdRow,
+    Thresholds,
+    ThresholdsError,
+)
 from ckanext.freshness.aging.vocabularies import MAX_DAYS
 
 HDX = Thresholds()
 
 
-def limits(due: float, overdue: float, delinquent: float) -> Limits:
-    return Limits(*(timedelta(days=days) for days in (due, overdue, delinquent)))
+def limits(due: float, overdue: float, delinquent: float) -> Ages:
+    return Ages(*(timedelta(days=days) for days in (due, overdue, delinquent)))
 
 
 @pytest.mark.parametrize(
@@ -64,11 +70,11 @@ def test_between_and_beyond_the_rows(frequency, expected):
 
 def test_what_is_interpolated_is_exact_to_the_second():
     # A twenty-third of the way from (7, 14) to (30, 60), rounded down.
-    thresholds = Thresholds((Row(7, 7, 14, 21), Row(30, 30, 60, 90)))
+    thresholds = Thresholds((ThresholdRow(7, 7, 14, 21), ThresholdRow(30, 30, 60, 90)))
     found = thresholds.limits(8)
     assert found.overdue - found.due == timedelta(seconds=8 * 86400)
     assert found.delinquent - found.due == timedelta(seconds=16 * 86400)
-    thresholds = Thresholds((Row(7, 7, 14, 21), Row(30, 30, 38, 53)))
+    thresholds = Thresholds((ThresholdRow(7, 7, 14, 21), ThresholdRow(30, 30, 38, 53)))
     found = thresholds.limits(8)
     assert found.overdue - found.due == timedelta(seconds=7 * 86400 + 86400 // 23)
     assert found.delinquent - found.due == timedelta(seconds=14 * 86400 + 9 * 86400 // 23)
@@ -150,7 +156,7 @@ def test_hdx_table_as_a_site_would_write_it():
 
 rows = st.lists(
     st.tuples(st.integers(1, MAX_DAYS), *[st.integers(0, 9999)] * 3).map(
-        lambda n: Row(n[0], n[0] + n[1], n[0] + n[1] + n[2], n[0] + sum(n[1:]))
+        lambda n: ThresholdRow(n[0], n[0] + n[1], n[0] + n[1] + n[2], n[0] + sum(n[1:]))
     ),
     min_size=1,
     max_size=6,

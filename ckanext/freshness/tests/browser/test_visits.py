@@ -13,7 +13,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import Scope
+from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.servers.file_host import FILES, FileHost
 
 SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
@@ -45,7 +45,7 @@ def visited(clean_db: Any, clean_index: Any, impatient_checks: None) -> Iterator
             resources=links,
         )
         for night in (2, 1, 0):
-            check_run.check(Scope(everything=True), lambda at=NOW - night * DAY: at)  # type: ignore[misc]
+            check_run.check(CheckScope(everything=True), lambda at=NOW - night * DAY: at)  # type: ignore[misc]
             host.publish()
         model.Session.remove()
         yield "/dataset/files/freshness"

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
 from typing import Any
 
-from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.tests.servers.hostile import MODIFIED
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 
-KNOWN = Memory('"old"', MODIFIED, f"sha256:{'0' * 64}", (f"sha256:{'1' * 64}",))
-UNHASHED = Memory()
+KNOWN = KnownContent('"old"', MODIFIED, f"sha256:{'0' * 64}", (f"sha256:{'1' * 64}",))
+UNHASHED = KnownContent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,19 @@ class Case:
 
     url: str
     outcome: Outcome
-    reason: Reason | str | None = None
+    reason: FailureReason | str | None = None
     words: str | None = None
     fails: bool = False
-    memory: Memory = KNOWN
+    memory: KnownContent = KNOWN
     status: int | None = None
 
 
-def broken(url: str, reason: Reason | str, words: str, **more: Any) -> Case:
+def broken(url: str, reason: FailureReason | str, words: str, **more: Any) -> Case:
     """It is the URL's own fault."""
     return Case(url, Outcome.ERROR, reason, words, fails=True, **more)
 
 
-def ours(url: str, reason: Reason, words: str, **more: Any) -> Case:
+def ours(url: str, reason: FailureReason, words: str, **more: Any) -> Case:
     """We did not want to: nothing is said about the URL."""
     return Case(url, Outcome.ERROR, reason, words, fails=False, **more)
 
@@ -52,41 +52,41 @@ def wall(url: str, status: int, **more: Any) -> Case:
     return Case(url, Outcome.CANNOT_TELL, None, str(status), status=status, **more)
 
 
-MALFORMED = Reason.MALFORMED
-INSIDE = Reason.INSIDE_ADDRESS
+MALFORMED = FailureReason.MALFORMED
+INSIDE = FailureReason.INSIDE_ADDRESS
 # Since Python 3.13 with the IPv4 address in its usual form.
 MAPPED_LOOPBACK = IPv6Address("::ffff:127.0.0.1")
 MAPPED_PRIVATE = IPv6Address("::ffff:10.0.0.1")
 SERVED: tuple[Case, ...] = (
     # Without an end, or nearly
-    ours("/endless-body", Reason.TOO_LARGE, "is larger than 1 MiB"),
+    ours("/endless-body", FailureReason.TOO_LARGE, "is larger than 1 MiB"),
     broken("/endless-headers", MALFORMED, "did not answer in HTTP"),
     broken("/endless-header", MALFORMED, "sent headers longer than 32768 bytes"),
-    broken("/endless-continue", Reason.TOTAL_TIMEOUT, "was not finished within 8 s"),
-    broken("/endless-redirects", Reason.TOO_MANY_REDIRECTS, "redirects more than 5 times"),
-    broken("/slow-body", Reason.READ_TIMEOUT, "sent nothing more for 0.8 s"),
-    broken("/slow-headers", Reason.READ_TIMEOUT, "did not answer within 0.8 s"),
-    broken("/dripping-body", Reason.TOTAL_TIMEOUT, "was not finished within 8 s"),
-    broken("/dripping-headers", Reason.TOTAL_TIMEOUT, "was not finished within 8 s"),
-    broken("/silent", Reason.READ_TIMEOUT, "did not answer within 0.8 s"),
-    broken("/silent-halfway", Reason.READ_TIMEOUT, "sent nothing more for 0.8 s"),
+    broken("/endless-continue", FailureReason.TOTAL_TIMEOUT, "was not finished within 8 s"),
+    broken("/endless-redirects", FailureReason.TOO_MANY_REDIRECTS, "redirects more than 5 times"),
+    broken("/slow-body", FailureReason.READ_TIMEOUT, "sent nothing more for 0.8 s"),
+    broken("/slow-headers", FailureReason.READ_TIMEOUT, "did not answer within 0.8 s"),
+    broken("/dripping-body", FailureReason.TOTAL_TIMEOUT, "was not finished within 8 s"),
+    broken("/dripping-headers", FailureReason.TOTAL_TIMEOUT, "was not finished within 8 s"),
+    broken("/silent", FailureReason.READ_TIMEOUT, "did not answer within 0.8 s"),
+    broken("/silent-halfway", FailureReason.READ_TIMEOUT, "sent nothing more for 0.8 s"),
     # Too much
-    ours("/big-body", Reason.TOO_LARGE, "is larger than 1 MiB"),
-    ours("/gzip-bomb", Reason.TOO_LARGE, "is larger than 1 MiB"),
+    ours("/big-body", FailureReason.TOO_LARGE, "is larger than 1 MiB"),
+    ours("/gzip-bomb", FailureReason.TOO_LARGE, "is larger than 1 MiB"),
     broken("/huge-header", MALFORMED, "sent headers longer than 32768 bytes"),
     Case("/header-of-30-kb", Outcome.CHANGED),
     # Broken off
-    broken("/nothing", Reason.CONNECTION_RESET, "closed the connection without an answer"),
-    broken("/reset", Reason.CONNECTION_RESET, "broke the connection off"),
-    broken("/reset-in-headers", Reason.CONNECTION_RESET, "broke the connection off"),
-    broken("/reset-in-body", Reason.TRUNCATED, "ended before the body was complete"),
-    broken("/truncated", Reason.TRUNCATED, "ended before the body was complete"),
-    broken("/length-too-long", Reason.TRUNCATED, "ended before the body was complete"),
+    broken("/nothing", FailureReason.CONNECTION_RESET, "closed the connection without an answer"),
+    broken("/reset", FailureReason.CONNECTION_RESET, "broke the connection off"),
+    broken("/reset-in-headers", FailureReason.CONNECTION_RESET, "broke the connection off"),
+    broken("/reset-in-body", FailureReason.TRUNCATED, "ended before the body was complete"),
+    broken("/truncated", FailureReason.TRUNCATED, "ended before the body was complete"),
+    broken("/length-too-long", FailureReason.TRUNCATED, "ended before the body was complete"),
     broken("/length-too-short", MALFORMED, "did not answer in HTTP"),
     broken("/length-negative", MALFORMED, "did not answer in HTTP"),
     broken("/length-no-number", MALFORMED, "did not answer in HTTP"),
     broken("/lengths-that-differ", MALFORMED, "did not answer in HTTP"),
-    broken("/chunk-cut-off", Reason.TRUNCATED, "ended before the body was complete"),
+    broken("/chunk-cut-off", FailureReason.TRUNCATED, "ended before the body was complete"),
     broken("/chunk-malformed", MALFORMED, ""),
     broken("/gzip-that-is-none", MALFORMED, "cannot be decompressed"),
     # Not HTTP, or hardly
@@ -102,7 +102,9 @@ SERVED: tuple[Case, ...] = (
     wall("/status-999", 999),
     broken("/status-words", MALFORMED, "did not answer in HTTP"),
     broken("/status-negative", MALFORMED, "did not answer in HTTP"),
-    broken("/status-103", Reason.CONNECTION_RESET, "closed the connection without an answer"),
+    broken(
+        "/status-103", FailureReason.CONNECTION_RESET, "closed the connection without an answer"
+    ),
     # HTTP, but
     Case("/not-modified-unasked", Outcome.NOT_MODIFIED, status=304),
     answered("/not-modified-unasked", 304, memory=UNHASHED),
@@ -114,7 +116,7 @@ SERVED: tuple[Case, ...] = (
     Case("/afraid-of-conditions", Outcome.CHANGED),
     Case("/changed-then-gone", Outcome.UNCONFIRMED, None, "404"),
     Case("/changed-then-inside", Outcome.UNCONFIRMED, INSIDE, "10.0.0.1 is a private network"),
-    Case("/changed-then-silent", Outcome.UNCONFIRMED, Reason.READ_TIMEOUT, "did not answer"),
+    Case("/changed-then-silent", Outcome.UNCONFIRMED, FailureReason.READ_TIMEOUT, "did not answer"),
     Case("/changed-then-a-page", Outcome.UNCONFIRMED, None, "an HTML page came"),
     # The bytes differ, and are good.
     Case("/api", Outcome.API, memory=replace(KNOWN, tabular=True)),
@@ -132,14 +134,18 @@ SERVED: tuple[Case, ...] = (
     answered("/later", 503),
     wall("/much-later", 429),
     # Redirects
-    broken("/loop", Reason.REDIRECT_LOOP, "redirects in a circle"),
-    broken("/loop-of-two", Reason.REDIRECT_LOOP, "redirects in a circle"),
-    broken("/loop-of-two-back", Reason.REDIRECT_LOOP, "redirects in a circle"),
+    broken("/loop", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
+    broken("/loop-of-two", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
+    broken("/loop-of-two-back", FailureReason.REDIRECT_LOOP, "redirects in a circle"),
     answered("/redirect-nowhere", 302),
-    broken("/to/file", Reason.SCHEME_REFUSED, "redirects to file:///etc/passwd, which is a file:"),
-    broken("/to/ftp", Reason.SCHEME_REFUSED, "which is a ftp: URL"),
-    broken("/to/data", Reason.SCHEME_REFUSED, "which is a data: URL"),
-    broken("/to/gopher", Reason.SCHEME_REFUSED, "which is a gopher: URL"),
+    broken(
+        "/to/file",
+        FailureReason.SCHEME_REFUSED,
+        "redirects to file:///etc/passwd, which is a file:",
+    ),
+    broken("/to/ftp", FailureReason.SCHEME_REFUSED, "which is a ftp: URL"),
+    broken("/to/data", FailureReason.SCHEME_REFUSED, "which is a data: URL"),
+    broken("/to/gopher", FailureReason.SCHEME_REFUSED, "which is a gopher: URL"),
     ours("/to/loopback", INSIDE, "127.0.0.1 is this machine"),
     ours("/to/loopback-6", INSIDE, "::1 is this machine"),
     ours("/to/unspecified", INSIDE, "0.0.0.0 is an unspecified address"),
@@ -159,15 +165,15 @@ SERVED: tuple[Case, ...] = (
     ours("/to/localhost", INSIDE, "127.0.0.1 is this machine"),
     ours("/to/userinfo", INSIDE, "127.0.0.1 is this machine"),
     ours("/to/without-scheme", INSIDE, "127.0.0.1 is this machine"),
-    broken("/to/backslash", Reason.INVALID_URL, "it has a backslash in its host"),
+    broken("/to/backslash", FailureReason.INVALID_URL, "it has a backslash in its host"),
     Case("/to/no-host", Outcome.CHANGED),
-    broken("/to/bad-host", Reason.INVALID_URL, "it has a host name that cannot exist"),
-    broken("/to/dead-name", Reason.NAME_NOT_FOUND, "a host name that does not exist"),
-    broken("/to/long", Reason.INVALID_URL, "it is longer than 8192 bytes"),
-    broken("/to/noise", Reason.INVALID_URL, "it is malformed"),
+    broken("/to/bad-host", FailureReason.INVALID_URL, "it has a host name that cannot exist"),
+    broken("/to/dead-name", FailureReason.NAME_NOT_FOUND, "a host name that does not exist"),
+    broken("/to/long", FailureReason.INVALID_URL, "it is longer than 8192 bytes"),
+    broken("/to/noise", FailureReason.INVALID_URL, "it is malformed"),
 )
 
-INVALID = Reason.INVALID_URL
+INVALID = FailureReason.INVALID_URL
 # {port} is the hostile server's, {canary} the canary's.
 GIVEN: tuple[Case, ...] = (
     broken("", INVALID, "it is empty"),
@@ -188,20 +194,24 @@ GIVEN: tuple[Case, ...] = (
     broken("http://a.example/" + "x" * 8192, INVALID, "it is longer than 8192 bytes"),
     broken("http://a.example/" + "\u00fc" * 3000, INVALID, "it is longer than 8192 bytes"),
     broken("http://" + "a" * 64 + ".example/", INVALID, "it has a host name that cannot exist"),
-    broken("data:text/csv,a%2Cb", Reason.SCHEME_REFUSED, "is a data: URL"),
-    broken("javascript:alert(1)", Reason.SCHEME_REFUSED, "is a javascript: URL"),
-    broken("file:///etc/passwd", Reason.SCHEME_REFUSED, "is a file: URL"),
-    broken("ftp://eve:geheim@a.example/x", Reason.SCHEME_REFUSED, "is a ftp: URL"),
-    broken("http://gone.invalid/x", Reason.NAME_NOT_FOUND, "a host name that does not exist"),
+    broken("data:text/csv,a%2Cb", FailureReason.SCHEME_REFUSED, "is a data: URL"),
+    broken("javascript:alert(1)", FailureReason.SCHEME_REFUSED, "is a javascript: URL"),
+    broken("file:///etc/passwd", FailureReason.SCHEME_REFUSED, "is a file: URL"),
+    broken("ftp://eve:geheim@a.example/x", FailureReason.SCHEME_REFUSED, "is a ftp: URL"),
     broken(
-        "http://eve:geheim@gone.invalid/x", Reason.NAME_NOT_FOUND, "a host name that does not exist"
+        "http://gone.invalid/x", FailureReason.NAME_NOT_FOUND, "a host name that does not exist"
+    ),
+    broken(
+        "http://eve:geheim@gone.invalid/x",
+        FailureReason.NAME_NOT_FOUND,
+        "a host name that does not exist",
     ),
     broken(
         "http://gone.invalid/?token=geheim",
-        Reason.NAME_NOT_FOUND,
+        FailureReason.NAME_NOT_FOUND,
         "a host name that does not exist",
     ),
-    broken("http://failing.invalid/", Reason.NAME_LOOKUP_FAILED, "could not be looked up"),
+    broken("http://failing.invalid/", FailureReason.NAME_LOOKUP_FAILED, "could not be looked up"),
     Case("http://blanks.example:{port}/a file with blanks.csv", Outcome.CHANGED),
     Case(" http://around.example:{port}/x.csv\n", Outcome.CHANGED),
     Case('http://quotes.example:{port}/"quoted"\'/x.csv?q="\'<>`{}|\\^', Outcome.CHANGED),
@@ -229,9 +239,11 @@ GIVEN: tuple[Case, ...] = (
 
 ENCRYPTED: tuple[Case, ...] = (
     Case("good", Outcome.CHANGED),
-    broken("expired", Reason.TLS_EXPIRED, "has a TLS certificate that has expired"),
-    broken("self-signed", Reason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
-    broken("wrong-name", Reason.TLS_WRONG_NAME, "has a TLS certificate for another host name"),
-    broken("untrusted", Reason.TLS_UNTRUSTED, "has a TLS certificate that is not trusted"),
-    broken("plain", Reason.TLS_FAILED, "could not be spoken to over TLS"),
+    broken("expired", FailureReason.TLS_EXPIRED, "has a TLS certificate that has expired"),
+    broken("self-signed", FailureReason.TLS_SELF_SIGNED, "has a self-signed TLS certificate"),
+    broken(
+        "wrong-name", FailureReason.TLS_WRONG_NAME, "has a TLS certificate for another host name"
+    ),
+    broken("untrusted", FailureReason.TLS_UNTRUSTED, "has a TLS certificate that is not trusted"),
+    broken("plain", FailureReason.TLS_FAILED, "could not be spoken to over TLS"),
 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from ckanext.freshness.checking.selection import Row
+from ckanext.freshness.checking.selection import Candidate
 
 NOW = datetime(2026, 11, 21, 2)
 
-NEW = Row(
+NEW = Candidate(
     resource_id="r",
     package_id="p",
     url_type=None,

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Attempt, Finding, Visit
-from ckanext.freshness.checking.rotation import Picked
-from ckanext.freshness.checking.selection import Row, Verdict
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
+from ckanext.freshness.checking.rotation import SelectedResource
+from ckanext.freshness.checking.selection import Candidate, SelectionReason
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc
 
@@ -86,24 +86,24 @@ def known(columns: str = "*", resource_id: str = "r") -> dict[str, Any]:
     return dict(row._mapping)
 
 
-def rows(**more: Any) -> list[Row]:
+def rows(**more: Any) -> list[Candidate]:
     return sorted(
         check_rows.stream(NOW, settings.checks(), **more), key=lambda row: row.resource_id
     )
 
 
-def visit(url: str = URL, memory: Memory | None = None, **more: Any) -> Visit:
-    return Visit("r", "p", url, memory or Memory(), **more)
+def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> CheckedResource:
+    return CheckedResource("r", "p", url, memory or KnownContent(), **more)
 
 
-def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> Finding:
+def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> CheckResult:
     reason = more.pop("reason", None)
     attempt = Attempt(at, "GET", outcome, 200, reason)
-    memory = more.pop("memory", Memory('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
-    return replace(Finding(visit(), "files.example.org", outcome, memory, attempt), **more)
+    memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
+    return replace(CheckResult(visit(), "files.example.org", outcome, memory, attempt), **more)
 
 
-def write(*findings: Finding, start: datetime = NOW) -> list[Finding]:
+def write(*findings: CheckResult, start: datetime = NOW) -> list[CheckResult]:
     written = result_writer.write(findings, start)
     model.Session.commit()
     return [one.finding for one in written]
@@ -115,6 +115,8 @@ def one_resource() -> None:
     check_rows.sync(NOW, TYPES)
 
 
-def start(now: datetime = NOW) -> Visit:
-    (found,) = check_rows.visits([Picked("r", Verdict.VISIT_DUE, False)], now, settings.aging())
+def start(now: datetime = NOW) -> CheckedResource:
+    (found,) = check_rows.visits(
+        [SelectedResource("r", SelectionReason.VISIT_DUE, False)], now, settings.aging()
+    )
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.checking.bot_walls import is_wall
-from ckanext.freshness.checking.decisions import Agreement, Headers, Memory, agreement
+from ckanext.freshness.checking.decisions import Agreement, AnswerDates, KnownContent, agreement
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_walls(status: int, headers: dict[str, str], wall: bool) -> None:
     assert is_wall(status, headers) is wall
 
 
-BEFORE = Memory(None, "Mon", "sha256:a")
+BEFORE = KnownContent(None, "Mon", "sha256:a")
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,7 @@ BEFORE = Memory(None, "Mon", "sha256:a")
         (replace(BEFORE, outdated=True), "Mon", "sha256:b", None),
     ],
 )
-def test_agreement(memory: Memory, said: str | None, digest: str, worth: Agreement | None) -> None:
-    assert agreement(memory, Headers(200, None, said), digest) is worth
+def test_agreement(
+    memory: KnownContent, said: str | None, digest: str, worth: Agreement | None
+) -> None:
+    assert agreement(memory, AnswerDates(200, None, said), digest) is worth

@@ -11,11 +11,16 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows
-from ckanext.freshness.checking.check_rows import Synced
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Visit
-from ckanext.freshness.checking.rotation import Picked
-from ckanext.freshness.checking.selection import Row, Rules, Verdict, shard_of
+from ckanext.freshness.checking.check_rows import SyncedRows
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import CheckedResource
+from ckanext.freshness.checking.rotation import SelectedResource
+from ckanext.freshness.checking.selection import (
+    Candidate,
+    SelectionReason,
+    SelectionRules,
+    shard_of,
+)
 from ckanext.freshness.ckan_adapter import model, write_extras
 from ckanext.freshness.tests.checking.tables import (
     DAY,
@@ -55,7 +60,7 @@ def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
         package(name, **columns)
         resource(f"r-{name}", name)
     resource("r-deleted-too", state="deleted")
-    assert check_rows.sync(NOW, TYPES) == Synced(added=2, replaced=0, removed=0)
+    assert check_rows.sync(NOW, TYPES) == SyncedRows(added=2, replaced=0, removed=0)
     found = sql(
         "SELECT resource_id, package_id, url, host, first_seen FROM freshness_check ORDER BY 1"
     )
@@ -64,9 +69,9 @@ def test_each_active_resource_of_a_judged_type_has_a_row() -> None:
         ("r-p", "p", URL, "files.example.org", seen),
         ("r-private", "private", URL, "files.example.org", seen),
     ]
-    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=0, replaced=0, removed=0)
+    assert check_rows.sync(NOW + DAY, TYPES) == SyncedRows(added=0, replaced=0, removed=0)
     sql("UPDATE package SET state = 'deleted' WHERE id = 'p'")
-    assert check_rows.sync(NOW, TYPES) == Synced(added=0, replaced=0, removed=1)
+    assert check_rows.sync(NOW, TYPES) == SyncedRows(added=0, replaced=0, removed=1)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_another_url_is_another_thing() -> None:
     write(finding(Outcome.API, changed_at=NOW), finding(Outcome.ERROR, counts_as_failure=True))
     sql("""UPDATE freshness_check SET wrote = '{"size": 5, "hash": "h"}', seen_modified = now()""")
     sql("UPDATE resource SET url = 'https://other.example.org/'")
-    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=1, replaced=0, removed=0)
+    assert check_rows.sync(NOW + DAY, TYPES) == SyncedRows(added=1, replaced=0, removed=0)
     package("new")
     resource("r-new", "new")
     check_rows.sync(NOW, TYPES)
@@ -118,7 +123,7 @@ def test_a_resource_that_is_made_anew_with_the_same_url_keeps_what_is_known() ->
     # Same URL, another dataset.
     package("p2")
     resource("elsewhere", "p2")
-    assert check_rows.sync(NOW + DAY, TYPES) == Synced(added=3, replaced=2, removed=1)
+    assert check_rows.sync(NOW + DAY, TYPES) == SyncedRows(added=3, replaced=2, removed=1)
     hashes = sql("SELECT resource_id, hash FROM freshness_check ORDER BY 1")
     assert hashes == [
         ("elsewhere", None), ("new-1", HASH), ("new-2", None), ("new-3", None), ("new-4", None),
@@ -165,7 +170,7 @@ def test_rows_have_what_the_rules_need() -> None:
     one_resource()
     judged(frequency=7, due=datetime(2026, 12, 1))
     assert rows() == [
-        Row(
+        Candidate(
             resource_id="r",
             package_id="p",
             url_type=None,
@@ -291,7 +296,7 @@ def test_only_some_are_asked_for() -> None:
     assert check_rows.total() == 2
     shard = shard_of("one.example.org")
     assert shard != shard_of("two.example.org")
-    assert check_rows.total(rules=Rules(shards={shard})) == 1
+    assert check_rows.total(rules=SelectionRules(shards={shard})) == 1
 
 
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +306,9 @@ def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     names = sorted(resource(f"r-{number}") for number in range(8))
     assert check_rows.sync(NOW, TYPES).added == 8
     assert [row.resource_id for row in rows()] == names
-    picked = [Picked(name, Verdict.VISIT_DUE, name == "r-5") for name in reversed(names)]
+    picked = [
+        SelectedResource(name, SelectionReason.VISIT_DUE, name == "r-5") for name in reversed(names)
+    ]
     found = list(check_rows.visits(picked, NOW, settings.aging()))
     assert [one.resource_id for one in found] == names[::-1]
     assert [one.resource_id for one in found if one.hash_anyway] == ["r-5"]
@@ -323,9 +330,9 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     resource(format="CSV", mimetype="text/csv")
     check_rows.sync(NOW, TYPES)
     judged(frequency=7)
-    memory = Memory('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
+    memory = KnownContent('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
     write(finding(memory=memory))
-    assert start() == Visit(
+    assert start() == CheckedResource(
         "r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv", None
     )
 
@@ -379,7 +386,10 @@ def test_the_last_modification_that_is_known(kinds: list[str], expected: str | N
 
 def test_what_is_gone_or_moved_is_not_visited() -> None:
     one_resource()
-    picked = [Picked("r", Verdict.VISIT_DUE, False), Picked("gone", Verdict.VISIT_DUE, False)]
+    picked = [
+        SelectedResource("r", SelectionReason.VISIT_DUE, False),
+        SelectedResource("gone", SelectionReason.VISIT_DUE, False),
+    ]
     assert len(list(check_rows.visits(picked, NOW, settings.aging()))) == 1
     sql("UPDATE resource SET url = 'http://other.example.org/'")
     assert list(check_rows.visits(picked, NOW, settings.aging())) == []

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.decisions import (
     EARLIER_HASHES,
-    Headers,
-    Memory,
-    Next,
+    AnswerDates,
+    Decision,
+    KnownContent,
+    NextRequest,
     Outcome,
-    Step,
     after_confirmation,
     after_hash,
     after_headers,
@@ -27,8 +27,8 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
 KNOWN = NOW - 40 * DAY
 A, B, C = "sha256:a", "sha256:b", "sha256:c"
-SEEN = Memory('"1"', "Mon", A, (C,))
-OK = Headers(200, '"2"', "Tue", None, NOW)
+SEEN = KnownContent('"1"', "Mon", A, (C,))
+OK = AnswerDates(200, '"2"', "Tue", None, NOW)
 
 
 def fresh(modified: datetime) -> bool:
@@ -36,8 +36,12 @@ def fresh(modified: datetime) -> bool:
 
 
 def first_step(
-    memory: Memory, headers: Headers, *, known: datetime | None = KNOWN, anyway: bool = False
-) -> Step:
+    memory: KnownContent,
+    headers: AnswerDates,
+    *,
+    known: datetime | None = KNOWN,
+    anyway: bool = False,
+) -> Decision:
     return after_headers(memory, headers, known=known, fresh=fresh, hash_anyway=anyway, now=NOW)
 
 
@@ -51,12 +55,12 @@ def first_step(
         (SEEN, True, (None, None)),
         (replace(SEEN, etag=None), False, (None, "Mon")),
         (replace(SEEN, outdated=True), False, ('"1"', "Mon")),
-        (Memory(), False, (None, None)),
+        (KnownContent(), False, (None, None)),
         # Validators of bytes that nobody has hashed prove nothing.
-        (Memory('"1"', "Mon"), False, (None, None)),
+        (KnownContent('"1"', "Mon"), False, (None, None)),
     ],
 )
-def test_question(memory: Memory, anyway: bool, asked: tuple[str | None, str | None]) -> None:
+def test_question(memory: KnownContent, anyway: bool, asked: tuple[str | None, str | None]) -> None:
     assert question(memory, hash_anyway=anyway) == asked
 
 
@@ -84,8 +88,8 @@ def test_question(memory: Memory, anyway: bool, asked: tuple[str | None, str | N
 def test_what_ends_a_visit_and_is_remembered_as_nothing(
     status: int, wall: bool, outcome: Outcome
 ) -> None:
-    headers = Headers(status, '"9"', "Now", NOW - DAY, NOW, wall)
-    assert first_step(SEEN, headers) == Step(Next.END, SEEN, outcome)
+    headers = AnswerDates(status, '"9"', "Now", NOW - DAY, NOW, wall)
+    assert first_step(SEEN, headers) == Decision(NextRequest.END, SEEN, outcome)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +120,7 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
 def test_dates_that_say_something(
     modified: datetime | None, date: datetime | None, is_believed: bool
 ) -> None:
-    found = believed(Headers(200, None, "text", modified, date), NOW)
+    found = believed(AnswerDates(200, None, "text", modified, date), NOW)
     assert found == (modified if is_believed else None)
 
 
@@ -128,7 +132,7 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
     date: datetime | None, since_made: int, is_believed: bool
 ) -> None:
     modified = NOW - timedelta(seconds=since_made)
-    headers = Headers(200, None, "text", modified, date, age=timedelta(minutes=20))
+    headers = AnswerDates(200, None, "text", modified, date, age=timedelta(minutes=20))
     assert believed(headers, NOW) == (modified if is_believed else None)
 
 
@@ -136,39 +140,39 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
     ("modified", "known", "memory", "anyway", "next_", "evidence"),
     [
         # newer, makes fresh, and there is a hash: the end
-        (NOW - DAY, KNOWN, SEEN, False, Next.END, True),
-        (NOW - DAY, None, SEEN, False, Next.END, True),
+        (NOW - DAY, KNOWN, SEEN, False, NextRequest.END, True),
+        (NOW - DAY, None, SEEN, False, NextRequest.END, True),
         # newer, but not fresh by it
-        (NOW - 30 * DAY, KNOWN, SEEN, False, Next.HASH, True),
+        (NOW - 30 * DAY, KNOWN, SEEN, False, NextRequest.HASH, True),
         # newer and fresh, but never hashed, or the bytes are wanted
-        (NOW - DAY, KNOWN, Memory(), False, Next.HASH, True),
-        (NOW - DAY, KNOWN, SEEN, True, Next.HASH, True),
+        (NOW - DAY, KNOWN, KnownContent(), False, NextRequest.HASH, True),
+        (NOW - DAY, KNOWN, SEEN, True, NextRequest.HASH, True),
         # not newer
-        (KNOWN, KNOWN, SEEN, False, Next.HASH, False),
-        (KNOWN - DAY, KNOWN, SEEN, False, Next.HASH, False),
-        (NOW - DAY, NOW - DAY, SEEN, False, Next.HASH, False),
+        (KNOWN, KNOWN, SEEN, False, NextRequest.HASH, False),
+        (KNOWN - DAY, KNOWN, SEEN, False, NextRequest.HASH, False),
+        (NOW - DAY, NOW - DAY, SEEN, False, NextRequest.HASH, False),
         # no date, or one that is not believed
-        (None, KNOWN, SEEN, False, Next.HASH, False),
-        (NOW, KNOWN, SEEN, False, Next.HASH, False),
-        (NOW + DAY, KNOWN, SEEN, False, Next.HASH, False),
+        (None, KNOWN, SEEN, False, NextRequest.HASH, False),
+        (NOW, KNOWN, SEEN, False, NextRequest.HASH, False),
+        (NOW + DAY, KNOWN, SEEN, False, NextRequest.HASH, False),
     ],
 )
 def test_last_modified(
     modified: datetime | None,
     known: datetime | None,
-    memory: Memory,
+    memory: KnownContent,
     anyway: bool,
-    next_: Next,
+    next_: NextRequest,
     evidence: bool,
 ) -> None:
     step = first_step(memory, replace(OK, last_modified=modified), known=known, anyway=anyway)
     assert step.next is next_
     assert step.modified == (modified if evidence else None)
-    if next_ is Next.HASH:
+    if next_ is NextRequest.HASH:
         assert (step.memory, step.outcome) == (memory, None)
     else:
         assert step.outcome is Outcome.HEADER
-        assert step.memory == Memory('"2"', "Tue", A, (C,), outdated=True)
+        assert step.memory == KnownContent('"2"', "Tue", A, (C,), outdated=True)
 
 
 # Hashes
@@ -177,7 +181,7 @@ def test_last_modified(
 @pytest.mark.parametrize(
     ("memory", "digest", "outcome", "earlier"),
     [
-        (Memory(), A, Outcome.FIRST_HASH, ()),
+        (KnownContent(), A, Outcome.FIRST_HASH, ()),
         (SEEN, A, Outcome.SAME_HASH, (C,)),
         (SEEN, C, Outcome.REPEAT_HASH, (A,)),
         # What came with a date that ended an earlier visit is no second change.
@@ -188,49 +192,53 @@ def test_last_modified(
     ],
 )
 def test_a_hash_that_ends_a_visit(
-    memory: Memory, digest: str, outcome: Outcome, earlier: tuple[str, ...]
+    memory: KnownContent, digest: str, outcome: Outcome, earlier: tuple[str, ...]
 ) -> None:
     modified = NOW - 35 * DAY
     step = after_hash(memory, OK, digest, modified)
-    assert step == Step(Next.END, Memory('"2"', "Tue", digest, earlier), outcome, modified)
+    assert step == Decision(
+        NextRequest.END, KnownContent('"2"', "Tue", digest, earlier), outcome, modified
+    )
     assert not step.changed
 
 
 def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
     step = after_hash(SEEN, OK, B, None)
-    assert step == Step(Next.CONFIRM, SEEN)
+    assert step == Decision(NextRequest.CONFIRM, SEEN)
 
 
 @pytest.mark.parametrize(
     ("second", "outcome", "memory"),
     [
-        (B, Outcome.CHANGED, Memory('"3"', "Wed", B, (A, C))),
+        (B, Outcome.CHANGED, KnownContent('"3"', "Wed", B, (A, C))),
         (None, Outcome.UNCONFIRMED, SEEN),
         (A, Outcome.SAME_HASH, SEEN),
         ("sha256:d", Outcome.API, SEEN),
         (C, Outcome.API, SEEN),
     ],
 )
-def test_confirmation(second: str | None, outcome: Outcome, memory: Memory) -> None:
-    headers = Headers(200, '"3"', "Wed", None, NOW)
+def test_confirmation(second: str | None, outcome: Outcome, memory: KnownContent) -> None:
+    headers = AnswerDates(200, '"3"', "Wed", None, NOW)
     step = after_confirmation(SEEN, headers, B, second, None)
-    assert step == Step(Next.END, memory, outcome)
+    assert step == Decision(NextRequest.END, memory, outcome)
     assert step.changed is (outcome is Outcome.CHANGED)
 
 
 # Whole histories
 
 
-def visit(memory: Memory, contents: str, *, second: str | None = "", etag: str | None) -> Step:
+def visit(
+    memory: KnownContent, contents: str, *, second: str | None = "", etag: str | None
+) -> Decision:
     """A visit to a server that sends these contents, with an ETag of its own or none."""
     asked, _ = question(memory, hash_anyway=False)
     if asked is not None and asked == etag:
-        return first_step(memory, Headers(304))
-    headers = Headers(200, etag)
+        return first_step(memory, AnswerDates(304))
+    headers = AnswerDates(200, etag)
     step = first_step(memory, headers)
-    assert step.next is Next.HASH
+    assert step.next is NextRequest.HASH
     step = after_hash(memory, headers, f"sha256:{contents}", step.modified)
-    if step.next is Next.CONFIRM:
+    if step.next is NextRequest.CONFIRM:
         again = contents if second == "" else second
         digest = None if again is None else f"sha256:{again}"
         step = after_confirmation(memory, headers, f"sha256:{contents}", digest, step.modified)
@@ -242,7 +250,7 @@ def test_a_change_whose_confirmation_fails_is_not_lost(validators: bool) -> None
     def tag(contents: str) -> str | None:
         return f'"{contents}"' if validators else None
 
-    memory = visit(Memory(), "1", etag=tag("1")).memory
+    memory = visit(KnownContent(), "1", etag=tag("1")).memory
     for _ in range(3):
         step = visit(memory, "2", second=None, etag=tag("2"))
         assert step.outcome is Outcome.UNCONFIRMED
@@ -258,12 +266,12 @@ def test_no_change_is_lost_and_none_invented(
     runs: list[tuple[str, bool, bool]], validators: bool
 ) -> None:
     """Whatever fails in between: contents never seen before are told once, and nothing else is."""
-    memory = Memory()
+    memory = KnownContent()
     told: list[str] = []
     seen: list[str] = []
     for contents, confirmed, answers in runs:
         if not answers:
-            assert first_step(memory, Headers(500)).memory == memory
+            assert first_step(memory, AnswerDates(500)).memory == memory
             continue
         etag = f'"{contents}"' if validators else None
         step = visit(memory, contents, second="" if confirmed else None, etag=etag)
@@ -280,7 +288,7 @@ def test_no_change_is_lost_and_none_invented(
 
 
 def test_old_hashes_are_forgotten() -> None:
-    memory = Memory()
+    memory = KnownContent()
     for number in range(EARLIER_HASHES + 5):
         memory = visit(memory, str(number), etag=None).memory
     assert len(memory.earlier) == EARLIER_HASHES

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.container_sandbox import Sandbox
-from ckanext.freshness.checking.decisions import Agreement, Memory, Outcome
-from ckanext.freshness.checking.engine import Options, check
-from ckanext.freshness.checking.results import Finding, Visit
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
+from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
+from ckanext.freshness.checking.engine import EngineOptions, check
+from ckanext.freshness.checking.results import CheckedResource, CheckResult
 from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -41,9 +41,9 @@ from ckanext.freshness.web.hosts import HostPolicy, Hosts
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
 MODIFIED_AT = datetime(2026, 9, 1, 10, tzinfo=timezone.utc)
 UNPACED = HostPolicy(connections=2, per_second=math.inf)
-QUICK = Options(confirm_after=0.01)
+QUICK = EngineOptions(confirm_after=0.01)
 
-Sink = Callable[[Finding], None]
+Sink = Callable[[CheckResult], None]
 
 
 @pytest.fixture(scope="module")
@@ -62,19 +62,19 @@ def server(module_server: FileServer) -> Iterator[FileServer]:
 
 
 def run_check(
-    visits: Sequence[Visit],
-    options: Options = QUICK,
+    visits: Sequence[CheckedResource],
+    options: EngineOptions = QUICK,
     *,
     sink: Sink | None = None,
     policies: Mapping[str, HostPolicy] | None = None,
     names: Names | None = None,
     now: Callable[[], datetime] = lambda: NOW,
     **limits: Any,
-) -> list[Finding]:
+) -> list[CheckResult]:
     """One run; its findings in the order in which they came."""
-    found: list[Finding] = []
+    found: list[CheckResult] = []
 
-    def give(finding: Finding) -> None:
+    def give(finding: CheckResult) -> None:
         found.append(finding)
         if sink is not None:
             sink(finding)
@@ -82,7 +82,7 @@ def run_check(
     async def main() -> None:
         configured = replace(SETTINGS, limits=replace(FAST, **limits))
         hosts = Hosts(UNPACED, policies)
-        with Sandbox() as sandbox:
+        with ContainerSandbox() as sandbox:
             async with Client(configured, hosts, names or Names(lookup({}))) as client:
                 await check(visits, client, sandbox, options, give, now=now)
                 left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -92,11 +92,13 @@ def run_check(
     return found
 
 
-def visit(url: str, memory: Memory | None = None, **more: Any) -> Visit:
-    return Visit(more.pop("resource_id", url), "package", url, memory or Memory(), **more)
+def visit(url: str, memory: KnownContent | None = None, **more: Any) -> CheckedResource:
+    return CheckedResource(
+        more.pop("resource_id", url), "package", url, memory or KnownContent(), **more
+    )
 
 
-def one(server: FileServer, memory: Memory | None = None, **more: Any) -> Finding:
+def one(server: FileServer, memory: KnownContent | None = None, **more: Any) -> CheckResult:
     (finding,) = run_check([visit(f"{server.url}/file.csv", memory, **more)])
     return finding
 
@@ -111,7 +113,7 @@ def csv(body: bytes, etag: str | None = None, modified: str | None = None) -> An
 
 
 @pytest.fixture(scope="module")
-def seen(module_server: FileServer) -> Memory:
+def seen(module_server: FileServer) -> KnownContent:
     """What is remembered of the server's file."""
     (finding,) = run_check([visit(f"{module_server.url}/file.csv")])
     module_server.reset()
@@ -134,7 +136,9 @@ def test_a_first_visit(server: FileServer) -> None:
     assert not finding.counts_as_failure and finding.changed_at is None
 
 
-def test_a_second_visit_asks_with_what_is_remembered(server: FileServer, seen: Memory) -> None:
+def test_a_second_visit_asks_with_what_is_remembered(
+    server: FileServer, seen: KnownContent
+) -> None:
     finding = one(server, seen)
     assert finding.outcome is Outcome.NOT_MODIFIED
     assert finding.memory == seen
@@ -144,7 +148,9 @@ def test_a_second_visit_asks_with_what_is_remembered(server: FileServer, seen: M
     assert request.headers["If-Modified-Since"] == MODIFIED
 
 
-def test_a_newer_date_ends_the_visit_where_it_makes_fresh(server: FileServer, seen: Memory) -> None:
+def test_a_newer_date_ends_the_visit_where_it_makes_fresh(
+    server: FileServer, seen: KnownContent
+) -> None:
     later = "Fri, 20 Nov 2026 10:00:00 GMT"
     server.files["/file.csv"] = csv(b"new", '"v2"', later)
     finding = one(server, seen, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
@@ -154,7 +160,7 @@ def test_a_newer_date_ends_the_visit_where_it_makes_fresh(server: FileServer, se
     assert not finding.hashed
 
 
-def test_a_change_is_downloaded_twice(server: FileServer, seen: Memory) -> None:
+def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
     server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
     finding = one(server, seen)
     assert finding.outcome is Outcome.CHANGED
@@ -178,7 +184,7 @@ def test_a_change_is_downloaded_twice(server: FileServer, seen: Memory) -> None:
 )
 def test_what_a_date_was_worth(
     server: FileServer,
-    seen: Memory,
+    seen: KnownContent,
     body: bytes,
     modified: str | None,
     agreement: Agreement | None,
@@ -190,7 +196,7 @@ def test_what_a_date_was_worth(
     assert all("If-None-Match" not in request.headers for request in server.requests)
 
 
-def test_what_differs_each_time_is_an_api(server: FileServer, seen: Memory) -> None:
+def test_what_differs_each_time_is_an_api(server: FileServer, seen: KnownContent) -> None:
     server.faults["/file.csv"] = faults.Body(b"first", times=1)
     server.files["/file.csv"] = csv(b"second", '"v3"')
     finding = one(server, seen)
@@ -210,7 +216,7 @@ def test_what_differs_each_time_is_an_api(server: FileServer, seen: Memory) -> N
     ],
 )
 def test_a_confirmation_that_fails_changes_nothing(
-    server: FileServer, seen: Memory, fault: faults.Fault
+    server: FileServer, seen: KnownContent, fault: faults.Fault
 ) -> None:
     server.files["/file.csv"] = csv(b"new,file", '"v2"')
     fault.after, fault.seen = 1, 0
@@ -263,7 +269,7 @@ def test_answers_that_are_not_the_file(
     server: FileServer, answer: Answer, outcome: Outcome, words: str, counts: bool
 ) -> None:
     server.files["/file.csv"] = answer
-    before = Memory(hash="sha256:before")
+    before = KnownContent(hash="sha256:before")
     finding = one(server, before, format="CSV")
     assert finding.outcome is outcome
     assert words in (finding.attempt.words or "")
@@ -305,7 +311,7 @@ def test_an_error_text_is_no_new_data(
 
 
 def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
-    server: FileServer, seen: Memory
+    server: FileServer, seen: KnownContent
 ) -> None:
     body = BODY * 10_000
     server.files["/file.csv"] = csv(body, '"v2"', LATER)
@@ -322,7 +328,7 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     ids=["kept by a cache", "local time", "no age"],
 )
 def test_a_date_that_the_server_made_ends_no_visit(
-    server: FileServer, seen: Memory, ago: timedelta, age: str
+    server: FileServer, seen: KnownContent, ago: timedelta, age: str
 ) -> None:
     made = format_datetime(NOW - ago, usegmt=True)
     server.files["/file.csv"] = Answer(200, BODY, {"Last-Modified": made, "Age": age})
@@ -402,7 +408,7 @@ def test_what_is_too_large_is_no_fault_of_the_url(server: FileServer) -> None:
 
 @pytest.mark.parametrize("status", [400, 412, 416, 500, 501])
 def test_who_refuses_conditions_is_asked_without(
-    server: FileServer, seen: Memory, status: int
+    server: FileServer, seen: KnownContent, status: int
 ) -> None:
     server.faults[lambda request: "If-None-Match" in request.headers] = faults.Status(status)
     finding = one(server, seen)
@@ -505,7 +511,7 @@ def test_no_host_waits_for_another(server: FileServer) -> None:
     server.faults[lambda request: request.host.startswith("127.0.0.1")] = hold
     arrived: list[str] = []
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         arrived.append(finding.host)
         if arrived.count("127.0.0.2") == 30:
             hold.release()
@@ -538,12 +544,12 @@ def test_no_runner_waits_for_a_host(
 
 
 def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
-    server: FileServer, seen: Memory
+    server: FileServer, seen: KnownContent
 ) -> None:
     server.files["/file.csv"] = csv(b"new", '"v2"')
     visits = [visit(f"{server.url}/file.csv", seen)]
     visits += [visit(f"{server.url}/other/{n}") for n in range(30)]
-    found = run_check(visits, Options(runners=1, confirm_after=0.3))
+    found = run_check(visits, EngineOptions(runners=1, confirm_after=0.3))
     outcomes = [finding.outcome for finding in found]
     assert sorted(map(str, outcomes)) == sorted(
         map(str, [Outcome.CHANGED] + [Outcome.FIRST_HASH] * 30)
@@ -561,7 +567,7 @@ def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
             no_such_name()
         return ["127.0.0.1"]
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         if finding.host == "living.test":
             assert finding.outcome is Outcome.FIRST_HASH
             living.set()
@@ -616,7 +622,7 @@ def test_the_last_request_closes_its_connection(server: FileServer) -> None:
 
 
 def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer) -> None:
-    visits = [visit(f"{server.url}/{n}", Memory(hash="sha256:other")) for n in range(4)]
+    visits = [visit(f"{server.url}/{n}", KnownContent(hash="sha256:other")) for n in range(4)]
     found = run_check(visits, replace(QUICK, runners=1, confirm_after=0.2))
     assert {finding.outcome for finding in found} == {Outcome.CHANGED}
     closing = [request.headers.get("Connection") == "close" for request in server.requests]
@@ -627,13 +633,13 @@ def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer
 # One URL of several resources
 
 
-def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Memory) -> None:
+def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: KnownContent) -> None:
     server.files["/file.csv"] = csv(b"new")
     url = f"{server.url}/file.csv"
     memories = {
-        "first": Memory(),
-        "changed": Memory(hash=seen.hash),
-        "repeat": Memory(hash="sha256:x", earlier=(seen.hash or "",)),
+        "first": KnownContent(),
+        "changed": KnownContent(hash=seen.hash),
+        "repeat": KnownContent(hash="sha256:x", earlier=(seen.hash or "",)),
     }
     visits = [visit(url, memory, resource_id=name) for name, memory in memories.items()]
     found = {finding.visit.resource_id: finding for finding in run_check(visits)}
@@ -646,7 +652,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Memo
     assert {finding.memory.hash for finding in found.values()} == {found["first"].memory.hash}
 
 
-def test_who_asks_otherwise_asks_alone(server: FileServer, seen: Memory) -> None:
+def test_who_asks_otherwise_asks_alone(server: FileServer, seen: KnownContent) -> None:
     url = f"{server.url}/file.csv"
     visits = [visit(url, resource_id="new"), visit(url, seen, resource_id="known")]
     found = {finding.visit.resource_id: finding.outcome for finding in run_check(visits)}
@@ -667,7 +673,7 @@ class SinkError(Exception):
 def test_a_sink_that_raises_ends_the_run(server: FileServer) -> None:
     server.faults[lambda request: request.path == "/hang"] = faults.Hang()
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         raise SinkError
 
     visits = [visit(f"{server.url}/hang"), visit(f"{server.url_at('127.0.0.2')}/file.csv")]
@@ -677,11 +683,11 @@ def test_a_sink_that_raises_ends_the_run(server: FileServer) -> None:
 
 
 def test_a_sink_that_raises_at_a_confirmation_ends_the_run(
-    server: FileServer, seen: Memory
+    server: FileServer, seen: KnownContent
 ) -> None:
     server.files["/file.csv"] = csv(b"new")
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         raise SinkError
 
     with pytest.raises(SinkError):
@@ -700,7 +706,7 @@ def test_a_run_can_be_broken_off(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
 
     async def main() -> None:
-        with Sandbox() as sandbox:
+        with ContainerSandbox() as sandbox:
             async with Client(SETTINGS, Hosts(UNPACED)) as client:
                 visits = [visit(f"{server.url}/{n}") for n in range(10)]
                 task = asyncio.ensure_future(
@@ -747,7 +753,7 @@ KINDS: dict[str, Callable[[], faults.Fault] | None] = {
     st.integers(1, 5),
 )
 def test_each_visit_has_one_finding(
-    server: FileServer, seen: Memory, drawn: list[tuple[str, int, int, str]], runners: int
+    server: FileServer, seen: KnownContent, drawn: list[tuple[str, int, int, str]], runners: int
 ) -> None:
     server.faults.clear()
     visits = []
@@ -756,9 +762,11 @@ def test_each_visit_has_one_finding(
         make = KINDS[kind]
         if make is not None:
             server.faults[f"/{kind}/{path}"] = make()
-        memory = {"": Memory(), "same": seen, "other": replace(seen, hash="sha256:other")}.get(
-            what, seen
-        )
+        memory = {
+            "": KnownContent(),
+            "same": seen,
+            "other": replace(seen, hash="sha256:other"),
+        }.get(what, seen)
         visits.append(
             visit(
                 f"{server.url_at(address)}/{kind}/{path}",
@@ -768,7 +776,7 @@ def test_each_visit_has_one_finding(
                 format="CSV",
             )
         )
-    found = run_check(visits, Options(runners=runners, confirm_after=0.001), backoff=(0.001,))
+    found = run_check(visits, EngineOptions(runners=runners, confirm_after=0.001), backoff=(0.001,))
     assert sorted(finding.visit.resource_id for finding in found) == sorted(
         one.resource_id for one in visits
     )

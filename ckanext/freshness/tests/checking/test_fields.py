@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.checking import fields
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Attempt, Finding, Visit
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
-FINDING = Finding(
-    Visit("r", "p", "http://x.org/"),
+FINDING = CheckResult(
+    CheckedResource("r", "p", "http://x.org/"),
     "x.org",
     Outcome.SAME_HASH,
-    Memory(),
+    KnownContent(),
     Attempt(NOW, "GET", Outcome.SAME_HASH),
 )
 OLD, NEW = "2026-01-01T00:00:00", "2026-02-01T00:00:00"
@@ -36,8 +36,8 @@ ALL = fields.FIELDS
         ({"size": 0}, {"size": 0}),
         ({"mimetype": "text/csv"}, {"mimetype": "text/csv"}),
         ({"mimetype": "application/octet-stream"}, {}),
-        ({"memory": Memory(hash="sha256:a")}, {"hash": "sha256:a"}),
-        ({"memory": Memory(hash="sha256:a", outdated=True)}, {}),
+        ({"memory": KnownContent(hash="sha256:a")}, {"hash": "sha256:a"}),
+        ({"memory": KnownContent(hash="sha256:a", outdated=True)}, {}),
     ],
 )
 def test_what_a_visit_says(facts: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from ckanext.freshness.checking.container_sandbox import Sandbox
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.content import DETECTORS
 from ckanext.freshness.checking.detectors import MIB, ContainerLimits, Detector
 from ckanext.freshness.checking.formats import FIRST_BYTES
-from ckanext.freshness.checking.hasher import Hashed, Hasher
+from ckanext.freshness.checking.hasher import HashedBody, Hasher
 from ckanext.freshness.tests.checking.hostile import Hostile
 from ckanext.freshness.tests.checking.workbooks import Cells, archive, parts, workbook
 
@@ -49,7 +49,7 @@ def in_pieces(data: bytes, size: int) -> Iterator[bytes]:
 HOSTILE: tuple[type[Detector], ...] = (Hostile, *DETECTORS)
 
 
-async def one(sandbox: Sandbox, data: bytes) -> Hashed:
+async def one(sandbox: ContainerSandbox, data: bytes) -> HashedBody:
     """A body that comes in one piece, with the hostile detector before the others."""
     hasher = Hasher(sandbox, detectors=HOSTILE)
     hasher.write(data)
@@ -60,17 +60,17 @@ def hashed(
     *bodies: Iterable[bytes],
     limits: ContainerLimits = LIMITS,
     detectors: Sequence[type[Detector]] = DETECTORS,
-) -> list[Hashed]:
+) -> list[HashedBody]:
     """The bodies, all at once, with one process to open them in."""
 
-    async def take(sandbox: Sandbox, body: Iterable[bytes]) -> Hashed:
+    async def take(sandbox: ContainerSandbox, body: Iterable[bytes]) -> HashedBody:
         hasher = Hasher(sandbox, detectors=detectors)
         for piece in body:
             hasher.write(piece)
         return await hasher.result()
 
-    async def run() -> list[Hashed]:
-        with Sandbox(1, limits) as sandbox:
+    async def run() -> list[HashedBody]:
+        with ContainerSandbox(1, limits) as sandbox:
             return await asyncio.gather(*(take(sandbox, body) for body in bodies))
 
     return asyncio.run(run())
@@ -111,8 +111,8 @@ def test_workbooks_of_the_same_cells_have_the_same_hash() -> None:
 
 
 def test_a_body_that_broke_off_is_forgotten() -> None:
-    async def run() -> Hashed:
-        with Sandbox(1, LIMITS) as sandbox, Hasher(sandbox) as hasher:
+    async def run() -> HashedBody:
+        with ContainerSandbox(1, LIMITS) as sandbox, Hasher(sandbox) as hasher:
             hasher.write(b"<html>" + bytes(1000))
             hasher.restart()
             hasher.write(BOOK[:600])
@@ -153,7 +153,7 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     before = open_descriptors()
 
     async def run() -> None:
-        with Sandbox(1, LIMITS) as sandbox:
+        with ContainerSandbox(1, LIMITS) as sandbox:
             await one(sandbox, b"TEST own")
             started = open_descriptors()
             left, done = Hasher(sandbox), Hasher(sandbox)
@@ -242,8 +242,8 @@ def test_a_process_is_used_again() -> None:
 
 
 def test_a_process_lost_while_idle_is_no_fault_of_the_next_file() -> None:
-    async def run() -> Hashed:
-        with Sandbox(1, LIMITS) as sandbox:
+    async def run() -> HashedBody:
+        with ContainerSandbox(1, LIMITS) as sandbox:
             pid = int((await one(sandbox, b"TEST process")).hash.partition(":")[2])
             os.kill(pid, signal.SIGKILL)
             # Ended, and not yet waited for.
@@ -262,8 +262,8 @@ def test_processes_know_nothing_of_ckan_and_end_with_the_sandbox() -> None:
 
 
 def test_a_cancelled_task_leaves_its_process_to_nobody() -> None:
-    async def run() -> Hashed:
-        with Sandbox(1, LIMITS) as sandbox:
+    async def run() -> HashedBody:
+        with ContainerSandbox(1, LIMITS) as sandbox:
             task = asyncio.ensure_future(one(sandbox, b"TEST asleep"))
             # It begins, and waits for an answer.
             await asyncio.sleep(0)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from ckanext.freshness.checking.check import Then
-from ckanext.freshness.checking.engine import Options, converse
+from ckanext.freshness.checking.check import NextStep
+from ckanext.freshness.checking.engine import EngineOptions, converse
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
-from ckanext.freshness.web.attempts import Visit as Asking
+from ckanext.freshness.web.attempts import RequestAttempts
 from ckanext.freshness.web.client import Answer, Body, Client, FetchError, Limits, Request
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
@@ -29,7 +29,7 @@ class Wanted:
     name: str = ""
 
 
-QUICK = Options(confirm_after=0.01)
+QUICK = EngineOptions(confirm_after=0.01)
 
 Said = tuple[str, str]
 Sink = Callable[[Said], None]
@@ -42,14 +42,14 @@ class HeadThenGet:
         self.wanted = [wanted]
         self.client = client
         self.target = target
-        self.asking: Asking | None = None
+        self.asking: RequestAttempts | None = None
         self.closed = False
 
     def takes(self, visit: Wanted, /) -> bool:
         self.wanted.append(visit)
         return True
 
-    def begin(self) -> Asking:
+    def begin(self) -> RequestAttempts:
         if self.asking is None:
             self._ask("HEAD")
         assert self.asking is not None
@@ -60,17 +60,17 @@ class HeadThenGet:
         request = Request(url, method, limits=Limits(read=0.2, attempts=1))
         self.asking = self.client.begin(request, lambda answer: Body.COLLECT, self.target)
 
-    async def answered(self, answer: Answer, sink: Sink, /) -> Then:
+    async def answered(self, answer: Answer, sink: Sink, /) -> NextStep:
         method = self.begin().request.method
         if method == "HEAD" and answer.status == 405:
             self._ask("GET")
-            return Then.CONFIRM
+            return NextStep.CONFIRM
         return self._end(f"{method} {answer.status}", sink)
 
-    def failed(self, error: FetchError, sink: Sink, /) -> Then:
+    def failed(self, error: FetchError, sink: Sink, /) -> NextStep:
         if self.asking is not None and self.asking.request.method == "HEAD":
             self._ask("GET")
-            return Then.ASK_NOW
+            return NextStep.ASK_NOW
         return self._end(error.reason.value, sink)
 
     def handed(self, sink: Sink, /) -> None:
@@ -79,13 +79,13 @@ class HeadThenGet:
     def close(self) -> None:
         self.closed = True
 
-    def _end(self, said: str, sink: Sink) -> Then:
+    def _end(self, said: str, sink: Sink) -> NextStep:
         for one in self.wanted:
             sink((one.name, said))
-        return Then.END
+        return NextStep.END
 
 
-def run(wanted: Sequence[Wanted], options: Options = QUICK) -> list[Said]:
+def run(wanted: Sequence[Wanted], options: EngineOptions = QUICK) -> list[Said]:
     found: list[Said] = []
 
     async def main() -> None:
@@ -138,7 +138,7 @@ def test_a_redirect_to_a_host_of_another_worker_is_handed_over() -> None:
     with FileServer() as server:
         there = f"http://127.0.0.2:{server.port}/y"
         server.files["/x"] = Served(302, b"", {"Location": there})
-        options = Options(mine=lambda host: host == "127.0.0.1")
+        options = EngineOptions(mine=lambda host: host == "127.0.0.1")
         assert run([Wanted(f"{server.url}/x", name="one")], options) == [("one", f"handed {there}")]
 
 

@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.checking.container_sandbox import Sandbox
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.engine import Options, check
-from ckanext.freshness.checking.results import Finding, Visit
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.engine import EngineOptions, check
+from ckanext.freshness.checking.results import CheckedResource, CheckResult
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
 from ckanext.freshness.tests.servers.faults import Raw
 from ckanext.freshness.tests.servers.hostile import (
@@ -37,9 +37,9 @@ from ckanext.freshness.tests.servers.hostile import (
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.web.support import asking, no_such_name
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.client import Client, ClientSettings, Limits
 from ckanext.freshness.web.dns import NameLimits, Names
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 SECRET = "geheim"
@@ -55,18 +55,18 @@ LIMITS = Limits(
     jitter=0,
     retry_after_max=0.05,
 )
-SETTINGS = Settings("tests (https://example.org/contact)", LIMITS, Guard([f"{ADDRESS}/32"]))
+SETTINGS = ClientSettings("tests (https://example.org/contact)", LIMITS, Guard([f"{ADDRESS}/32"]))
 POLICY = HostPolicy(connections=1, per_second=1000.0)
-OPTIONS = Options(confirm_after=0.01)
+OPTIONS = EngineOptions(confirm_after=0.01)
 
-AS_IT_WAS = Memory(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
+AS_IT_WAS = KnownContent(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
 """Of who has seen the hostile server's healthy file."""
 
 CLOSED = frozenset({"/later"})
 """After these their host wants to be left alone for longer than anybody waits."""
 
 UNREADABLE = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL})
-SLOW = frozenset({Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT})
+SLOW = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
 """Not waited for twice."""
 
 
@@ -90,11 +90,11 @@ def lookup(host: str) -> Sequence[str]:
 class Run:
     """What came of some visits, and whom they connected to."""
 
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[CheckResult] = field(default_factory=list)
     connected: set[str] = field(default_factory=set)
     canary: int = 0
 
-    def of(self, resource_id: str) -> Finding:
+    def of(self, resource_id: str) -> CheckResult:
         """The one finding of a resource."""
         (found,) = [it for it in self.findings if it.visit.resource_id == resource_id]
         return found
@@ -125,12 +125,12 @@ def connections() -> Iterator[set[str]]:
 
 
 def run(
-    visits: Iterable[Visit],
+    visits: Iterable[CheckedResource],
     *,
-    settings: Settings = SETTINGS,
+    settings: ClientSettings = SETTINGS,
     names: Names | None = None,
-    options: Options = OPTIONS,
-    sink: Callable[[Finding], None] | None = None,
+    options: EngineOptions = OPTIONS,
+    sink: Callable[[CheckResult], None] | None = None,
 ) -> Run:
     """One run of the engine."""
     done = Run()
@@ -138,7 +138,7 @@ def run(
     async def main() -> None:
         hosts = Hosts(POLICY)
         async with Client(settings, hosts, names or Names(asking(lookup))) as client:
-            with Sandbox(workers=1) as sandbox:
+            with ContainerSandbox(workers=1) as sandbox:
                 await check(
                     visits,
                     client,
@@ -166,8 +166,8 @@ def server(canary: Canary) -> Iterator[HostileServer]:
         yield running
 
 
-def visit_of(case: Case, url: str, resource_id: str, memory: Memory) -> Visit:
-    return Visit(resource_id, "package", url, memory, format="CSV")
+def visit_of(case: Case, url: str, resource_id: str, memory: KnownContent) -> CheckedResource:
+    return CheckedResource(resource_id, "package", url, memory, format="CSV")
 
 
 def urls(port: int) -> dict[str, str]:
@@ -223,7 +223,7 @@ ALL = (*SERVED, *GIVEN, *ENCRYPTED)
 def test_outcome(everything: Run, case: Case) -> None:
     found = everything.of(name_of(case))
     attempt = found.attempt
-    reason = case.reason.value if isinstance(case.reason, Reason) else case.reason
+    reason = case.reason.value if isinstance(case.reason, FailureReason) else case.reason
     assert (found.outcome, attempt.reason, attempt.words is None) == (
         case.outcome,
         reason,
@@ -242,7 +242,7 @@ def test_outcome(everything: Run, case: Case) -> None:
 def test_the_host_is_asked_again_afterwards(everything: Run, case: Case) -> None:
     found = everything.of(f"after {name_of(case)}")
     if case.url in CLOSED:
-        assert found.attempt.reason == Reason.HOST_DEFERRED.value
+        assert found.attempt.reason == FailureReason.HOST_DEFERRED.value
         assert not found.counts_as_failure
     else:
         assert found.outcome is Outcome.SAME_HASH, found.attempt
@@ -253,7 +253,7 @@ def test_the_first_visit_to_hostile_urls(server: HostileServer) -> None:
     server.repent()
     places = urls(server.port)
     cases = [case for case in SERVED if case.memory is KNOWN and case.reason not in SLOW]
-    done = run(visit_of(case, places[case.url], case.url, Memory()) for case in cases)
+    done = run(visit_of(case, places[case.url], case.url, KnownContent()) for case in cases)
     first = {
         case.url: case.outcome if case.outcome in UNREADABLE else Outcome.FIRST_HASH
         for case in cases
@@ -286,7 +286,7 @@ def test_every_text_can_be_stored(everything: Run) -> None:
         storable(found)
 
 
-def storable(found: Finding) -> None:
+def storable(found: CheckResult) -> None:
     """PostgreSQL takes neither lone surrogates nor NUL; an own URL came from there."""
     kept = {key: value for key, value in asdict(found).items() if key != "visit"}
     text = json.dumps(kept, default=str, ensure_ascii=False)
@@ -299,7 +299,7 @@ def test_the_canary_and_the_hook_would_notice(watch: None, canary: Canary) -> No
     unguarded = replace(SETTINGS, guard=Guard(["0.0.0.0/0", "::/0"]))
     with HostileServer(canary.port, port=canary.port, address="127.0.0.8") as server:
         visits = [
-            Visit(f"{n}", "package", f"{server.url}/to/{name}")
+            CheckedResource(f"{n}", "package", f"{server.url}/to/{name}")
             for n, name in enumerate(("loopback", "decimal", "unspecified", "localhost"))
         ]
         done = run(visits, settings=unguarded)
@@ -317,7 +317,9 @@ def test_a_name_that_changes_its_mind(
         asked[host] += 1
         return [ADDRESS] if asked[host] <= outside else ["127.0.0.1"]
 
-    visit = Visit("1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN)
+    visit = CheckedResource(
+        "1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN
+    )
     # Believed for less time than lies between the two downloads; each has a connection of its own.
     names = Names(asking(rebinding), NameLimits(ttl=0.02))
     done = run([visit], names=names, options=replace(OPTIONS, confirm_after=0.05))
@@ -326,7 +328,7 @@ def test_a_name_that_changes_its_mind(
     assert canary.visitors() == 0
     if found.outcome is not Outcome.CHANGED:
         assert found.outcome in (Outcome.ERROR, Outcome.UNCONFIRMED)
-        assert found.attempt.reason == Reason.INSIDE_ADDRESS.value
+        assert found.attempt.reason == FailureReason.INSIDE_ADDRESS.value
         assert not found.counts_as_failure
         assert found.memory == KNOWN
     assert (found.outcome is Outcome.CHANGED) is (asked["mind.example"] <= outside)
@@ -360,7 +362,7 @@ def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -
     for path in paths:
         server.faults[path] = Raw(damaged(chance.choice(ANSWERS), chance))
     visits = [
-        Visit(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
+        CheckedResource(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
         for n, path in enumerate(paths)
     ]
     done = run(visits, options=replace(OPTIONS, runners=runners))
@@ -373,7 +375,7 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
     dead, silent, living = 1_000, 240, 40
     released = asyncio.Event()
     found: Counter[str] = Counter()
-    early: list[Finding] = []
+    early: list[CheckResult] = []
     end = monotonic() + 60
 
     async def slow(host: str) -> Sequence[str]:
@@ -382,7 +384,7 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
                 await asyncio.wait_for(released.wait(), end - monotonic())
         return lookup(host)
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         kind = finding.visit.resource_id.partition("-")[0]
         found[kind] += 1
         if kind == "silent" and not released.is_set():
@@ -390,9 +392,11 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
         if found["living"] == living:
             released.set()
 
-    def visits(kind: str, count: int, zone: str) -> list[Visit]:
+    def visits(kind: str, count: int, zone: str) -> list[CheckedResource]:
         return [
-            Visit(f"{kind}-{n}", "package", f"http://{kind}-{n}.{zone}:{server.port}/x.csv")
+            CheckedResource(
+                f"{kind}-{n}", "package", f"http://{kind}-{n}.{zone}:{server.port}/x.csv"
+            )
             for n in range(count)
         ]
 

@@ -8,11 +8,11 @@ import pytest
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import Memory, Outcome
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.checking.results import Attempt
-from ckanext.freshness.checking.rotation import Picked
-from ckanext.freshness.checking.selection import Verdict
+from ckanext.freshness.checking.rotation import SelectedResource
+from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -31,7 +31,7 @@ from ckanext.freshness.tests.checking.tables import (
     start,
     write,
 )
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 
 pytestmark = pytest.mark.usefixtures("tables")
 
@@ -103,20 +103,20 @@ def test_failures_are_counted_from_the_first() -> None:
 
 def test_memory_is_kept_as_the_finding_has_it() -> None:
     one_resource()
-    memory = Memory('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
+    memory = KnownContent('"2"', None, HASH, ("sha256:b", 'own:"{,\\} '), outdated=True)
     write(finding(memory=memory))
     assert start().memory == memory
-    write(finding(memory=Memory()))
-    assert start().memory == Memory()
+    write(finding(memory=KnownContent()))
+    assert start().memory == KnownContent()
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_what_was_never_asked_is_asked_by_the_next_run(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", FailureReason)
+def test_what_was_never_asked_is_asked_by_the_next_run(reason: FailureReason) -> None:
     one_resource()
     write(finding(Outcome.ERROR, reason=reason.value), start=NOW)
     ours = {
-        *(Reason.HOST_DEFERRED, Reason.HOST_SILENT),
-        *(Reason.PROXY, Reason.OUT_OF_SOCKETS),
+        *(FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT),
+        *(FailureReason.PROXY, FailureReason.OUT_OF_SOCKETS),
     }
     assert known("visited_at") == {"visited_at": None if reason in ours else BEFORE}
 
@@ -125,13 +125,15 @@ def test_a_visit_that_was_handed_on_has_found_nothing_yet() -> None:
     one_resource()
     write(finding())
     before = known()
-    write(finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=Memory()))
+    write(
+        finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=KnownContent())
+    )
     assert known() == before | {"handed_to": "http://other.example.org/"}
     assert check_rows.handed_on()
     # Whoever reads now does not take it for a resource of the other host, unless that is what it is for.
     (plain,), (handed,) = rows(), rows(handed=True)
     assert (plain.host, handed.host) == ("files.example.org", "other.example.org")
-    picked = [Picked("r", Verdict.VISIT_DUE, False)]
+    picked = [SelectedResource("r", SelectionReason.VISIT_DUE, False)]
     for one, start_at in ((False, None), (True, "http://other.example.org/")):
         (visit,) = check_rows.visits(picked, NOW, settings.aging(), handed=one)
         assert visit.start_at == start_at
@@ -202,7 +204,7 @@ def test_an_attempt_is_kept_with_all_that_it_was() -> None:
 def test_whatever_a_server_sends_can_be_kept(sent: str, kept: str) -> None:
     one_resource()
     attempt = Attempt(NOW, "GET", Outcome.SAME_HASH, 200, None, sent, 0, 0.0, sent, sent, sent)
-    write(finding(memory=Memory(sent, sent, HASH), attempt=attempt))
+    write(finding(memory=KnownContent(sent, sent, HASH), attempt=attempt))
     row = known()
     assert (row["etag"], row["last_modified"], row["attempts"][0]["words"]) == (kept, kept, kept)
 

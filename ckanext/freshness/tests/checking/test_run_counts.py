@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, NEVER
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Agreement, Attempt, Finding, Visit
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Agreement, Attempt, CheckedResource, CheckResult
 from ckanext.freshness.checking.run_counts import (
     ALL_HOSTS,
     HOSTS_KEPT,
-    Counting,
-    Metadata,
-    Place,
-    Updated,
+    MetadataChange,
+    NewerDates,
+    ResourcePlace,
+    RunCounts,
 )
-from ckanext.freshness.checking.selection import Row, Verdict
+from ckanext.freshness.checking.selection import Candidate, SelectionReason
 from ckanext.freshness.tests.checking.rows import NEW
 
 NOW = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -40,12 +40,12 @@ def found(
     agreement: Agreement | None = None,
     etag: bool = False,
     last_modified: bool = False,
-) -> Finding:
-    return Finding(
-        visit=Visit("r", package_id, f"http://{host}/"),
+) -> CheckResult:
+    return CheckResult(
+        visit=CheckedResource("r", package_id, f"http://{host}/"),
         host=host,
         outcome=outcome,
-        memory=Memory(),
+        memory=KnownContent(),
         attempt=Attempt(NOW, "GET", outcome, received=100, seconds=0.25),
         modified=modified,
         agreement=agreement,
@@ -55,8 +55,10 @@ def found(
     )
 
 
-def visit(counting: Counting, finding: Finding, metadata: Metadata = Metadata.NOTHING) -> None:
-    counting.seen(finding.visit.package_id, Place.EXTERNAL, metadata)
+def visit(
+    counting: RunCounts, finding: CheckResult, metadata: MetadataChange = MetadataChange.NOTHING
+) -> None:
+    counting.seen(finding.visit.package_id, ResourcePlace.EXTERNAL, metadata)
     counting.visited(finding, metadata)
 
 
@@ -66,17 +68,19 @@ def visit(counting: Counting, finding: Finding, metadata: Metadata = Metadata.NO
 @pytest.mark.parametrize(
     ("place", "metadata", "label"),
     [
-        (Place.EXTERNAL, Metadata.NOTHING, "nothing"),
-        (Place.EXTERNAL, Metadata.FIRST_RUN, "firstrun"),
-        (Place.EXTERNAL, Metadata.FILESTORE, "filestore"),
-        (Place.INTERNAL, Metadata.NOTHING, "internal-nothing"),
-        (Place.INTERNAL, Metadata.FIRST_RUN, "internal-firstrun"),
-        (Place.INTERNAL, Metadata.FILESTORE, "internal-filestore"),
-        (Place.AD_HOC, Metadata.NOTHING, "adhoc-nothing"),
+        (ResourcePlace.EXTERNAL, MetadataChange.NOTHING, "nothing"),
+        (ResourcePlace.EXTERNAL, MetadataChange.FIRST_RUN, "firstrun"),
+        (ResourcePlace.EXTERNAL, MetadataChange.FILESTORE, "filestore"),
+        (ResourcePlace.INTERNAL, MetadataChange.NOTHING, "internal-nothing"),
+        (ResourcePlace.INTERNAL, MetadataChange.FIRST_RUN, "internal-firstrun"),
+        (ResourcePlace.INTERNAL, MetadataChange.FILESTORE, "internal-filestore"),
+        (ResourcePlace.AD_HOC, MetadataChange.NOTHING, "adhoc-nothing"),
     ],
 )
-def test_labels_of_what_is_not_visited(place: Place, metadata: Metadata, label: str) -> None:
-    counting = Counting()
+def test_labels_of_what_is_not_visited(
+    place: ResourcePlace, metadata: MetadataChange, label: str
+) -> None:
+    counting = RunCounts()
     counting.seen("p", place, metadata)
     assert counting.resources() == {label: 1}
     assert counting.visits == 0
@@ -85,29 +89,29 @@ def test_labels_of_what_is_not_visited(place: Place, metadata: Metadata, label: 
 @pytest.mark.parametrize(
     ("metadata", "header", "outcome", "label"),
     [
-        (Metadata.NOTHING, False, Outcome.SAME_HASH, "same hash"),
-        (Metadata.FIRST_RUN, False, Outcome.FIRST_HASH, "first hash"),
-        (Metadata.NOTHING, False, Outcome.REPEAT_HASH, "repeat hash"),
-        (Metadata.NOTHING, False, Outcome.CHANGED, "hash"),
-        (Metadata.NOTHING, True, Outcome.CHANGED, "http header,hash"),
-        (Metadata.NOTHING, True, Outcome.HEADER, "http header"),
-        (Metadata.NOTHING, True, Outcome.SAME_HASH, "http header,same hash"),
-        (Metadata.FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
-        (Metadata.FILESTORE, False, Outcome.SAME_HASH, "filestore,same hash"),
-        (Metadata.FILESTORE, False, Outcome.ERROR, "filestore,error"),
-        (Metadata.NOTHING, False, Outcome.API, "api"),
-        (Metadata.NOTHING, False, Outcome.ERROR, "error"),
-        (Metadata.FIRST_RUN, False, Outcome.ERROR, "error"),
-        (Metadata.NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
-        (Metadata.NOTHING, False, Outcome.CANNOT_TELL, "cannot tell"),
-        (Metadata.NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
+        (MetadataChange.NOTHING, False, Outcome.SAME_HASH, "same hash"),
+        (MetadataChange.FIRST_RUN, False, Outcome.FIRST_HASH, "first hash"),
+        (MetadataChange.NOTHING, False, Outcome.REPEAT_HASH, "repeat hash"),
+        (MetadataChange.NOTHING, False, Outcome.CHANGED, "hash"),
+        (MetadataChange.NOTHING, True, Outcome.CHANGED, "http header,hash"),
+        (MetadataChange.NOTHING, True, Outcome.HEADER, "http header"),
+        (MetadataChange.NOTHING, True, Outcome.SAME_HASH, "http header,same hash"),
+        (MetadataChange.FILESTORE, True, Outcome.CHANGED, "filestore,http header,hash"),
+        (MetadataChange.FILESTORE, False, Outcome.SAME_HASH, "filestore,same hash"),
+        (MetadataChange.FILESTORE, False, Outcome.ERROR, "filestore,error"),
+        (MetadataChange.NOTHING, False, Outcome.API, "api"),
+        (MetadataChange.NOTHING, False, Outcome.ERROR, "error"),
+        (MetadataChange.FIRST_RUN, False, Outcome.ERROR, "error"),
+        (MetadataChange.NOTHING, False, Outcome.NOT_MODIFIED, "not modified"),
+        (MetadataChange.NOTHING, False, Outcome.CANNOT_TELL, "cannot tell"),
+        (MetadataChange.NOTHING, False, Outcome.UNCONFIRMED, "unconfirmed"),
     ],
 )
 def test_labels_of_what_is_visited(
-    metadata: Metadata, header: bool, outcome: Outcome, label: str
+    metadata: MetadataChange, header: bool, outcome: Outcome, label: str
 ) -> None:
-    counting = Counting()
-    counting.seen("p", Place.EXTERNAL, metadata)
+    counting = RunCounts()
+    counting.seen("p", ResourcePlace.EXTERNAL, metadata)
     counting.visited(found(outcome, modified=BEFORE if header else None), metadata)
     assert counting.resources() == {label: 1}
 
@@ -115,43 +119,43 @@ def test_labels_of_what_is_visited(
 @pytest.mark.parametrize(
     ("verdict", "is_new", "is_touched", "label"),
     [
-        (Verdict.INTERNAL, False, False, "internal-nothing"),
-        (Verdict.INTERNAL, True, True, "internal-firstrun"),
-        (Verdict.AD_HOC, False, False, "adhoc-nothing"),
-        (Verdict.FRESH, False, False, "nothing"),
-        (Verdict.ARCHIVED, False, False, "nothing"),
-        (Verdict.VISIT_DUE, True, False, "firstrun"),
-        (Verdict.RECENT, False, True, "filestore"),
+        (SelectionReason.INTERNAL, False, False, "internal-nothing"),
+        (SelectionReason.INTERNAL, True, True, "internal-firstrun"),
+        (SelectionReason.AD_HOC, False, False, "adhoc-nothing"),
+        (SelectionReason.FRESH, False, False, "nothing"),
+        (SelectionReason.ARCHIVED, False, False, "nothing"),
+        (SelectionReason.VISIT_DUE, True, False, "firstrun"),
+        (SelectionReason.RECENT, False, True, "filestore"),
     ],
 )
 def test_labels_of_what_is_chosen(
-    verdict: Verdict, is_new: bool, is_touched: bool, label: str
+    verdict: SelectionReason, is_new: bool, is_touched: bool, label: str
 ) -> None:
-    counting = Counting()
+    counting = RunCounts()
     counting.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
     assert counting.resources() == {label: 1}
 
 
 def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> None:
-    counting = Counting()
-    counting.chosen(row(requestable=True), Verdict.INTERNAL)
+    counting = RunCounts()
+    counting.chosen(row(requestable=True), SelectionReason.INTERNAL)
     counting.dataset("p", Status.FRESH, LIVE)
     assert (counting.resources(), counting.datasets()) == ({}, {})
 
 
-def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Row:
+def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Candidate:
     return replace(NEW, is_new=is_new, is_touched=is_touched, requestable=requestable)
 
 
 def test_every_outcome_has_a_label_of_its_own() -> None:
-    counting = Counting()
+    counting = RunCounts()
     for outcome in Outcome:
         visit(counting, found(outcome))
     assert len(counting.resources()) == len(Outcome)
 
 
 def test_what_was_handed_on_is_not_visited() -> None:
-    counting = Counting()
+    counting = RunCounts()
     visit(counting, found(Outcome.ERROR, handed_to="http://other.org/"))
     assert counting.resources() == {"nothing": 1}
     assert (counting.visits, counting.errors, counting.hosts()) == (0, 0, {})
@@ -163,25 +167,27 @@ def test_what_was_handed_on_is_not_visited() -> None:
 @pytest.mark.parametrize(
     ("resources", "updated", "label"),
     [
-        ([Metadata.NOTHING], Updated.NOTHING, "nothing"),
-        ([Metadata.FIRST_RUN], Updated.NOTHING, "firstrun"),
-        ([Metadata.FIRST_RUN, Metadata.NOTHING], Updated.NOTHING, "nothing"),
-        ([Metadata.FILESTORE, Metadata.NOTHING], Updated.NOTHING, "filestore"),
-        ([], Updated.NOTHING, "no resources"),
-        ([], Updated.REVIEW, "no resources"),
-        ([Metadata.FIRST_RUN], Updated.REVIEW, "review date"),
-        ([Metadata.NOTHING], Updated.SCRIPT, "script update"),
+        ([MetadataChange.NOTHING], NewerDates.NOTHING, "nothing"),
+        ([MetadataChange.FIRST_RUN], NewerDates.NOTHING, "firstrun"),
+        ([MetadataChange.FIRST_RUN, MetadataChange.NOTHING], NewerDates.NOTHING, "nothing"),
+        ([MetadataChange.FILESTORE, MetadataChange.NOTHING], NewerDates.NOTHING, "filestore"),
+        ([], NewerDates.NOTHING, "no resources"),
+        ([], NewerDates.REVIEW, "no resources"),
+        ([MetadataChange.FIRST_RUN], NewerDates.REVIEW, "review date"),
+        ([MetadataChange.NOTHING], NewerDates.SCRIPT, "script update"),
         (
-            [Metadata.FILESTORE],
-            Updated.HASH | Updated.SCRIPT | Updated.REVIEW | Updated.HTTP_HEADER,
+            [MetadataChange.FILESTORE],
+            NewerDates.HASH | NewerDates.SCRIPT | NewerDates.REVIEW | NewerDates.HTTP_HEADER,
             "filestore,review date,script update,http header,hash",
         ),
     ],
 )
-def test_labels_of_datasets(resources: list[Metadata], updated: Updated, label: str) -> None:
-    counting = Counting()
+def test_labels_of_datasets(
+    resources: list[MetadataChange], updated: NewerDates, label: str
+) -> None:
+    counting = RunCounts()
     for metadata in resources:
-        counting.seen("p", Place.INTERNAL, metadata)
+        counting.seen("p", ResourcePlace.INTERNAL, metadata)
     counting.updated("p", updated)
     counting.dataset("p", Status.FRESH, 7)
     assert counting.datasets() == {f"0: Fresh, Updated {label}": 1}
@@ -203,8 +209,8 @@ def test_labels_of_datasets(resources: list[Metadata], updated: Updated, label: 
 def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
-    counting = Counting()
-    counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
+    counting = RunCounts()
+    counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
     for outcome in outcomes:
         visit(counting, found(outcome))
     counting.dataset("p", Status.DUE, 7)
@@ -222,23 +228,23 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     ],
 )
 def test_labels_of_statuses(status: Status, words: str) -> None:
-    counting = Counting()
-    counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
+    counting = RunCounts()
+    counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
     counting.dataset("p", status, None)
     assert counting.datasets() == {f"{words}, Updated nothing": 1}
 
 
 def test_always_fresh_ones_are_counted_where_there_are_resources() -> None:
-    counting = Counting()
+    counting = RunCounts()
     for days in (LIVE, NEVER, NEVER, AS_NEEDED, 7, None):
-        counting.seen("p", Place.EXTERNAL, Metadata.NOTHING)
+        counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
         counting.dataset("p", Status.FRESH, days)
     counting.dataset("without resources", Status.UNAVAILABLE, NEVER)
     assert counting.frequencies() == {"live": 1, "never": 2, "as needed": 1}
 
 
 def test_what_is_left_out_is_not_counted() -> None:
-    counting = Counting()
+    counting = RunCounts()
     counting.leave_out("p")
     counting.dataset("p", Status.FRESH, LIVE)
     assert counting.datasets() == {}
@@ -249,7 +255,7 @@ def test_what_is_left_out_is_not_counted() -> None:
 
 
 def test_what_the_visits_to_a_host_were_like() -> None:
-    counting = Counting()
+    counting = RunCounts()
     for finding in (
         found(Outcome.NOT_MODIFIED, "p", etag=True, last_modified=True),
         found(Outcome.SAME_HASH, "p", agreement=Agreement.AGREED, last_modified=True),
@@ -273,7 +279,7 @@ def test_what_the_visits_to_a_host_were_like() -> None:
 
 
 def test_the_most_visited_hosts_are_kept() -> None:
-    counting = Counting()
+    counting = RunCounts()
     for number in range(HOSTS_KEPT + 1):
         visit(counting, found(Outcome.API, host=f"{number:04}.org"))
     visit(counting, found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"))
@@ -288,7 +294,7 @@ def test_the_most_visited_hosts_are_kept() -> None:
 RESOURCES = st.lists(
     st.tuples(
         st.sampled_from("pqr"),
-        st.sampled_from(list(Metadata)),
+        st.sampled_from(list(MetadataChange)),
         st.one_of(st.none(), st.sampled_from(list(Outcome))),
         st.sampled_from(["a.org", "b.org"]),
         st.booleans(),
@@ -297,28 +303,28 @@ RESOURCES = st.lists(
 )
 
 
-def counted(resources: list[tuple[str, Metadata, Outcome | None, str, bool]]) -> Counting:
-    counting = Counting()
+def counted(resources: list[tuple[str, MetadataChange, Outcome | None, str, bool]]) -> RunCounts:
+    counting = RunCounts()
     for package_id, metadata, outcome, host, etag in resources:
         if outcome is None:
-            counting.seen(package_id, Place.INTERNAL, metadata)
+            counting.seen(package_id, ResourcePlace.INTERNAL, metadata)
         else:
             visit(counting, found(outcome, package_id, host=host, etag=etag), metadata)
     return counting
 
 
-def results(counting: Counting) -> tuple[object, ...]:
+def results(counting: RunCounts) -> tuple[object, ...]:
     for package_id in "pqr":
         counting.dataset(package_id, Status.FRESH, LIVE)
     return counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
 
 
 def test_one_process_visits_what_another_has_seen() -> None:
-    seen, visited = Counting(), Counting()
-    seen.seen("p", Place.EXTERNAL, Metadata.FIRST_RUN)
-    visited.visited(found(Outcome.FIRST_HASH), Metadata.FIRST_RUN)
+    seen, visited = RunCounts(), RunCounts()
+    seen.seen("p", ResourcePlace.EXTERNAL, MetadataChange.FIRST_RUN)
+    visited.visited(found(Outcome.FIRST_HASH), MetadataChange.FIRST_RUN)
     for parts in ((seen, visited), (visited, seen)):
-        whole = Counting()
+        whole = RunCounts()
         for part in parts:
             whole.merge(part)
         whole.dataset("p", Status.FRESH, 7)
@@ -328,7 +334,7 @@ def test_one_process_visits_what_another_has_seen() -> None:
 
 @given(RESOURCES, st.integers(0, 12))
 def test_parts_that_are_counted_apart_give_the_same(
-    resources: list[tuple[str, Metadata, Outcome | None, str, bool]], cut: int
+    resources: list[tuple[str, MetadataChange, Outcome | None, str, bool]], cut: int
 ) -> None:
     whole, part = counted(resources), counted(resources[:cut])
     part.merge(pickle.loads(pickle.dumps(counted(resources[cut:]))))
@@ -339,18 +345,18 @@ def test_parts_that_are_counted_apart_give_the_same(
 
 def test_a_run_as_large_as_the_published_one() -> None:
     """The second published run's datasets, each with a resource that makes it so."""
-    counting = Counting()
+    counting = RunCounts()
     rows = [
-        (Status.FRESH, 16015, None, Updated.NOTHING),
-        (Status.FRESH, 19, Outcome.ERROR, Updated.NOTHING),
-        (Status.FRESH, 165, None, Updated.SCRIPT),
-        (Status.DUE, 2, Outcome.SAME_HASH, Updated.FILESTORE),
-        (Status.DUE, 259, Outcome.SAME_HASH, Updated.NOTHING),
-        (Status.DUE, 27, Outcome.ERROR, Updated.NOTHING),
-        (Status.OVERDUE, 26, Outcome.API, Updated.NOTHING),
-        (Status.OVERDUE, 1, Outcome.ERROR, Updated.NOTHING),
-        (Status.DELINQUENT, 5166, Outcome.NOT_MODIFIED, Updated.NOTHING),
-        (Status.DELINQUENT, 24, Outcome.ERROR, Updated.NOTHING),
+        (Status.FRESH, 16015, None, NewerDates.NOTHING),
+        (Status.FRESH, 19, Outcome.ERROR, NewerDates.NOTHING),
+        (Status.FRESH, 165, None, NewerDates.SCRIPT),
+        (Status.DUE, 2, Outcome.SAME_HASH, NewerDates.FILESTORE),
+        (Status.DUE, 259, Outcome.SAME_HASH, NewerDates.NOTHING),
+        (Status.DUE, 27, Outcome.ERROR, NewerDates.NOTHING),
+        (Status.OVERDUE, 26, Outcome.API, NewerDates.NOTHING),
+        (Status.OVERDUE, 1, Outcome.ERROR, NewerDates.NOTHING),
+        (Status.DELINQUENT, 5166, Outcome.NOT_MODIFIED, NewerDates.NOTHING),
+        (Status.DELINQUENT, 24, Outcome.ERROR, NewerDates.NOTHING),
     ]
     frequencies = Counter({LIVE: 1248, NEVER: 3978, AS_NEEDED: 2163})
     always = iter(sorted(frequencies.elements()))
@@ -358,7 +364,7 @@ def test_a_run_as_large_as_the_published_one() -> None:
         for one in range(count):
             package_id = f"{number}-{one}"
             if outcome is None:
-                counting.seen(package_id, Place.EXTERNAL, Metadata.NOTHING)
+                counting.seen(package_id, ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
             else:
                 visit(counting, found(outcome, package_id))
             counting.updated(package_id, updated)

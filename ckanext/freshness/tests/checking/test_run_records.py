@@ -103,7 +103,7 @@ def test_a_run_is_written_down() -> None:
     assert sql("SELECT id, kind, started_at, ended_at, options, resources FROM freshness_run") == [
         (run_id, "check", BEFORE, None, {"everything": True}, None)
     ]
-    figures = run_records.Figures(
+    figures = run_records.RunFigures(
         {"nothing": 3}, {"0: Fresh": 1}, {"live": 1}, {"x.org": {"visits": 2}}, 2
     )
     run_records.end_run(run_id, LATER, figures)

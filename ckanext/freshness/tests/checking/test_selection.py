@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.rotation import Picked, Selection, rotation_budget
+from ckanext.freshness.checking.rotation import SelectedResource, Selection, rotation_budget
 from ckanext.freshness.checking.selection import (
     SHARDS,
     SLACK,
-    Coming,
+    Candidate,
     Intervals,
-    Row,
-    Rules,
-    Verdict,
+    NextCheck,
+    SelectionReason,
+    SelectionRules,
     choose,
     is_broken,
     next_visit,
@@ -30,7 +30,7 @@ SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LONG_AGO = NOW - 400 * DAY
-RULES = Rules(internal_hosts={"data.example.org"}, adhoc_hosts={"proxy.example.org"})
+RULES = SelectionRules(internal_hosts={"data.example.org"}, adhoc_hosts={"proxy.example.org"})
 
 
 def hashed(at: datetime, **more: Any) -> dict[str, Any]:
@@ -50,55 +50,55 @@ def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
     return {"visited_at": visited_at, "tried_at": visited_at, "failures": failures, **more}
 
 
-def verdict(rules: Rules = RULES, **facts: Any) -> Verdict:
+def verdict(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
     return choose(replace(NEW, **facts), NOW, rules).verdict
 
 
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({}, Verdict.VISIT_DUE),
-        ({"due": NOW - SECOND}, Verdict.VISIT_DUE),
-        ({"due": NOW}, Verdict.VISIT_DUE),
-        ({"due": NOW + SECOND}, Verdict.FRESH),
-        ({"due": None}, Verdict.VISIT_NO_DATE),
-        ({"frequency_days": 1, "due": NOW + DAY}, Verdict.VISIT_DAILY),
-        ({"frequency_days": 1, "due": None}, Verdict.VISIT_DAILY),
-        ({"frequency_days": 2, "due": NOW + DAY}, Verdict.FRESH),
-        ({"frequency_days": 0, "due": None}, Verdict.ALWAYS_FRESH),
-        ({"frequency_days": -1, "due": None}, Verdict.ALWAYS_FRESH),
-        ({"frequency_days": -2, "due": None}, Verdict.ALWAYS_FRESH),
-        ({"frequency_days": None, "due": None}, Verdict.NO_FREQUENCY),
-        ({"assessed": False, "frequency_days": None, "due": None}, Verdict.NOT_ASSESSED),
-        ({"host": ""}, Verdict.VISIT_DUE),
+        ({}, SelectionReason.VISIT_DUE),
+        ({"due": NOW - SECOND}, SelectionReason.VISIT_DUE),
+        ({"due": NOW}, SelectionReason.VISIT_DUE),
+        ({"due": NOW + SECOND}, SelectionReason.FRESH),
+        ({"due": None}, SelectionReason.VISIT_NO_DATE),
+        ({"frequency_days": 1, "due": NOW + DAY}, SelectionReason.VISIT_DAILY),
+        ({"frequency_days": 1, "due": None}, SelectionReason.VISIT_DAILY),
+        ({"frequency_days": 2, "due": NOW + DAY}, SelectionReason.FRESH),
+        ({"frequency_days": 0, "due": None}, SelectionReason.ALWAYS_FRESH),
+        ({"frequency_days": -1, "due": None}, SelectionReason.ALWAYS_FRESH),
+        ({"frequency_days": -2, "due": None}, SelectionReason.ALWAYS_FRESH),
+        ({"frequency_days": None, "due": None}, SelectionReason.NO_FREQUENCY),
+        ({"assessed": False, "frequency_days": None, "due": None}, SelectionReason.NOT_ASSESSED),
+        ({"host": ""}, SelectionReason.VISIT_DUE),
     ],
 )
-def test_the_datasets_status_decides(facts: dict[str, Any], expected: Verdict) -> None:
+def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionReason) -> None:
     assert verdict(**facts) is expected
 
 
 @pytest.mark.parametrize(
     ("facts", "expected"),
     [
-        ({"url_type": "upload"}, Verdict.INTERNAL),
-        ({"url_type": "datastore"}, Verdict.VISIT_DUE),
-        ({"host": "data.example.org"}, Verdict.INTERNAL),
-        ({"host": "sub.data.example.org"}, Verdict.VISIT_DUE),
-        ({"host": "proxy.example.org"}, Verdict.AD_HOC),
-        ({"archived": True}, Verdict.ARCHIVED),
-        ({"requestable": True}, Verdict.REQUESTABLE),
-        ({"archived": True, "url_type": "upload"}, Verdict.INTERNAL),
-        ({"archived": True, "host": "proxy.example.org"}, Verdict.ARCHIVED),
+        ({"url_type": "upload"}, SelectionReason.INTERNAL),
+        ({"url_type": "datastore"}, SelectionReason.VISIT_DUE),
+        ({"host": "data.example.org"}, SelectionReason.INTERNAL),
+        ({"host": "sub.data.example.org"}, SelectionReason.VISIT_DUE),
+        ({"host": "proxy.example.org"}, SelectionReason.AD_HOC),
+        ({"archived": True}, SelectionReason.ARCHIVED),
+        ({"requestable": True}, SelectionReason.REQUESTABLE),
+        ({"archived": True, "url_type": "upload"}, SelectionReason.INTERNAL),
+        ({"archived": True, "host": "proxy.example.org"}, SelectionReason.ARCHIVED),
     ],
 )
 @pytest.mark.parametrize("everything", [False, True])
 @pytest.mark.parametrize("unconfirmed", [False, True])
 def test_some_are_left_out_whatever_their_status(
-    facts: dict[str, Any], expected: Verdict, everything: bool, unconfirmed: bool
+    facts: dict[str, Any], expected: SelectionReason, everything: bool, unconfirmed: bool
 ) -> None:
     rules = replace(RULES, everything=everything, at_once=everything)
     choice = choose(replace(NEW, unconfirmed=unconfirmed, **facts), NOW, rules)
-    if expected is Verdict.VISIT_DUE:
+    if expected is SelectionReason.VISIT_DUE:
         assert choice.verdict.visits
     else:
         assert choice.verdict is expected
@@ -120,7 +120,7 @@ def test_low_frequencies_are_visited_less_often(
     facts = hashed(at, frequency_days=frequency)
     assert verdict(**facts).visits is visits
     if not visits:
-        assert verdict(**facts) is Verdict.RECENT
+        assert verdict(**facts) is SelectionReason.RECENT
         assert verdict(replace(RULES, at_once=True), **facts).visits
 
 
@@ -151,39 +151,41 @@ def test_the_intervals_are_the_sites() -> None:
 def test_what_fails_is_asked_less_and_less_often(frequency: int, failures: int, days: int) -> None:
     at = NOW - days * DAY + HOUR
 
-    def seen(visited_at: datetime) -> Verdict:
+    def seen(visited_at: datetime) -> SelectionReason:
         return verdict(**failed(visited_at, failures, frequency_days=frequency))
 
     assert seen(at).visits
     assert seen(at - SECOND).visits
-    assert seen(at + SECOND) is (Verdict.BACKING_OFF if failures else Verdict.RECENT)
+    assert seen(at + SECOND) is (
+        SelectionReason.BACKING_OFF if failures else SelectionReason.RECENT
+    )
 
 
 def test_an_interval_longer_than_the_longest_back_off_stays() -> None:
     rules = replace(RULES, intervals=Intervals((), 20 * DAY))
-    assert verdict(rules, **failed(NOW - 19 * DAY, 5)) is Verdict.BACKING_OFF
+    assert verdict(rules, **failed(NOW - 19 * DAY, 5)) is SelectionReason.BACKING_OFF
     assert verdict(rules, **failed(NOW - 20 * DAY, 5)).visits
 
 
 def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
     found = hashed(NOW, unconfirmed=True)
     for facts in ({}, {"due": NOW + DAY}, {"frequency_days": -1}, {"frequency_days": None}):
-        assert verdict(**(found | facts)) is Verdict.VISIT_UNCONFIRMED
+        assert verdict(**(found | facts)) is SelectionReason.VISIT_UNCONFIRMED
     gone = hashed(NOW, unconfirmed=True, tried_at=NOW + HOUR, failures=1)
-    assert verdict(**gone) is Verdict.BACKING_OFF
+    assert verdict(**gone) is SelectionReason.BACKING_OFF
 
 
 def test_what_is_asked_for_is_visited_whatever_its_status() -> None:
     rules = replace(RULES, everything=True)
     for facts in ({"due": NOW + DAY}, {"frequency_days": 0}, {"frequency_days": None}):
-        assert verdict(rules, **facts) is Verdict.VISIT_ASKED
-        assert verdict(rules, **hashed(NOW, **facts)) is Verdict.RECENT
+        assert verdict(rules, **facts) is SelectionReason.VISIT_ASKED
+        assert verdict(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
 
 
 def test_another_shard_is_anothers() -> None:
     own = shard_of(NEW.host)
     others = replace(RULES, shards=frozenset(range(SHARDS)) - {own})
-    assert choose(NEW, NOW, others).verdict is Verdict.ELSEWHERE
+    assert choose(NEW, NOW, others).verdict is SelectionReason.ELSEWHERE
     assert not choose(NEW, NOW, others).is_candidate
     assert verdict(replace(RULES, shards={own})).visits
 
@@ -248,12 +250,16 @@ def test_the_rotation_picks_the_oldest() -> None:
     for name, one in facts.items():
         selection.add(replace(NEW, resource_id=name, **one))
     assert selection.picked() == [
-        Picked("due", Verdict.VISIT_DUE, True),
-        Picked("due too", Verdict.VISIT_DUE, False),
-        Picked("never", Verdict.VISIT_ROTATION, True),
-        Picked("oldest", Verdict.VISIT_ROTATION, True),
+        SelectedResource("due", SelectionReason.VISIT_DUE, True),
+        SelectedResource("due too", SelectionReason.VISIT_DUE, False),
+        SelectedResource("never", SelectionReason.VISIT_ROTATION, True),
+        SelectedResource("oldest", SelectionReason.VISIT_ROTATION, True),
     ]
-    assert selection.verdicts == {Verdict.FRESH: 5, Verdict.VISIT_DUE: 2, Verdict.INTERNAL: 1}
+    assert selection.verdicts == {
+        SelectionReason.FRESH: 5,
+        SelectionReason.VISIT_DUE: 2,
+        SelectionReason.INTERNAL: 1,
+    }
 
 
 def test_of_equals_the_rotation_picks_the_first() -> None:
@@ -289,7 +295,7 @@ def test_broken_is_what_failed_several_times_over_time(
 
 MOMENTS = st.none() | st.integers(0, 500 * 24).map(lambda hours: NOW - hours * HOUR)
 ROWS = st.builds(
-    Row,
+    Candidate,
     resource_id=st.uuids().map(str),
     package_id=st.just("p"),
     url_type=st.sampled_from([None, "", "upload", "datastore"]),
@@ -310,7 +316,7 @@ ROWS = st.builds(
     is_touched=st.booleans(),
 )
 ALL_RULES = st.builds(
-    Rules,
+    SelectionRules,
     internal_hosts=st.just(RULES.internal_hosts),
     adhoc_hosts=st.just(RULES.adhoc_hosts),
     rotation=st.sampled_from([timedelta(0), 30 * DAY]),
@@ -321,7 +327,7 @@ ALL_RULES = st.builds(
 
 
 @given(ROWS, ALL_RULES)
-def test_nothing_that_is_left_out_is_ever_visited(row: Row, rules: Rules) -> None:
+def test_nothing_that_is_left_out_is_ever_visited(row: Candidate, rules: SelectionRules) -> None:
     choice = choose(row, NOW, rules)
     if choice.verdict.visits or choice.is_candidate:
         assert row.url_type != "upload"
@@ -335,7 +341,7 @@ def test_nothing_that_is_left_out_is_ever_visited(row: Row, rules: Rules) -> Non
     st.lists(ROWS, max_size=30, unique_by=lambda row: row.resource_id), ALL_RULES, st.integers(0, 5)
 )
 def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
-    rows: list[Row], rules: Rules, budget: int
+    rows: list[Candidate], rules: SelectionRules, budget: int
 ) -> None:
     selection = Selection(NOW, rules, budget)
     verdicts = {row.resource_id: selection.add(row) for row in rows}
@@ -343,7 +349,7 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     assert len({one.resource_id for one in picked}) == len(picked)
     assert sum(one.hash_anyway for one in picked) <= budget
     for one in picked:
-        if one.verdict is Verdict.VISIT_ROTATION:
+        if one.verdict is SelectionReason.VISIT_ROTATION:
             assert one.hash_anyway
             assert not verdicts[one.resource_id].visits
         else:
@@ -382,38 +388,38 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
     ("facts", "expected"),
     [
         # Never visited, due.
-        ({}, Coming(NOW)),
+        ({}, NextCheck(NOW)),
         # Due, visited half a day ago, weekly: each day.
-        (hashed(NOW - DAY / 2), Coming(NOW + DAY / 2 - SLACK)),
+        (hashed(NOW - DAY / 2), NextCheck(NOW + DAY / 2 - SLACK)),
         # Fresh: when it becomes due, unless its turn comes before.
-        (hashed(NOW - DAY, due=NOW + 5 * DAY), Coming(NOW + 5 * DAY)),
-        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), Coming(NOW + 2 * DAY - SLACK, True)),
+        (hashed(NOW - DAY, due=NOW + 5 * DAY), NextCheck(NOW + 5 * DAY)),
+        (hashed(NOW - 28 * DAY, due=NOW + 5 * DAY), NextCheck(NOW + 2 * DAY - SLACK, True)),
         # Due soon, but visited just now.
-        (hashed(NOW, due=NOW + 2 * HOUR), Coming(NOW + DAY - SLACK)),
+        (hashed(NOW, due=NOW + 2 * HOUR), NextCheck(NOW + DAY - SLACK)),
         # Always fresh, or without a frequency: its turn alone.
         (
             hashed(NOW - 10 * DAY, frequency_days=-1, due=None),
-            Coming(NOW + 20 * DAY - SLACK, True),
+            NextCheck(NOW + 20 * DAY - SLACK, True),
         ),
         (
             hashed(NOW - 10 * DAY, frequency_days=None, due=None),
-            Coming(NOW + 20 * DAY - SLACK, True),
+            NextCheck(NOW + 20 * DAY - SLACK, True),
         ),
-        ({"frequency_days": None, "due": None}, Coming(NOW, True)),
+        ({"frequency_days": None, "due": None}, NextCheck(NOW, True)),
         # It fails: the interval doubles.
-        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), Coming(NOW + 3 * DAY - SLACK)),
-        (failed(NOW - DAY, 3), Coming(NOW + 3 * DAY - SLACK)),
+        (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NextCheck(NOW + 3 * DAY - SLACK)),
+        (failed(NOW - DAY, 3), NextCheck(NOW + 3 * DAY - SLACK)),
         # Its turn waits as well.
-        (failed(NOW - DAY, 3, frequency_days=None), Coming(NOW + 6 * DAY - SLACK, True)),
+        (failed(NOW - DAY, 3, frequency_days=None), NextCheck(NOW + 6 * DAY - SLACK, True)),
         # Nothing but the confirmation is missing.
-        (hashed(NOW, unconfirmed=True), Coming(NOW)),
+        (hashed(NOW, unconfirmed=True), NextCheck(NOW)),
         # Never.
         ({"url_type": "upload"}, None),
         ({"host": "proxy.example.org"}, None),
         ({"archived": True}, None),
     ],
 )
-def test_the_next_visit(facts: dict[str, Any], expected: Coming | None) -> None:
+def test_the_next_visit(facts: dict[str, Any], expected: NextCheck | None) -> None:
     assert next_visit(replace(NEW, **facts), NOW, RULES) == expected
 
 
@@ -422,7 +428,9 @@ def test_the_next_visit(facts: dict[str, Any], expected: Coming | None) -> None:
     ALL_RULES.map(lambda rules: replace(rules, shards=None)),
     st.floats(0, 1, exclude_max=True),
 )
-def test_a_visit_comes_when_it_was_said_and_not_before(row: Row, rules: Rules, part: float) -> None:
+def test_a_visit_comes_when_it_was_said_and_not_before(
+    row: Candidate, rules: SelectionRules, part: float
+) -> None:
     """The choice of that moment agrees, and that of every moment before, whatever the row."""
 
     def is_chosen(now: datetime) -> bool:

@@ -10,9 +10,9 @@ from time import monotonic
 
 import pytest
 
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Finding
-from ckanext.freshness.checking.run_counts import Counting, Metadata, Place
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import CheckResult
+from ckanext.freshness.checking.run_counts import MetadataChange, ResourcePlace, RunCounts
 from ckanext.freshness.reporting import metrics
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers import faults
@@ -33,7 +33,7 @@ def server() -> Iterator[FileServer]:
 
 def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
-    visits = [visit(f"{server.url}/{n}", Memory(hash="sha256:x")) for n in range(500)]
+    visits = [visit(f"{server.url}/{n}", KnownContent(hash="sha256:x")) for n in range(500)]
     visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(20)]
     begin = monotonic()
     found = run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=2)
@@ -104,7 +104,7 @@ def test_the_last_round_comes_after_all_other_hosts(server: FileServer) -> None:
     visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(5)]
     others = 5
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         nonlocal others
         others -= finding.host != SILENT
         if not others:
@@ -140,9 +140,9 @@ def test_a_name_that_comes_back_is_asked_for_again(server: FileServer) -> None:
 
 def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
-    failed: list[Finding] = []
+    failed: list[CheckResult] = []
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         failed.append(finding)
         if len(failed) == HASTY.failures:
             server.faults.clear()
@@ -194,10 +194,10 @@ def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer
     server.files["/new"] = Answer(200, b"new")
     hang = faults.Hang()
     server.faults[lambda request: request.path != "/new"] = hang
-    known = Memory(hash="sha256:known")
+    known = KnownContent(hash="sha256:known")
     visits = [visit(f"{server.url}/new", known), *(visit(f"{server.url}/{n}") for n in range(20))]
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         if finding.counts_as_failure:
             server.faults[lambda request: True] = hang
 
@@ -218,18 +218,18 @@ def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer
 def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
     server.faults[lambda request: True] = faults.Hang()
     visits = [visit(f"{server.url}/{n}") for n in range(30)]
-    counting = Counting()
+    counting = RunCounts()
     for _ in visits:
-        counting.seen("package", Place.EXTERNAL, Metadata.NOTHING)
+        counting.seen("package", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
     for one in run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=1):
-        counting.visited(one, Metadata.NOTHING)
+        counting.visited(one, MetadataChange.NOTHING)
     put_off = counting.put_off
     assert put_off >= 10 and counting.visits == counting.errors == 30 - put_off
     assert counting.resources() == {"nothing": put_off, "error": 30 - put_off}
     assert counting.hosts()[SILENT]["put_off"] == counting.hosts()["*"]["put_off"] == put_off
-    told = metrics.headers(metrics.Metrics(hosts=counting.hosts()))
+    told = metrics.headers(metrics.RunMetrics(hosts=counting.hosts()))
     assert f"\n{put_off} put off until the next run: their hosts gave no answer\n" in told
-    both = Counting()
+    both = RunCounts()
     both.merge(counting)
     both.merge(counting)
     assert both.put_off == 2 * put_off

@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from ckanext.freshness.checking.decisions import Outcome
-from ckanext.freshness.checking.results import Finding
+from ckanext.freshness.checking.results import CheckResult
 from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import FileServer, asking
@@ -31,12 +31,12 @@ def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
     released = threading.Event()
     end = monotonic() + 60
     arrived: Counter[str] = Counter()
-    early: list[Finding] = []
+    early: list[CheckResult] = []
 
     def is_silent(name: str) -> bool:
         return name.startswith("silent") and not released.is_set() and monotonic() < end
 
-    def sink(finding: Finding) -> None:
+    def sink(finding: CheckResult) -> None:
         kind = finding.host[:6]
         arrived[kind] += 1
         if kind == "silent" and not released.is_set():

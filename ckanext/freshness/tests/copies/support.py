@@ -6,14 +6,14 @@ import io
 import zipfile
 from contextlib import closing
 
-from ckanext.freshness.copies.store import Kept, Store
+from ckanext.freshness.copies.store import Store, StoredCopy
 
 SMALL = b"<iati-activities/>"
 LARGE = b"".join(b"<iati-activity>%d</iati-activity>" % number for number in range(20_000))
 """Larger than what is held in memory."""
 
 
-def keep(store: Store, key: str, body: bytes, member: str | None = "a.xml") -> Kept:
+def keep(store: Store, key: str, body: bytes, member: str | None = "a.xml") -> StoredCopy:
     """Keep a body that came in pieces."""
     with store.stage() as staged:
         for start in range(0, len(body), 10_000):

@@ -14,7 +14,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.copies.staging import IN_MEMORY
-from ckanext.freshness.copies.store import Keeping, Missing, Store, StoreError
+from ckanext.freshness.copies.store import KeepRequest, MissingCopy, Store, StoreError
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 
@@ -85,7 +85,7 @@ def test_nothing_is_there_that_was_not_kept(store: Store) -> None:
     assert store.size("org/a.xml") is None
     assert list(store.keys()) == []
     assert store.used() == 0
-    with pytest.raises(Missing, match=r"org/a\.xml"):
+    with pytest.raises(MissingCopy, match=r"org/a\.xml"):
         store.open("org/a.xml")
     store.remove("org/a.xml")
     assert not store.move("org/a.xml", "org/b.xml")
@@ -141,7 +141,7 @@ def test_many_are_kept_at_once_and_one_that_cannot_is_told_alone(location: str) 
     for number in range(12):
         staged = store.stage()
         staged.write(LARGE if number == 7 else SMALL)
-        wanted.append(Keeping(f"org/{number}.xml", staged, "a.xml"))
+        wanted.append(KeepRequest(f"org/{number}.xml", staged, "a.xml"))
     results = store.keep_all(wanted)
     assert [number for number, one in enumerate(results) if isinstance(one, StoreError)] == [7]
     assert sum(key.endswith(".xml") for key in store.keys("org/")) == 11

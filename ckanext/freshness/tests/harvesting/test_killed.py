@@ -23,7 +23,7 @@ from ckanext.freshness.ckan_adapter import (
 from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import imports
 from ckanext.freshness.harvesting.locks import is_held, locked
-from ckanext.freshness.harvesting.object_writer import Writer, discard_attempt
+from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.processes import CkanProcess
@@ -145,18 +145,18 @@ def test_gather_that_has_written_a_part(
     fdp: FdpServer, harvest: Harvest, consumer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it wrote is written again, once; what earlier jobs wrote stays."""
-    monkeypatch.setattr(Writer, "BATCH", 10)
+    monkeypatch.setattr(ObjectWriter, "BATCH", 10)
     harvest.run()
     before = harvest.current()
     harvest.configure(requests_per_second=10_000)
     fdp.layout.pages = False
     (catalog,) = fdp.catalogs
-    for _ in range(Writer.BATCH):
+    for _ in range(ObjectWriter.BATCH):
         fdp.break_turtle(fdp.add_dataset(catalog, distributions=0))
     fault = fdp.faults[fdp.datasets[0].path] = Hold()
     job_id = harvest.start()
     process = consumer("gather")
-    until(lambda: written_by(job_id) == Writer.BATCH)
+    until(lambda: written_by(job_id) == ObjectWriter.BATCH)
     kill(process)
     until(lambda: not is_held(f"gather {job_id}"))
     fault.release()
@@ -164,8 +164,8 @@ def test_gather_that_has_written_a_part(
     send_again("gather")
     harvest.gather()
     job = harvest.finish(job_id)
-    assert len(harvest.objects(job)) == written_by(job_id) == Writer.BATCH + 3
-    assert (job.stats["not modified"], job.stats["errored"]) == (3, Writer.BATCH)
+    assert len(harvest.objects(job)) == written_by(job_id) == ObjectWriter.BATCH + 3
+    assert (job.stats["not modified"], job.stats["errored"]) == (3, ObjectWriter.BATCH)
     assert harvest.current() == before
 
 

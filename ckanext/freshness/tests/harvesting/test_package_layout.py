@@ -15,15 +15,15 @@ from ckanext.freshness.harvesting import legal_values
 from ckanext.freshness.harvesting.package_layout import (
     CORE_KEYS,
     RESERVED_KEYS,
-    Laid,
-    Site,
+    CatalogSite,
+    LaidOutRecord,
     package_dict,
 )
 from ckanext.freshness.harvesting.record import Record
 
 
-def laid(fields: dict[str, Any] | None = None, **more: Any) -> Laid:
-    site = more.pop("site", Site())
+def laid(fields: dict[str, Any] | None = None, **more: Any) -> LaidOutRecord:
+    site = more.pop("site", CatalogSite())
     return package_dict(Record({"title": "T", **(fields or {})}, **more), site)
 
 
@@ -89,7 +89,7 @@ def test_every_package_has_a_title(fields: dict[str, Any], title: str) -> None:
 
 
 def test_settings_of_the_source_fill_in() -> None:
-    site = Site(
+    site = CatalogSite(
         package_type="catalog",
         default_tags=("health", "A"),
         default_groups=("g1", "g2"),
@@ -334,7 +334,7 @@ def test_a_resource_with_too_much() -> None:
 # Licences
 
 CC_BY_URL = "https://creativecommons.org/licenses/by/4.0/"
-SITE = Site(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})
+SITE = CatalogSite(licenses={"cc-by": "cc-by", "cc-zero": "cc-zero"})
 
 
 def test_a_known_licence() -> None:
@@ -403,7 +403,7 @@ def test_several_licences_are_never_reduced_to_one(
 
 def test_several_licences_go_into_a_field_of_the_schema() -> None:
     schema = {"dataset_fields": [{"field_name": "licenses", "preset": "multiple_text"}]}
-    site = Site(SITE.licenses, schema)
+    site = CatalogSite(SITE.licenses, schema)
     assert laid({"license": [CC_BY_4, OWN]}, site=site).package["licenses"] == [CC_BY_4, OWN]
 
 
@@ -434,7 +434,7 @@ INSTITUTE = {"name": "Institute", "uri": "https://example.org/i"}
 def test_maintainer_and_author_are_filled_in(
     fields: dict[str, Any], schema: tuple[str, ...], filled: dict[str, str]
 ) -> None:
-    site = Site(schema={"dataset_fields": [{"field_name": name} for name in schema]})
+    site = CatalogSite(schema={"dataset_fields": [{"field_name": name} for name in schema]})
     package = laid(fields, site=site).package
     keys = ("author", "author_email", "maintainer", "maintainer_email")
     found = {key: package[key] for key in keys if key in package}

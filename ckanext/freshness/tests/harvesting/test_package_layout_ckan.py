@@ -10,7 +10,7 @@ from ckan.common import config
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.package_layout import (
-    Site,
+    CatalogSite,
     license_index,
     merge,
     package_dict,
@@ -50,7 +50,7 @@ LONG = Record(
 
 
 @pytest.fixture(params=SCHEMAS)
-def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CatalogSite:
     """The site as a harvest finds it, with its schema and its register of licences."""
     if not request.config.pluginmanager.hasplugin("setup_of_ckan"):
         pytest.skip("needs a running CKAN (./dev test)")
@@ -68,7 +68,7 @@ def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Sit
         )
     for fixture in ("with_plugins", "clean_db", "clean_index"):
         request.getfixturevalue(fixture)
-    return Site(
+    return CatalogSite(
         licenses=license_index(call_action("license_list")),
         schema=call_action("scheming_dataset_schema_show", type="dataset") if schema else None,
     )
@@ -85,7 +85,7 @@ def shown(package_id: str) -> dict[str, Any]:
     return call_action("package_show", {"use_cache": False}, id=package_id)
 
 
-def create(record: Record, site: Site, name: str) -> dict[str, Any]:
+def create(record: Record, site: CatalogSite, name: str) -> dict[str, Any]:
     package = package_dict(record, site).package
     return shown(write("package_create", {**package, "name": name}))
 
@@ -110,7 +110,7 @@ def value_of(package: dict[str, Any], key: str) -> Any:
     return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
 
 
-def test_a_rich_record_is_saved_and_found_and_updated(site: Site, rich: Record) -> None:
+def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: Record) -> None:
     package = create(rich, site, "cohort-a")
     assert package["title"] == "Cohort A"
     assert package["license_id"] == "cc-by"
@@ -150,7 +150,7 @@ def test_a_rich_record_is_saved_and_found_and_updated(site: Site, rich: Record) 
     assert same_package(after, merge(after, package_dict(rich, site)))
 
 
-def test_whatever_a_source_says_is_saved_and_found(site: Site) -> None:
+def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
     package = create(LONG, site, "long")
     assert package["title"] == "Ünïcode and \U0001f600"
     assert [tag["name"] for tag in package["tags"]] == ["CNS Brain", "y" * 100, "Épidémiologie"]

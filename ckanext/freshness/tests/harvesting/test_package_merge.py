@@ -9,7 +9,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp import mapping_tables
 from ckanext.freshness.harvesting.package_merge import OWNED_KEYS, merge, same_package
-from ckanext.freshness.harvesting.record import Laid
+from ckanext.freshness.harvesting.record import LaidOutRecord
 
 EXISTING: dict[str, Any] = {
     "id": "p-1",
@@ -236,7 +236,7 @@ def test_protected_resource_fields() -> None:
 
 def test_the_arguments_are_left_alone() -> None:
     existing, new = copy.deepcopy(EXISTING), copy.deepcopy(NEW)
-    package = merge(existing, Laid(new, []))
+    package = merge(existing, LaidOutRecord(new, []))
     package["resources"][0]["name"] = package["groups"][0]["name"] = "changed"
     assert (existing, new) == (EXISTING, NEW)
 
@@ -312,14 +312,15 @@ def test_a_maintainer_that_was_filled_in_yields_to_an_editor(
     if now:
         new["maintainer"] = now
         new["extras"] = [{"key": "contact", "value": CONTACT % (now, now)}]
-    merged = merge(existing, Laid(new, [], frozenset({"maintainer"} if now else ())))
+    merged = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"} if now else ())))
     assert merged["maintainer"] == kept
-    protected = merge(existing, Laid(new, [], frozenset({"maintainer"})), ["maintainer"])
+    protected = merge(existing, LaidOutRecord(new, [], frozenset({"maintainer"})), ["maintainer"])
     assert protected["maintainer"] == stored
 
 
 def test_a_maintainer_that_the_source_states_replaces_any_other() -> None:
     existing = {"title": "T", "maintainer": "An editor", "extras": []}
     assert (
-        merge(existing, Laid({"title": "T", "maintainer": "Stated"}, []))["maintainer"] == "Stated"
+        merge(existing, LaidOutRecord({"title": "T", "maintainer": "Stated"}, []))["maintainer"]
+        == "Stated"
     )

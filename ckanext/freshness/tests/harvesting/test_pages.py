@@ -17,7 +17,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, job_from_id, model
 from ckanext.freshness.harvesting import preview_job
-from ckanext.freshness.harvesting.preview_job import State
+from ckanext.freshness.harvesting.preview_job import PreviewState
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
@@ -132,7 +132,7 @@ def test_strangers_see_and_do_nothing(app: Any, held: Harvest) -> None:
         browser.get(path(held, page), status=403)
         browser.post(path(held, page), status=403, list_id=hold(held)["list_id"])
     assert hold(held)["released_at"] is None
-    assert preview_job.progress(held.source["id"], now()).state is State.NONE
+    assert preview_job.progress(held.source["id"], now()).state is PreviewState.NONE
 
 
 def test_there_is_no_such_source(app: Any, editor: dict[str, Any]) -> None:
@@ -187,14 +187,14 @@ def test_other_sites_cannot_send_the_forms(
     for page in pages:
         browser.post(page, data={"list_id": list_id}, status=400)
     assert hold(held)["released_at"] is None
-    assert preview_job.progress(held.source["id"], now()).state is State.NONE
+    assert preview_job.progress(held.source["id"], now()).state is PreviewState.NONE
 
     for page in pages:
         form = BeautifulSoup(browser.get(page).body, "html.parser")
         inputs = form.select("#content form input, .primary form input")
         browser.post(page, data={one["name"]: one["value"] for one in inputs}, status=200)
     assert hold(held)["released_at"]
-    assert preview_job.progress(held.source["id"], now()).state is State.WAITING
+    assert preview_job.progress(held.source["id"], now()).state is PreviewState.WAITING
 
 
 # Previews
@@ -278,14 +278,16 @@ def test_a_preview_that_cannot_be_made(app: Any, editor: dict[str, Any], source:
 def test_one_preview_at_a_time(editor: dict[str, Any], source: Harvest) -> None:
     source_id = source.source["id"]
     first = preview_job.start(source_id, "A source", editor["name"], now())
-    assert (first.state, first.asked_by) == (State.WAITING, editor["name"])
+    assert (first.state, first.asked_by) == (PreviewState.WAITING, editor["name"])
     second = preview_job.start(source_id, "A source", "somebody else", now())
     assert second.asked_by == editor["name"]
     assert len(call_action("job_list")) == 1
 
 
-@pytest.mark.parametrize(("minutes", "state"), [(1, State.RUNNING), (10, State.FAILED)])
-def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: State) -> None:
+@pytest.mark.parametrize(
+    ("minutes", "state"), [(1, PreviewState.RUNNING), (10, PreviewState.FAILED)]
+)
+def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: PreviewState) -> None:
     """It is noticed, and another preview can be asked for."""
     source_id = source.source["id"]
     preview_job.start(source_id, "A source", "editor", now())
@@ -297,4 +299,4 @@ def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: State) -
     later = now() + timedelta(minutes=minutes)
     assert preview_job.progress(source_id, later).state is state
     again = preview_job.start(source_id, "A source", "another", later)
-    assert again.asked_by == ("editor" if state is State.RUNNING else "another")
+    assert again.asked_by == ("editor" if state is PreviewState.RUNNING else "another")

@@ -14,8 +14,8 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.harvesting.object_writer import STATUS
-from ckanext.freshness.harvesting.preview import NotOurs, Preview, preview
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.preview import ForeignSource, Preview, preview
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -166,7 +166,7 @@ def agree(harvest: Harvest, said: Preview) -> None:
     assert sorted(m for many in job.object_errors.values() for m in many) == sorted(
         entry.reason for entry in said.failed
     )
-    gone = {entry.guid for entry in said.changes[Kind.DELETED]}
+    gone = {entry.guid for entry in said.changes[RecordClass.DELETED]}
     now = dict(harvest.current())
     assert {current[guid] for guid in gone}.isdisjoint(now.values())
     assert job.stats["deleted"] == len(gone)
@@ -181,7 +181,9 @@ def test_a_first_harvest(fdp: FdpServer) -> None:
     harvest = add_source(fdp.source_url)
     said = look(harvest)
     assert said.current == 0
-    assert {one.url for one in said.changes[Kind.NEW]} == {fdp.iri_of(one) for one in fdp.datasets}
+    assert {one.url for one in said.changes[RecordClass.NEW]} == {
+        fdp.iri_of(one) for one in fdp.datasets
+    }
     agree(harvest, said)
 
 
@@ -195,7 +197,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=hold["list_id"])
     said = look(harvest)
     assert said.brake is None
-    assert len(said.changes[Kind.DELETED]) == 4
+    assert len(said.changes[RecordClass.DELETED]) == 4
     agree(harvest, said)
 
 
@@ -208,9 +210,9 @@ def test_time_counts(fdp: FdpServer) -> None:
     withdrawn(fdp)
     harvest.run()
     now = datetime.now(timezone.utc)
-    assert not look(harvest, now).changes[Kind.DELETED]
+    assert not look(harvest, now).changes[RecordClass.DELETED]
     later = look(harvest, now + timedelta(hours=25))
-    assert [one.url for one in later.changes[Kind.DELETED]] == [fdp.iri_of(fdp.datasets[0])]
+    assert [one.url for one in later.changes[RecordClass.DELETED]] == [fdp.iri_of(fdp.datasets[0])]
 
 
 def test_what_another_harvester_left_in_the_configuration_is_told(fdp: FdpServer) -> None:
@@ -223,7 +225,7 @@ def test_only_sources_of_ours(fdp: FdpServer) -> None:
     harvest = add_source(fdp.source_url)
     source = harvest_model.HarvestSource.get(harvest.source["id"])
     source.type = "ckan"
-    with pytest.raises(NotOurs, match="type ckan"):
+    with pytest.raises(ForeignSource, match="type ckan"):
         preview(source, now=datetime.now(timezone.utc))
     model.Session.rollback()
 

@@ -24,7 +24,7 @@ from ckanext.freshness.harvesting.fdp.documents import mapped
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, Record
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LOCN
 from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError
-from ckanext.freshness.harvesting.package_layout import Site, package_dict
+from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
 
 from .fdp.test_mapping import RICH, SUBJECT, graph_of
 from .fdp.test_mapping_recording import COHORT_A, RECORDING, merged
@@ -79,7 +79,7 @@ def test_a_home_page_that_the_source_gives_stays() -> None:
 
 def test_the_package_has_its_licence() -> None:
     record = parsed(merged(COHORT_A), COHORT_A)
-    package = package_dict(record, Site(licenses={"cc-by": "cc-by"})).package
+    package = package_dict(record, CatalogSite(licenses={"cc-by": "cc-by"})).package
     assert package["license_id"] == "cc-by"
 
 

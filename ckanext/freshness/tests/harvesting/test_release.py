@@ -12,7 +12,7 @@ from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.strategy import Brake, Known, Verdict
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake, KnownRecord
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -244,8 +244,10 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     began = datetime.now(timezone.utc)
     hold = holds.hold_of(source_id)
     assert hold is not None
-    brake = Brake(
-        tuple(Verdict(Known(one["url"], one["guid"]), True, "gone") for one in hold.held),
+    brake = HeldBrake(
+        tuple(
+            AbsentRecord(KnownRecord(one["url"], one["guid"]), True, "gone") for one in hold.held
+        ),
         4,
         "the source lists nothing at all",
     )

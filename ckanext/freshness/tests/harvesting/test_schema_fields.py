@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from ckanext.freshness.harvesting.package_layout import Laid, Site, package_dict
+from ckanext.freshness.harvesting.package_layout import CatalogSite, LaidOutRecord, package_dict
 from ckanext.freshness.harvesting.record import Record
 
 
@@ -18,8 +18,10 @@ def shipped(name: str) -> dict[str, Any]:
     return yaml.safe_load(files("ckanext.dcat.schemas").joinpath(name).read_text("utf-8"))
 
 
-def laid(fields: dict[str, Any], schema: dict[str, Any], **more: Any) -> Laid:
-    return package_dict(Record({"title": "T", "notes": "N", **fields}, **more), Site(schema=schema))
+def laid(fields: dict[str, Any], schema: dict[str, Any], **more: Any) -> LaidOutRecord:
+    return package_dict(
+        Record({"title": "T", "notes": "N", **fields}, **more), CatalogSite(schema=schema)
+    )
 
 
 def schema_of(*fields: dict[str, Any], languages: tuple[str, ...] = ("en", "nl")) -> dict[str, Any]:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from ckanext.freshness.harvesting.strategy import (
     Containers,
     Deletions,
-    Fate,
-    Kind,
-    Known,
-    Outcome,
-    Seen,
+    KnownRecord,
+    ReadOutcome,
+    RecordClass,
+    ResourceFate,
+    SeenRecord,
     catalog_of,
     classify,
     datasets_of,
@@ -34,21 +34,24 @@ def dataset(name: object) -> str:
     return f"{ROOT}/dataset/{name}"
 
 
-def known(name: object, catalog: str = A, **fields: object) -> Known:
+def known(name: object, catalog: str = A, **fields: object) -> KnownRecord:
     url = dataset(name)
-    return Known(url, guid_of(url, catalog), catalog, "hash", **fields)  # type: ignore[arg-type]
+    return KnownRecord(url, guid_of(url, catalog), catalog, "hash", **fields)  # type: ignore[arg-type]
 
 
-def seen(name: object, outcome: Outcome, *listed_in: str, **fields: object) -> Seen:
-    return Seen(dataset(name), outcome, listed_in, content_hash="hash", **fields)  # type: ignore[arg-type]
+def seen(name: object, outcome: ReadOutcome, *listed_in: str, **fields: object) -> SeenRecord:
+    return SeenRecord(dataset(name), outcome, listed_in, content_hash="hash", **fields)  # type: ignore[arg-type]
 
 
-def present(*names: object, catalog: str = A) -> list[Seen]:
-    return [seen(name, Outcome.PRESENT, catalog) for name in names]
+def present(*names: object, catalog: str = A) -> list[SeenRecord]:
+    return [seen(name, ReadOutcome.PRESENT, catalog) for name in names]
 
 
 def decide(
-    current: list[Known], found: list[Seen], unreadable: tuple[str, ...] = (), **limits: object
+    current: list[KnownRecord],
+    found: list[SeenRecord],
+    unreadable: tuple[str, ...] = (),
+    **limits: object,
 ) -> Deletions:
     containers = Containers(ROOT, {A, B}, {url: "answers 503" for url in unreadable})
     return deletions(
@@ -79,12 +82,12 @@ def test_the_form_of_a_guid_is_a_promise():
 @pytest.mark.parametrize(
     ("guid", "content_hash", "current", "kind"),
     [
-        ("g", "h", None, Kind.NEW),
-        ("g", "h", Known("u", "g", A, "h"), Kind.UNCHANGED),
-        ("g", "other", Known("u", "g", A, "h"), Kind.CHANGED),
-        ("g", "h", Known("u", "g", A, None), Kind.CHANGED),
-        ("g2", "h", Known("u", "g", A, "h"), Kind.MOVED),
-        ("g2", "other", Known("u", "g", A, "h"), Kind.MOVED),
+        ("g", "h", None, RecordClass.NEW),
+        ("g", "h", KnownRecord("u", "g", A, "h"), RecordClass.UNCHANGED),
+        ("g", "other", KnownRecord("u", "g", A, "h"), RecordClass.CHANGED),
+        ("g", "h", KnownRecord("u", "g", A, None), RecordClass.CHANGED),
+        ("g2", "h", KnownRecord("u", "g", A, "h"), RecordClass.MOVED),
+        ("g2", "other", KnownRecord("u", "g", A, "h"), RecordClass.MOVED),
     ],
 )
 def test_classes(guid, content_hash, current, kind):
@@ -94,14 +97,14 @@ def test_classes(guid, content_hash, current, kind):
 @pytest.mark.parametrize(
     ("found", "current", "unreadable", "catalog"),
     [
-        (seen(1, Outcome.PRESENT, A, B), None, (), A),
-        (seen(1, Outcome.PRESENT, B, A), None, (), A),
-        (seen(1, Outcome.PRESENT, A, part_of=B), None, (), B),
-        (seen(1, Outcome.PRESENT, A, part_of=f"{ROOT}/catalog/foreign"), None, (), A),
+        (seen(1, ReadOutcome.PRESENT, A, B), None, (), A),
+        (seen(1, ReadOutcome.PRESENT, B, A), None, (), A),
+        (seen(1, ReadOutcome.PRESENT, A, part_of=B), None, (), B),
+        (seen(1, ReadOutcome.PRESENT, A, part_of=f"{ROOT}/catalog/foreign"), None, (), A),
         # The listing of a catalog that could not be read is no reason to move a record out of it.
-        (seen(1, Outcome.PRESENT, B), known(1, A), (A,), A),
-        (seen(1, Outcome.PRESENT, B), known(1, A), (), B),
-        (seen(1, Outcome.PRESENT, B, part_of=B), known(1, A), (A,), B),
+        (seen(1, ReadOutcome.PRESENT, B), known(1, A), (A,), A),
+        (seen(1, ReadOutcome.PRESENT, B), known(1, A), (), B),
+        (seen(1, ReadOutcome.PRESENT, B, part_of=B), known(1, A), (A,), B),
     ],
 )
 def test_a_records_catalog(found, current, unreadable, catalog):
@@ -136,23 +139,23 @@ DATASETS = {dataset(name): dataset(name) for name in "123"}
 HOUR = timedelta(hours=1)
 DISTRIBUTIONS = [
     # listed, outcome, first refused so many hours ago, its resource stays, refused since
-    (True, Outcome.FAILED, None, True, None),
-    (True, Outcome.FAILED, 48, True, 48),
-    (True, Outcome.MALFORMED, None, True, None),
-    (True, Outcome.MALFORMED, 48, True, 48),
+    (True, ReadOutcome.FAILED, None, True, None),
+    (True, ReadOutcome.FAILED, 48, True, 48),
+    (True, ReadOutcome.MALFORMED, None, True, None),
+    (True, ReadOutcome.MALFORMED, 48, True, 48),
     (True, None, None, True, None),
     (True, None, 48, True, 48),
-    (True, Outcome.FORBIDDEN, None, True, 0),
-    (True, Outcome.FORBIDDEN, 0, True, 0),
-    (True, Outcome.FORBIDDEN, 23, True, 23),
-    (True, Outcome.FORBIDDEN, 24, False, 24),
-    (True, Outcome.GONE, None, True, 0),
-    (True, Outcome.GONE, 23, True, 23),
-    (True, Outcome.GONE, 24, False, 24),
-    (True, Outcome.GONE, 999, False, 999),
+    (True, ReadOutcome.FORBIDDEN, None, True, 0),
+    (True, ReadOutcome.FORBIDDEN, 0, True, 0),
+    (True, ReadOutcome.FORBIDDEN, 23, True, 23),
+    (True, ReadOutcome.FORBIDDEN, 24, False, 24),
+    (True, ReadOutcome.GONE, None, True, 0),
+    (True, ReadOutcome.GONE, 23, True, 23),
+    (True, ReadOutcome.GONE, 24, False, 24),
+    (True, ReadOutcome.GONE, 999, False, 999),
     (False, None, None, False, None),
-    (False, Outcome.FAILED, None, False, None),
-    (False, Outcome.GONE, None, False, None),
+    (False, ReadOutcome.FAILED, None, False, None),
+    (False, ReadOutcome.GONE, None, False, None),
 ]
 
 
@@ -160,10 +163,10 @@ DISTRIBUTIONS = [
 def test_the_resource_of_a_distribution_that_cannot_be_read(listed, outcome, hours, stays, since):
     before = None if hours is None else NOW - hours * HOUR
     fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
-    assert fate == Fate(stays, None if since is None else NOW - since * HOUR)
+    assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
 
 
-OUTCOMES = st.sampled_from([None, *Outcome])
+OUTCOMES = st.sampled_from([None, *ReadOutcome])
 """None: the distribution was read."""
 
 
@@ -173,15 +176,16 @@ def test_a_listed_distribution_goes_only_after_two_refusals_a_day_apart(jobs):
     refusals: list[datetime] = []
     for hours, outcome in jobs:
         now += hours * HOUR
-        if outcome in (None, Outcome.PRESENT):
+        if outcome in (None, ReadOutcome.PRESENT):
             since, refusals = None, []
             continue
         fate = fate_of_distribution(listed=True, outcome=outcome, since=since, now=now)
         since = fate.since
-        if outcome in (Outcome.FORBIDDEN, Outcome.GONE):
+        if outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
             refusals.append(now)
         assert fate.stays is (
-            outcome not in (Outcome.FORBIDDEN, Outcome.GONE) or now - refusals[0] < 24 * HOUR
+            outcome not in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE)
+            or now - refusals[0] < 24 * HOUR
         )
         if not fate.stays:
             break
@@ -192,24 +196,24 @@ HERE = present(*"opqrstu")
 
 FATES = [
     # what was seen of record 1 of catalog A, unreadable containers, whether it is deleted
-    ("read", seen(1, Outcome.PRESENT, A), (), False),
+    ("read", seen(1, ReadOutcome.PRESENT, A), (), False),
     ("not listed", None, (), True),
     ("not listed, another catalog failed, own URL not asked", None, (B,), False),
-    ("not listed, own URL answers", seen(1, Outcome.PRESENT), (B,), False),
-    ("not listed, own URL gone", seen(1, Outcome.GONE), (B,), True),
-    ("not listed, own URL fails", seen(1, Outcome.FAILED), (B,), False),
-    ("not listed, own URL forbidden", seen(1, Outcome.FORBIDDEN), (B,), False),
+    ("not listed, own URL answers", seen(1, ReadOutcome.PRESENT), (B,), False),
+    ("not listed, own URL gone", seen(1, ReadOutcome.GONE), (B,), True),
+    ("not listed, own URL fails", seen(1, ReadOutcome.FAILED), (B,), False),
+    ("not listed, own URL forbidden", seen(1, ReadOutcome.FORBIDDEN), (B,), False),
     ("its catalog failed", None, (A,), False),
-    ("its catalog failed, own URL gone", seen(1, Outcome.GONE), (A,), False),
+    ("its catalog failed, own URL gone", seen(1, ReadOutcome.GONE), (A,), False),
     ("the root failed", None, (ROOT,), False),
-    ("the root failed, own URL gone", seen(1, Outcome.GONE), (ROOT,), False),
+    ("the root failed, own URL gone", seen(1, ReadOutcome.GONE), (ROOT,), False),
     ("a page failed, not listed", None, (f"{A}/page/dataset?page=1",), False),
-    ("a page failed, own URL gone", seen(1, Outcome.GONE), (f"{A}/page/dataset?page=1",), True),
-    ("listed, gone", seen(1, Outcome.GONE, A), (), True),
-    ("listed, failed", seen(1, Outcome.FAILED, A), (), False),
-    ("listed, malformed", seen(1, Outcome.MALFORMED, A), (), False),
-    ("listed, forbidden for the first time", seen(1, Outcome.FORBIDDEN, A), (), False),
-    ("forbidden, pages leave it out", seen(1, Outcome.FORBIDDEN, A, left_out=True), (), True),
+    ("a page failed, own URL gone", seen(1, ReadOutcome.GONE), (f"{A}/page/dataset?page=1",), True),
+    ("listed, gone", seen(1, ReadOutcome.GONE, A), (), True),
+    ("listed, failed", seen(1, ReadOutcome.FAILED, A), (), False),
+    ("listed, malformed", seen(1, ReadOutcome.MALFORMED, A), (), False),
+    ("listed, forbidden for the first time", seen(1, ReadOutcome.FORBIDDEN, A), (), False),
+    ("forbidden, pages leave it out", seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), (), True),
 ]
 
 
@@ -221,7 +225,7 @@ def test_an_error_is_never_an_absence(case, found, unreadable, gone):
     outcome = decide(current, [*HERE, *([found] if found else [])], unreadable)
     assert deleted(outcome) == ({"1"} if gone else set())
     assert outcome.brake is None
-    if found is None or found.outcome is not Outcome.PRESENT or not found.listed_in:
+    if found is None or found.outcome is not ReadOutcome.PRESENT or not found.listed_in:
         verdicts = [*outcome.delete, *outcome.keep]
         assert [verdict.known.url for verdict in verdicts if verdict.known.url == dataset(1)]
         assert all(verdict.reason for verdict in verdicts)
@@ -229,8 +233,8 @@ def test_an_error_is_never_an_absence(case, found, unreadable, gone):
 
 def test_a_listed_catalog_that_answers_404_is_kept():
     """It counts as a container that could not be read, not as a record that is gone."""
-    catalog = Known(A, guid_of(A, None), None, "hash")
-    gone = Seen(A, Outcome.GONE, (ROOT,), is_catalog=True)
+    catalog = KnownRecord(A, guid_of(A, None), None, "hash")
+    gone = SeenRecord(A, ReadOutcome.GONE, (ROOT,), is_catalog=True)
     assert decide([catalog, *OTHERS], [*HERE, gone], (A,)).delete == ()
 
 
@@ -246,7 +250,7 @@ def test_a_listed_catalog_that_answers_404_is_kept():
 )
 def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
     current = [known(1, forbidden_since=since), *OTHERS]
-    outcome = decide(current, [*HERE, seen(1, Outcome.FORBIDDEN, A)])
+    outcome = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN, A)])
     assert deleted(outcome) == ({"1"} if gone else set())
     if not gone:
         assert outcome.keep[0].forbidden_since == (since or NOW)
@@ -267,7 +271,7 @@ def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
 def test_pages_prove_only_the_absence_of_what_they_had(in_pages, left_out, hours, gone):
     since = None if hours is None else NOW - hours * HOUR
     current = [known(1, in_pages=in_pages, forbidden_since=since), *OTHERS]
-    found = seen(1, Outcome.FORBIDDEN, A, left_out=left_out)
+    found = seen(1, ReadOutcome.FORBIDDEN, A, left_out=left_out)
     assert deleted(decide(current, [*HERE, found])) == ({"1"} if gone else set())
 
 
@@ -278,21 +282,23 @@ def test_pages_prove_only_the_absence_of_what_they_had(in_pages, left_out, hours
 def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
     current = [known(number, in_pages=True) for number in range(forbidden + readable)]
     found = [
-        seen(number, Outcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
+        seen(number, ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
     ] + present(*range(forbidden, forbidden + readable))
     outcome = decide(current, found, min_records=100)
     assert len(outcome.delete) == (0 if wall else forbidden)
 
 
 def test_drafts_that_never_were_ours_say_nothing_of_a_wall():
-    drafts = [seen(f"draft{number}", Outcome.FORBIDDEN, A, left_out=True) for number in range(9)]
+    drafts = [
+        seen(f"draft{number}", ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(9)
+    ]
     current = [known(1, in_pages=True), known(2)]
-    found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(2), *drafts]
+    found = [seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), *present(2), *drafts]
     assert deleted(decide(current, found)) == {"1"}
 
 
 def test_new_readable_records_count_against_a_wall():
-    found = [seen(1, Outcome.FORBIDDEN, A, left_out=True), *present(*range(10, 15))]
+    found = [seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), *present(*range(10, 15))]
     assert deleted(decide([known(1, in_pages=True)], found)) == {"1"}
 
 
@@ -361,14 +367,14 @@ def test_what_is_held_and_cannot_be_read_stays_held(as_what):
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
-@pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.parametrize("outcome", list(ReadOutcome))
 def test_what_is_listed_again_is_no_longer_held(as_what, outcome):
     """Whatever becomes of the attempt to read it; what is gone after all is a matter of the brake."""
     records = [known(number) for number in range(12)]
     again = seen(0, outcome, A)
     limits: dict[str, object] = {as_what: [records[0].guid]}
     decided = decide(records, [again, *present(*range(1, 12))], (), **limits)
-    gone_at_once = outcome is Outcome.GONE
+    gone_at_once = outcome is ReadOutcome.GONE
     assert deleted(decided) == ({"0"} if gone_at_once and as_what == "released" else set())
     assert (decided.brake is not None) is (gone_at_once and as_what == "held")
 
@@ -383,14 +389,14 @@ def test_what_was_released_does_not_stretch_the_brake():
 
 def test_nothing_listed_holds_beside_an_unreadable_catalog():
     records = [known(number) for number in range(6)]
-    gone = [seen(number, Outcome.GONE) for number in range(6)]
+    gone = [seen(number, ReadOutcome.GONE) for number in range(6)]
     outcome = decide(records, gone, (B,))
     assert not outcome.delete
     assert outcome.brake is not None
 
 
 def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed():
-    catalog = Seen(A, Outcome.PRESENT, (ROOT,), content_hash="hash", is_catalog=True)
+    catalog = SeenRecord(A, ReadOutcome.PRESENT, (ROOT,), content_hash="hash", is_catalog=True)
     outcome = decide([known(1), known(2)], [catalog])
     assert not outcome.delete
     assert outcome.brake
@@ -415,14 +421,18 @@ def apply(before: dict, now: dict, unreadable: set) -> tuple[dict, Deletions]:
     """What is current after a job that found ``now`` behind the containers that could be read."""
     containers = Containers(ROOT, {A, B}, dict.fromkeys(sorted(unreadable), "answers 503"))
     current = {
-        dataset(name): Known(dataset(name), guid_of(dataset(name), catalog), catalog, content)
+        dataset(name): KnownRecord(dataset(name), guid_of(dataset(name), catalog), catalog, content)
         for name, (catalog, content) in before.items()
     }
     found = {}
     if ROOT not in unreadable:
         found = {
-            dataset(name): Seen(
-                dataset(name), Outcome.PRESENT, (catalog,), part_of=catalog, content_hash=content
+            dataset(name): SeenRecord(
+                dataset(name),
+                ReadOutcome.PRESENT,
+                (catalog,),
+                part_of=catalog,
+                content_hash=content,
             )
             for name, (catalog, content) in now.items()
             if catalog not in unreadable
@@ -431,20 +441,22 @@ def apply(before: dict, now: dict, unreadable: set) -> tuple[dict, Deletions]:
     for record in current.values():
         if must_ask(record, listed, containers):
             alive = record.url in {dataset(name) for name in now}
-            found[record.url] = Seen(record.url, Outcome.PRESENT if alive else Outcome.GONE)
+            found[record.url] = SeenRecord(
+                record.url, ReadOutcome.PRESENT if alive else ReadOutcome.GONE
+            )
     ending = deletions(
         current.values(), found, containers, now=NOW, max_delete_fraction=1, min_records=1
     )
     after = dict(current)
     for url in listed:
         catalog = catalog_of(found[url], current.get(url), containers)
-        after[url] = Known(url, guid_of(url, catalog), catalog, found[url].content_hash)
+        after[url] = KnownRecord(url, guid_of(url, catalog), catalog, found[url].content_hash)
     for verdict in ending.delete:
         del after[verdict.known.url]
     return after, ending
 
 
-def back(current: dict[str, Known]) -> dict:
+def back(current: dict[str, KnownRecord]) -> dict:
     return {
         int(url.rpartition("/")[2]): (one.catalog_url, one.content_hash)
         for url, one in current.items()

@@ -14,7 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_model, model
 from ckanext.freshness.harvesting.preview import Preview, preview
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, sysadmin
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -82,14 +82,14 @@ def test_a_source_of_dcat_rdf_becomes_ours(
     switch(harvest, source_type="fdp", url=fdp.source_url)
 
     said = look(harvest)
-    assert [one.url for one in said.changes[Kind.DELETED]] == [fdp.iri_of(gone)]
-    assert {one.url for one in said.changes[Kind.MOVED]} == {
+    assert [one.url for one in said.changes[RecordClass.DELETED]] == [fdp.iri_of(gone)]
+    assert {one.url for one in said.changes[RecordClass.MOVED]} == {
         fdp.iri_of(one) for one in fdp.datasets
     }
-    assert f"called it {fdp.iri_of(kept)}" in said.changes[Kind.MOVED][0].reason
+    assert f"called it {fdp.iri_of(kept)}" in said.changes[RecordClass.MOVED][0].reason
     (unknown,) = said.kept
     assert "'https://doi.org/10.5555/7'" in unknown.reason
-    assert said.changes[Kind.NEW] == []
+    assert said.changes[RecordClass.NEW] == []
     assert ['"rdf_format"' in one for one in said.source.warnings] == [True]
 
     caplog.clear()
@@ -114,15 +114,15 @@ def test_a_source_of_dcat_rdf_becomes_ours(
 
 GUIDS = [
     # as another harvester wrote it, the dataset's "uri", its class with us, gone when no longer listed
-    ("catalog={catalog};dataset={dataset}", "", Kind.CHANGED, True),
-    ("dataset={dataset}", "", Kind.MOVED, True),
-    ("{dataset}", "{dataset}", Kind.MOVED, True),
-    ("local-3", "{dataset}", Kind.MOVED, True),
-    ("dataset=local-4", "{dataset}", Kind.MOVED, True),
-    ("https://doi.org/10.5555/5", "{dataset}", Kind.MOVED, True),
-    ("{dataset}", "", Kind.MOVED, False),
-    ("local-7", "", Kind.NEW, False),
-    ("https://doi.org/10.5555/8", "urn:uuid:8", Kind.NEW, False),
+    ("catalog={catalog};dataset={dataset}", "", RecordClass.CHANGED, True),
+    ("dataset={dataset}", "", RecordClass.MOVED, True),
+    ("{dataset}", "{dataset}", RecordClass.MOVED, True),
+    ("local-3", "{dataset}", RecordClass.MOVED, True),
+    ("dataset=local-4", "{dataset}", RecordClass.MOVED, True),
+    ("https://doi.org/10.5555/5", "{dataset}", RecordClass.MOVED, True),
+    ("{dataset}", "", RecordClass.MOVED, False),
+    ("local-7", "", RecordClass.NEW, False),
+    ("https://doi.org/10.5555/8", "urn:uuid:8", RecordClass.NEW, False),
 ]
 
 
@@ -142,13 +142,13 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
     said = look(harvest)
     found = {one.url: kind for kind, entries in said.changes.items() for one in entries}
     assert [found[fdp.iri_of(record)] for _, record in rows] == [row[2] for row in GUIDS]
-    assert said.changes[Kind.DELETED] == []
+    assert said.changes[RecordClass.DELETED] == []
 
     packages = [ids[fdp.iri_of(record)] for _, record in rows]
     for _, record in rows:
         fdp.remove(record)
     said = look(harvest)
-    gone = {one.package_id for one in said.changes[Kind.DELETED]}
+    gone = {one.package_id for one in said.changes[RecordClass.DELETED]}
     kept = {one.package_id for one in said.kept}
     assert [id in gone for id in packages] == [row[3] for row in GUIDS]
     assert gone | kept == set(packages)
@@ -192,8 +192,10 @@ def test_a_source_that_is_made_again_has_its_datasets(
     assert again.source["name"] == first.source["name"]
     assert again.source["id"] != first.source["id"]
     said = look(again)
-    assert len(said.changes[Kind.NEW]) == 4
-    assert {one.package_id for one in said.changes[Kind.NEW]} == {one for one, _ in before.values()}
+    assert len(said.changes[RecordClass.NEW]) == 4
+    assert {one.package_id for one in said.changes[RecordClass.NEW]} == {
+        one for one, _ in before.values()
+    }
     job = again.run()
     assert job.errors == []
     assert identities(again) == before

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.harvesting.record_identity import Current
-from ckanext.freshness.harvesting.strategy import Containers, Known, must_ask
+from ckanext.freshness.harvesting.record_identity import CurrentRecords
+from ckanext.freshness.harvesting.strategy import Containers, KnownRecord, must_ask
 from ckanext.freshness.harvesting.url_spelling import loose_spelling, spelling
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers import faults
@@ -37,21 +37,21 @@ URL = "https://fdp.example/dataset/%C3%A4"
 def test_spellings(other: str, same: bool, loosely: bool) -> None:
     assert (spelling(other) == spelling(URL)) is same
     assert (loose_spelling(other) == loose_spelling(URL)) is loosely
-    found = Current([Known(URL, "guid")]).of(other, {other})
+    found = CurrentRecords([KnownRecord(URL, "guid")]).of(other, {other})
     assert (found is not None) is loosely
 
 
 def test_what_is_listed_itself_is_no_other_record() -> None:
-    current = Current([Known(URL, "guid")])
+    current = CurrentRecords([KnownRecord(URL, "guid")])
     assert current.of(URL + "/", {URL, URL + "/"}) is None
-    assert current.of(URL, {URL, URL + "/"}) == Known(URL, "guid")
+    assert current.of(URL, {URL, URL + "/"}) == KnownRecord(URL, "guid")
 
 
 @pytest.mark.parametrize("catalog", ["http://fdp.example/c", "https://fdp.example/c/"])
 def test_a_catalog_that_could_not_be_read_shields_its_records_in_any_spelling(catalog: str) -> None:
     containers = Containers("https://fdp.example", {catalog}, {catalog: "answers 503"})
-    assert not must_ask(Known(URL, "guid", "https://fdp.example/c"), set(), containers)
-    assert must_ask(Known(URL, "guid", "https://fdp.example/d"), set(), containers)
+    assert not must_ask(KnownRecord(URL, "guid", "https://fdp.example/c"), set(), containers)
+    assert must_ask(KnownRecord(URL, "guid", "https://fdp.example/d"), set(), containers)
 
 
 @pytest.mark.usefixtures("clean_site")

@@ -12,7 +12,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.mails import delivery
-from ckanext.freshness.mails.delivery import Report, State
+from ckanext.freshness.mails.delivery import DeliveryState, MailReport
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost
 
@@ -20,7 +20,7 @@ OVERDUE, DELINQUENT = 15, 22
 """Days after which a weekly dataset is so."""
 
 Make = Callable[..., dict[str, Any]]
-Notify = Callable[..., Report]
+Notify = Callable[..., MailReport]
 
 
 def later(days: float = 0) -> datetime:
@@ -49,7 +49,7 @@ def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHos
     """A mail server to which the site sends; mails have begun."""
     with MailHost() as host:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
-        assert delivery.notify_all(later).state is State.BEGUN
+        assert delivery.notify_all(later).state is DeliveryState.BEGUN
         yield host
 
 
@@ -93,7 +93,7 @@ def make(mails_on: None) -> Make:
 def notify() -> Notify:
     """What ``ckan freshness notify`` does, so many days later."""
 
-    def notify(days: float = OVERDUE, **options: Any) -> Report:
+    def notify(days: float = OVERDUE, **options: Any) -> MailReport:
         return delivery.notify_all(lambda: later(days), **options)
 
     return notify

@@ -22,8 +22,8 @@ from ckanext.freshness.ckan_adapter import disconnect
 from ckanext.freshness.cli import freshness
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.mails import delivery, outbox
-from ckanext.freshness.mails.delivery import Report, State
-from ckanext.freshness.mails.rules import Kind, Outcome
+from ckanext.freshness.mails.delivery import DeliveryState, MailReport
+from ckanext.freshness.mails.rules import MailKind, MailOutcome
 from ckanext.freshness.runs import night_parts
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import DELINQUENT, OVERDUE, Make, Notify, age, later
@@ -39,8 +39,8 @@ def outcomes() -> dict[tuple[str, str], str]:
     return {(row.kind, row.address): row.outcome for row in rows}
 
 
-def sent(report: Report) -> list[str]:
-    return sorted(one.address for one in report.mails if one.outcome is Outcome.SENT)
+def sent(report: MailReport) -> list[str]:
+    return sorted(one.address for one in report.mails if one.outcome is MailOutcome.SENT)
 
 
 def test_what_the_first_run_finds_is_no_news(make: Make, notify: Notify, mails_on: None) -> None:
@@ -50,10 +50,10 @@ def test_what_the_first_run_finds_is_no_news(make: Make, notify: Notify, mails_o
     model.Session.commit()
     with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
         refresh(later(OVERDUE), everything=True)
-        assert notify().state is State.BEGUN
-        assert notify() == Report(State.DONE)
+        assert notify().state is DeliveryState.BEGUN
+        assert notify() == MailReport(DeliveryState.DONE)
         refresh(later(OVERDUE + 1), everything=True)
-        assert notify(OVERDUE + 1) == Report(State.DONE)
+        assert notify(OVERDUE + 1) == MailReport(DeliveryState.DONE)
         assert host.mails == []
 
 
@@ -64,8 +64,8 @@ def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
     make("late", "30", maintainer_email=ANN)
     age(OVERDUE)
     with MailHost() as host, helpers.changed_config("smtp.server", f"127.0.0.1:{host.port}"):
-        assert notify().state is State.BEGUN
-        assert notify() == Report(State.DONE)
+        assert notify().state is DeliveryState.BEGUN
+        assert notify() == MailReport(DeliveryState.DONE)
         assert host.connections == 0
         age(45)
         notify(45)
@@ -77,11 +77,11 @@ def test_the_first_notify_sends_nothing_and_what_comes_then_is_sent(
 def test_one_mail_for_each_crossing(make: Make, notify: Notify, host: MailHost) -> None:
     make("weekly", maintainer_email=ANN, title="Rain")
     age(OVERDUE - 2)
-    assert notify(OVERDUE - 2) == Report(State.DONE)
+    assert notify(OVERDUE - 2) == MailReport(DeliveryState.DONE)
     age(OVERDUE)
     assert sent(notify()) == [ANN]
-    assert notify() == Report(State.DONE)
-    assert notify(OVERDUE + 3) == Report(State.DONE)
+    assert notify() == MailReport(DeliveryState.DONE)
+    assert notify(OVERDUE + 3) == MailReport(DeliveryState.DONE)
     (mail,) = host.mails
     assert mail.to == (ANN,)
     assert outcomes() == {("overdue", ANN): "sent"}
@@ -144,8 +144,8 @@ def test_who_is_told(make: Make, notify: Notify, host: MailHost) -> None:
         CARL: ["authored"],
         "admin@example.org": ["owned"],
     }
-    assert report.settled == {Outcome.NOBODY: 2}
-    assert notify() == Report(State.DONE)
+    assert report.settled == {MailOutcome.NOBODY: 2}
+    assert notify() == MailReport(DeliveryState.DONE)
 
 
 def test_odd_names_and_contacts(make: Make, notify: Notify, host: MailHost) -> None:
@@ -194,7 +194,7 @@ def test_sysadmins_are_told_what_is_delinquent(make: Make, notify: Notify, host:
         assert "Ann Bee" in words and ANN in words and "/dataset/rain" in words
         assert "overdue" not in words.lower()
     assert len(host.to(ANN)) == 1
-    assert notify(DELINQUENT + 2) == Report(State.DONE)
+    assert notify(DELINQUENT + 2) == MailReport(DeliveryState.DONE)
 
 
 def test_operators_instead_of_sysadmins(make: Make, notify: Notify, host: MailHost) -> None:
@@ -222,7 +222,7 @@ def test_what_is_updated_before_the_mail_goes_needs_none(
     helpers.call_action("package_delete", {"user": user}, id=gone["id"])
     report = notify()
     assert (report.mails, host.mails) == ([], [])
-    assert report.settled == {Outcome.FRESH_AGAIN: 1, Outcome.GONE: 1}
+    assert report.settled == {MailOutcome.FRESH_AGAIN: 1, MailOutcome.GONE: 1}
 
 
 def test_within_the_cool_down_it_waits(
@@ -248,7 +248,7 @@ def test_dry_run(make: Make, notify: Notify, host: MailHost) -> None:
     age(OVERDUE)
     report = notify(dry_run=True)
     assert [(one.kind, one.address, one.about) for one in report.mails] == [
-        (Kind.NOT_FRESH, ANN, ["Rain (rain)"])
+        (MailKind.NOT_FRESH, ANN, ["Rain (rain)"])
     ]
     assert (host.connections, outcomes()) == (0, {})
     assert sent(notify()) == [ANN]
@@ -323,16 +323,16 @@ def test_mails_are_off_until_they_are_switched_on(
 ) -> None:
     make("rain", maintainer_email=ANN)
     with helpers.changed_config("ckanext.freshness.notify.enabled", False):
-        assert notify() == Report(State.OFF)
+        assert notify() == MailReport(DeliveryState.OFF)
         age(OVERDUE)
-        assert notify(dry_run=True) == Report(State.OFF)
+        assert notify(dry_run=True) == MailReport(DeliveryState.OFF)
         told = night_parts.mails(later(OVERDUE))
         assert told.complete and "Mails are off" in told.words
         done = CliRunner().invoke(freshness, ["notify"])
         assert done.exit_code == 0 and "Mails are off" in done.output
     # What came while they were off is no news.
-    assert notify() == Report(State.BEGUN)
-    assert notify() == Report(State.DONE)
+    assert notify() == MailReport(DeliveryState.BEGUN)
+    assert notify() == MailReport(DeliveryState.DONE)
     assert host.connections == 0
 
 
@@ -365,13 +365,13 @@ def waiting_for(seconds: float) -> Iterator[None]:
         yield
 
 
-def at_server(port: int, notify: Notify) -> Report:
+def at_server(port: int, notify: Notify) -> MailReport:
     """Mails over another mail server."""
     with helpers.changed_config("smtp.server", f"127.0.0.1:{port}"):
         return notify()
 
 
-def _of(report: Report, address: str) -> Outcome | None:
+def _of(report: MailReport, address: str) -> MailOutcome | None:
     (outcome,) = [one.outcome for one in report.mails if one.address == address]
     return outcome
 
@@ -399,9 +399,9 @@ class TestMailServer:
     def test_refuses_one_for_ever(self, notify: Notify, host: MailHost) -> None:
         host.refused[ANN] = 550
         for _ in range(outbox.MOST_TRIES - 1):
-            assert _of(notify(), ANN) is Outcome.WAITING
-        assert _of(notify(), ANN) is Outcome.REFUSED
-        assert notify() == Report(State.DONE)
+            assert _of(notify(), ANN) is MailOutcome.WAITING
+        assert _of(notify(), ANN) is MailOutcome.REFUSED
+        assert notify() == MailReport(DeliveryState.DONE)
         assert outcomes()["overdue", ANN] == "refused"
 
     def test_is_away(self, notify: Notify, host: MailHost) -> None:
@@ -433,7 +433,7 @@ class TestMailServer:
         with waiting_for(2 if command == "RCPT" else 0.5):
             report = notify()
         assert sent(report) == ([BOB, CARL] if command == "RCPT" else [])
-        assert _of(report, ANN) is Outcome.WAITING
+        assert _of(report, ANN) is MailOutcome.WAITING
         host.silent_at = None
         later_sent = sent(notify())
         assert later_sent == ([ANN] if command == "RCPT" else [ANN, BOB, CARL])
@@ -444,27 +444,27 @@ class TestMailServer:
         with waiting_for(2):
             report = notify()
         assert sent(report) == [BOB, CARL]
-        assert _of(report, ANN) is Outcome.UNKNOWN
+        assert _of(report, ANN) is MailOutcome.UNKNOWN
         assert len(host.swallowed) == 1
         host.silent_at = None
         # It may have gone: it does not go again.
-        assert notify() == Report(State.DONE)
+        assert notify() == MailReport(DeliveryState.DONE)
         assert host.to(ANN) == []
 
     def test_does_not_even_greet(self, notify: Notify, host: MailHost) -> None:
         with socket.create_server(("127.0.0.1", 0)) as deaf, waiting_for(0.3):
             port = deaf.getsockname()[1]
             report = at_server(port, notify)
-        assert {one.outcome for one in report.mails} == {Outcome.WAITING}
+        assert {one.outcome for one in report.mails} == {MailOutcome.WAITING}
         assert sent(notify()) == [ANN, BOB, CARL]
 
     def test_greets_for_ever(self, notify: Notify, host: MailHost) -> None:
         """Each answer comes in time, and the last one never."""
         with DrippingHost() as slow, waiting_for(0.3):
             report = at_server(slow.port, notify)
-            assert {one.outcome for one in report.mails} == {Outcome.UNKNOWN}
+            assert {one.outcome for one in report.mails} == {MailOutcome.UNKNOWN}
             assert "not done after 0.3 seconds" in str(report.mails[0].error)
-        assert notify() == Report(State.DONE)
+        assert notify() == MailReport(DeliveryState.DONE)
 
     def test_what_failed_is_tried_after_the_others(
         self, notify: Notify, host: MailHost, make: Make
@@ -494,7 +494,7 @@ class TestMailServer:
         report = notify()
         assert (report.orphans, sent(report)) == ([ANN], [BOB, CARL])
         assert not report.is_complete
-        assert notify() == Report(State.DONE)
+        assert notify() == MailReport(DeliveryState.DONE)
         assert sorted(mail.to for mail in host.mails) == [(BOB,), (CARL,)]
         assert outcomes()["overdue", ANN] == "unknown"
 

@@ -17,7 +17,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.mails import recipients
-from ckanext.freshness.mails.rules import Outcome
+from ckanext.freshness.mails.rules import MailOutcome
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, later
 from ckanext.freshness.tests.servers.smtp import MailHost
@@ -122,7 +122,7 @@ def test_no_mail_tells_of_what_became_private(make: Make, notify: Notify, host: 
     model.Package.get(made["id"]).private = True
     model.repo.commit()
     report = notify()
-    assert (report.mails, report.settled, host.mails) == ([], {Outcome.NOBODY: 1}, [])
+    assert (report.mails, report.settled, host.mails) == ([], {MailOutcome.NOBODY: 1}, [])
 
 
 def imported(package_id: str, config: str | None, *, current: bool = True) -> None:
@@ -183,7 +183,7 @@ def test_nobody_is_told_of_what_no_organization_wants_told(
     extras = [{"key": "freshness_notify", "value": "false"}]
     make("rain", owner_org=organization(factories.User(), extras=extras), maintainer_email=ANN)
     age(OVERDUE)
-    assert (notify().settled, host.mails) == ({Outcome.OPTED_OUT: 1}, [])
+    assert (notify().settled, host.mails) == ({MailOutcome.OPTED_OUT: 1}, [])
 
 
 def test_what_is_not_judged_is_nothing_to_tell_of(make: Make) -> None:

@@ -8,19 +8,19 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.mails.rules import (
     Contacts,
     Crossing,
-    Dataset,
     Digest,
-    Item,
-    Kind,
-    Outcome,
-    Plan,
+    MailDataset,
+    MailKind,
+    MailOutcome,
+    MailPlan,
+    NewsItem,
     in_turn,
     keepers,
     kinds,
     plan,
 )
 
-BOTH = (Kind.NOT_FRESH, Kind.DELINQUENT)
+BOTH = (MailKind.NOT_FRESH, MailKind.DELINQUENT)
 ONE, OTHER = "ann@example.org", "bob@example.org"
 ADMIN = "admin@example.org"
 
@@ -28,13 +28,13 @@ ADMIN = "admin@example.org"
 @pytest.mark.parametrize(
     ("before", "after", "cause", "expected"),
     [
-        ("due", "overdue", "time", (Kind.NOT_FRESH,)),
-        ("overdue", "delinquent", "time", (Kind.DELINQUENT,)),
+        ("due", "overdue", "time", (MailKind.NOT_FRESH,)),
+        ("overdue", "delinquent", "time", (MailKind.DELINQUENT,)),
         ("fresh", "due", "time", ()),
-        ("fresh", "overdue", "edit", (Kind.NOT_FRESH,)),
-        ("fresh", "overdue", "check", (Kind.NOT_FRESH,)),
+        ("fresh", "overdue", "edit", (MailKind.NOT_FRESH,)),
+        ("fresh", "overdue", "check", (MailKind.NOT_FRESH,)),
         ("due", "delinquent", "time", BOTH),
-        ("unavailable", "overdue", "edit", (Kind.NOT_FRESH,)),
+        ("unavailable", "overdue", "edit", (MailKind.NOT_FRESH,)),
         ("unavailable", "delinquent", "edit", BOTH),
         ("delinquent", "overdue", "edit", ()),
         ("overdue", "fresh", "edit", ()),
@@ -46,35 +46,35 @@ ADMIN = "admin@example.org"
     ],
 )
 def test_dates_that_are_crossed(
-    before: str | None, after: str, cause: str, expected: tuple[Kind, ...]
+    before: str | None, after: str, cause: str, expected: tuple[MailKind, ...]
 ) -> None:
     assert kinds(before, after, cause) == expected
 
 
 def crossing(
-    kind: Kind = Kind.NOT_FRESH, about: str = "1", waiting: frozenset[str] | None = None
+    kind: MailKind = MailKind.NOT_FRESH, about: str = "1", waiting: frozenset[str] | None = None
 ) -> Crossing:
-    return Crossing(Item(kind, about, "p"), waiting)
+    return Crossing(NewsItem(kind, about, "p"), waiting)
 
 
 def planned(
     *crossings: Crossing,
-    dataset: Dataset | None = None,
+    dataset: MailDataset | None = None,
     gone: bool = False,
     opted_out: frozenset[str] = frozenset(),
-    lately: frozenset[tuple[Kind, str]] = frozenset(),
+    lately: frozenset[tuple[MailKind, str]] = frozenset(),
     operators: tuple[str, ...] = (ADMIN,),
-) -> Plan:
-    shown = dataset or Dataset(Status.OVERDUE, (ONE, OTHER))
+) -> MailPlan:
+    shown = dataset or MailDataset(Status.OVERDUE, (ONE, OTHER))
     datasets = {} if gone else {"p": shown}
     return plan(crossings, datasets, operators, opted_out=opted_out, lately=lately)
 
 
-def told(made: Plan) -> dict[str, list[str]]:
+def told(made: MailPlan) -> dict[str, list[str]]:
     return {one.address: [item.about for item in one.items] for one in made.digests}
 
 
-def settled(made: Plan) -> list[tuple[str, Outcome, frozenset[str]]]:
+def settled(made: MailPlan) -> list[tuple[str, MailOutcome, frozenset[str]]]:
     return [(item.about, outcome, addresses) for item, outcome, addresses in made.settled]
 
 
@@ -87,48 +87,48 @@ def test_all_who_look_after_it_are_told_in_one_mail_each() -> None:
 @pytest.mark.parametrize(
     ("dataset", "outcome"),
     [
-        (Dataset(Status.FRESH, (ONE,)), Outcome.FRESH_AGAIN),
-        (Dataset(Status.DUE, (ONE,)), Outcome.FRESH_AGAIN),
-        (Dataset(Status.UNAVAILABLE, (ONE,)), Outcome.FRESH_AGAIN),
-        (Dataset(Status.OVERDUE, ()), Outcome.NOBODY),
-        (Dataset(Status.OVERDUE, (ONE,), is_wanted=False), Outcome.OPTED_OUT),
+        (MailDataset(Status.FRESH, (ONE,)), MailOutcome.FRESH_AGAIN),
+        (MailDataset(Status.DUE, (ONE,)), MailOutcome.FRESH_AGAIN),
+        (MailDataset(Status.UNAVAILABLE, (ONE,)), MailOutcome.FRESH_AGAIN),
+        (MailDataset(Status.OVERDUE, ()), MailOutcome.NOBODY),
+        (MailDataset(Status.OVERDUE, (ONE,), is_wanted=False), MailOutcome.OPTED_OUT),
     ],
 )
-def test_what_needs_no_mail_is_settled(dataset: Dataset, outcome: Outcome) -> None:
+def test_what_needs_no_mail_is_settled(dataset: MailDataset, outcome: MailOutcome) -> None:
     made = planned(crossing(), dataset=dataset)
     assert (told(made), settled(made)) == ({}, [("1", outcome, frozenset())])
 
 
 def test_what_is_gone_is_settled() -> None:
-    assert settled(planned(crossing(), gone=True)) == [("1", Outcome.GONE, frozenset())]
+    assert settled(planned(crossing(), gone=True)) == [("1", MailOutcome.GONE, frozenset())]
 
 
 def test_a_delinquent_dataset_is_still_to_be_updated() -> None:
-    made = planned(crossing(), dataset=Dataset(Status.DELINQUENT, (ONE,)))
+    made = planned(crossing(), dataset=MailDataset(Status.DELINQUENT, (ONE,)))
     assert told(made) == {ONE: ["1"]}
 
 
 def test_operators_are_told_of_what_is_delinquent_even_where_its_organization_wants_no_mails() -> (
     None
 ):
-    shown = Dataset(Status.DELINQUENT, (), is_wanted=False)
-    assert told(planned(crossing(Kind.DELINQUENT), dataset=shown)) == {ADMIN: ["1"]}
-    made = planned(crossing(Kind.DELINQUENT), dataset=Dataset(Status.OVERDUE, (ONE,)))
-    assert settled(made) == [("1", Outcome.FRESH_AGAIN, frozenset())]
-    made = planned(crossing(Kind.DELINQUENT), dataset=shown, operators=())
-    assert settled(made) == [("1", Outcome.NOBODY, frozenset())]
+    shown = MailDataset(Status.DELINQUENT, (), is_wanted=False)
+    assert told(planned(crossing(MailKind.DELINQUENT), dataset=shown)) == {ADMIN: ["1"]}
+    made = planned(crossing(MailKind.DELINQUENT), dataset=MailDataset(Status.OVERDUE, (ONE,)))
+    assert settled(made) == [("1", MailOutcome.FRESH_AGAIN, frozenset())]
+    made = planned(crossing(MailKind.DELINQUENT), dataset=shown, operators=())
+    assert settled(made) == [("1", MailOutcome.NOBODY, frozenset())]
 
 
 def test_who_opted_out_is_not_told_and_nobody_instead() -> None:
     assert told(planned(crossing(), opted_out=frozenset({ONE}))) == {OTHER: ["1"]}
     made = planned(crossing(), opted_out=frozenset({ONE, OTHER}))
-    assert (told(made), settled(made)) == ({}, [("1", Outcome.OPTED_OUT, frozenset())])
+    assert (told(made), settled(made)) == ({}, [("1", MailOutcome.OPTED_OUT, frozenset())])
 
 
 def test_who_had_a_mail_lately_waits() -> None:
-    made = planned(crossing(), lately=frozenset({(Kind.NOT_FRESH, ONE), (Kind.RUN, OTHER)}))
+    made = planned(crossing(), lately=frozenset({(MailKind.NOT_FRESH, ONE), (MailKind.RUN, OTHER)}))
     assert told(made) == {OTHER: ["1"]}
-    assert made.waiting == [(Item(Kind.NOT_FRESH, "1", "p"), ONE)]
+    assert made.waiting == [(NewsItem(MailKind.NOT_FRESH, "1", "p"), ONE)]
     assert made.settled == []
 
 
@@ -141,11 +141,11 @@ def test_who_waited_and_is_concerned_no_more_is_settled() -> None:
     stranger = frozenset({"left@example.org"})
     made = planned(crossing(waiting=stranger | {ONE}))
     assert told(made) == {ONE: ["1"]}
-    assert settled(made) == [("1", Outcome.NOBODY, stranger)]
+    assert settled(made) == [("1", MailOutcome.NOBODY, stranger)]
     made = planned(crossing(waiting=frozenset({ONE})), opted_out=frozenset({ONE}))
-    assert settled(made) == [("1", Outcome.OPTED_OUT, frozenset({ONE}))]
-    made = planned(crossing(waiting=frozenset({ONE})), dataset=Dataset(Status.FRESH, (ONE,)))
-    assert settled(made) == [("1", Outcome.FRESH_AGAIN, frozenset({ONE}))]
+    assert settled(made) == [("1", MailOutcome.OPTED_OUT, frozenset({ONE}))]
+    made = planned(crossing(waiting=frozenset({ONE})), dataset=MailDataset(Status.FRESH, (ONE,)))
+    assert settled(made) == [("1", MailOutcome.FRESH_AGAIN, frozenset({ONE}))]
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ def test_who_looks_after_a_dataset(
 
 
 def test_what_failed_before_comes_last() -> None:
-    digests = [Digest(Kind.NOT_FRESH, one, ()) for one in ("a@b", "c@d", "e@f")]
-    found = in_turn(digests, {(Kind.NOT_FRESH, "a@b"): 2, (Kind.RUN, "c@d"): 1})
+    digests = [Digest(MailKind.NOT_FRESH, one, ()) for one in ("a@b", "c@d", "e@f")]
+    found = in_turn(digests, {(MailKind.NOT_FRESH, "a@b"): 2, (MailKind.RUN, "c@d"): 1})
     assert [one.address for one in found] == ["c@d", "e@f", "a@b"]

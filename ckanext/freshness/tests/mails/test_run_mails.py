@@ -10,10 +10,10 @@ from ckan import model
 from ckan.tests import factories
 
 from ckanext.freshness.mails import opt_outs
-from ckanext.freshness.mails.delivery import Report, State
+from ckanext.freshness.mails.delivery import DeliveryState, MailReport
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import run_tables
-from ckanext.freshness.runs.night import Part, Told, nightly
+from ckanext.freshness.runs.night import NightPart, PartReport, nightly
 from ckanext.freshness.tests.mails.conftest import Notify, later
 from ckanext.freshness.tests.servers.smtp import MailHost
 
@@ -37,7 +37,7 @@ def night(name: str, days: float, datasets: int = 10, **columns: Any) -> None:
 def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
     night("one", 0)
-    assert notify(0.5) == Report(State.DONE)
+    assert notify(0.5) == MailReport(DeliveryState.DONE)
     night("two", 1, error="No luck\r\nBcc: x@y", ended_at=later(1.1).replace(tzinfo=None))
     night("three", 2, 0)
     night("four", 3, 5)
@@ -50,19 +50,19 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
         assert "failed: No luck Bcc: x@y" in words
         assert "saw no datasets" in words
         assert "saw 5 datasets; the one before saw 10" in words
-    assert notify(3.6) == Report(State.DONE)
+    assert notify(3.6) == MailReport(DeliveryState.DONE)
     # The cool-down is for other mails: what is wrong is told at once.
     night("five", 4, 1)
     assert len(notify(4.5).mails) == 1
     report = notify(6)
     assert "No check was begun in time" in report.mails[0].about[0]
-    assert notify(7) == Report(State.DONE)
+    assert notify(7) == MailReport(DeliveryState.DONE)
 
 
 def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
     night("one", 0)
-    parts = [Part("refresh", lambda now: Told("Solr is away", complete=False))]
+    parts = [NightPart("refresh", lambda now: PartReport("Solr is away", complete=False))]
     list(nightly(parts, lambda: later(0.1)))
     night("cycle", 0.2, kind="iati", error="the registry is away")
     night("two", 0.3, error="no luck")
@@ -78,14 +78,14 @@ def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> N
         ):
             assert re.search(sentence, " ".join(words.split())), sentence
     # It is no check: neither the last one, nor one that saw nothing.
-    assert notify(0.6) == Report(State.DONE)
+    assert notify(0.6) == MailReport(DeliveryState.DONE)
 
 
 def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: MailHost) -> None:
     factories.Sysadmin(email=ROOT)
     night("old", -1, 0)
     night("one", -0.1)
-    assert notify(0.5) == Report(State.DONE)
+    assert notify(0.5) == MailReport(DeliveryState.DONE)
 
 
 def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
@@ -104,7 +104,7 @@ def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailH
     assert [one.address for one in notify(0.5).mails] == [ROOT]
     factories.Sysadmin(email="new@example.org")
     opt_outs.write("other@example.org", later(), opted_out=False)
-    assert notify(0.6) == Report(State.DONE)
+    assert notify(0.6) == MailReport(DeliveryState.DONE)
 
 
 def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -> None:
@@ -115,7 +115,7 @@ def test_what_the_server_refused_is_told_later(notify: Notify, host: MailHost) -
     host.refused.clear()
     notify(0.6)
     assert [mail.to for mail in host.mails] == [(ROOT,)]
-    assert notify(0.7) == Report(State.DONE)
+    assert notify(0.7) == MailReport(DeliveryState.DONE)
 
 
 def test_the_last_run(clean_db: None) -> None:

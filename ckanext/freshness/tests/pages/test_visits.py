@@ -22,7 +22,7 @@ from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.model import Copy
 from ckanext.freshness.reporting import labels, link_checks
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import Scope
+from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
@@ -66,7 +66,7 @@ def of_host(host: FileHost) -> dict[str, Any]:
 
 
 def run(after: timedelta) -> None:
-    check_run.check(Scope(everything=True), lambda: NOW + after)
+    check_run.check(CheckScope(everything=True), lambda: NOW + after)
     model.Session.remove()
 
 
@@ -348,9 +348,9 @@ def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
     """What waits for its turn is said to, and what fails is not said to be visited now."""
     make("http://127.0.0.1:9/due")
     factories.Dataset(name="unsaid", resources=[{"url": "http://127.0.0.1:9/unsaid"}])
-    check_run.plan(Scope(), NOW)
+    check_run.plan(CheckScope(), NOW)
     assert "on, when its turn comes" in text(read("/dataset/unsaid/freshness"))
-    check_run.check(Scope(), lambda: NOW + 20 * DAY)
+    check_run.check(CheckScope(), lambda: NOW + 20 * DAY)
     (shown,) = link_checks.of_dataset(
         call_action("package_show", id="files")["id"], NOW + 20 * DAY + DAY / 2
     )["resources"]

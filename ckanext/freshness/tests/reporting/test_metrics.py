@@ -6,7 +6,7 @@ import pytest
 
 from ckanext.freshness.checking import run_counts
 from ckanext.freshness.reporting import metrics
-from ckanext.freshness.reporting.metrics import Metrics
+from ckanext.freshness.reporting.metrics import RunMetrics
 
 FIRST = {
     **{"api": 14, "api,error": 46, "error": 100, "filestore": 2088, "filestore,error": 1},
@@ -47,7 +47,7 @@ FREQUENCIES = {"live": 1248, "never": 3978, "as needed": 2163}
 
 def test_the_resources_of_the_first_published_run() -> None:
     shuffled = dict(sorted(FIRST.items(), key=lambda one: one[1]))
-    made = Metrics(shuffled, {"0: Fresh, Updated nothing": 22160}, FREQUENCIES)
+    made = RunMetrics(shuffled, {"0: Fresh, Updated nothing": 22160}, FREQUENCIES)
     assert metrics.text(made) == FIRST_TEXT
 
 
@@ -65,7 +65,7 @@ def test_the_datasets_of_the_second_published_run() -> None:
         "0: Fresh, Updated nothing,error": 19,
         "0: Fresh, Updated nothing": 16015,
     }
-    assert metrics.text(Metrics({}, datasets, FREQUENCIES)) == (
+    assert metrics.text(RunMetrics({}, datasets, FREQUENCIES)) == (
         """\
 *** Resources ***
 * total: 0 *
@@ -98,7 +98,7 @@ NUMBERS = {
 
 
 def test_what_headers_are_worth() -> None:
-    assert metrics.headers(Metrics(hosts={"*": NUMBERS, "example.org": NUMBERS})) == (
+    assert metrics.headers(RunMetrics(hosts={"*": NUMBERS, "example.org": NUMBERS})) == (
         """\
 *** Headers ***
 10 visits, 8 resources answered, of 3 datasets
@@ -113,12 +113,12 @@ def test_what_headers_are_worth() -> None:
 
 
 def test_nothing_is_said_of_headers_that_nobody_asked_for() -> None:
-    assert metrics.headers(Metrics()) == ""
+    assert metrics.headers(RunMetrics()) == ""
 
 
 def test_a_share_of_nothing_has_no_percentage() -> None:
     nothing = dict.fromkeys(NUMBERS, 0)
-    assert "0 of 0 resources send ETag" in metrics.headers(Metrics(hosts={"*": nothing}))
+    assert "0 of 0 resources send ETag" in metrics.headers(RunMetrics(hosts={"*": nothing}))
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_share_of_nothing_has_no_percentage() -> None:
     [({"b": 1, "a": 1}, ["a", "b"]), ({"a": 1, "b": 2, "*": 3}, ["b", "a"]), ({}, [])],
 )
 def test_hosts_in_order_of_their_visits(visits: dict[str, int], order: list[str]) -> None:
-    made = Metrics(hosts={name: {"visits": count} for name, count in visits.items()})
+    made = RunMetrics(hosts={name: {"visits": count} for name, count in visits.items()})
     assert [name for name, _ in metrics.hosts(made)] == order
 
 

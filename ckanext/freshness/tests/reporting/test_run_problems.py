@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.reporting.run_problems import (
-    Finding,
-    Run,
-    What,
+    FinishedRun,
+    ProblemKind,
+    RunProblem,
     findings,
     is_silent,
     last_run,
@@ -31,10 +31,10 @@ def night(
     error: str | None = None,
     ended: bool = True,
     is_whole: bool = True,
-) -> Run:
+) -> FinishedRun:
     """A run that began so many hours ago, and took one."""
     end = at(hours - 1) if ended else None
-    return Run(f"{hours:g}", at(hours), end, datasets, is_whole, error)
+    return FinishedRun(f"{hours:g}", at(hours), end, datasets, is_whole, error)
 
 
 @pytest.mark.parametrize(
@@ -45,47 +45,53 @@ def night(
         ([night(26), night(2)], []),
         # Nightly runs come a little late, and an hour when the clocks change.
         ([night(27.1), night(2)], []),
-        ([night(50), night(2)], [Finding(What.MISSING, "50", at(24))]),
-        ([night(30)], [Finding(What.MISSING, "30", at(4))]),
-        ([night(26), night(2, error="no luck")], [Finding(What.FAILED, "2", at(1), "no luck")]),
-        ([night(26, ended=False, datasets=None), night(2)], [Finding(What.KILLED, "26", at(26))]),
+        ([night(50), night(2)], [RunProblem(ProblemKind.MISSING, "50", at(24))]),
+        ([night(30)], [RunProblem(ProblemKind.MISSING, "30", at(4))]),
+        (
+            [night(26), night(2, error="no luck")],
+            [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
+        ),
+        (
+            [night(26, ended=False, datasets=None), night(2)],
+            [RunProblem(ProblemKind.KILLED, "26", at(26))],
+        ),
         ([night(26), night(2, ended=False, datasets=None)], []),
         (
             [night(25, ended=False, datasets=None)],
-            [Finding(What.KILLED, "25", at(25))],
+            [RunProblem(ProblemKind.KILLED, "25", at(25))],
         ),
-        ([night(2, 0)], [Finding(What.NO_DATASETS, "2", at(1), None, 0, None)]),
-        ([night(26), night(2, 50)], [Finding(What.HALVED, "2", at(1), None, 50, 100)]),
+        ([night(2, 0)], [RunProblem(ProblemKind.NO_DATASETS, "2", at(1), None, 0, None)]),
+        ([night(26), night(2, 50)], [RunProblem(ProblemKind.HALVED, "2", at(1), None, 50, 100)]),
         ([night(26), night(2, 51)], []),
         # What failed has seen less, which tells nothing.
         (
             [night(26), night(2, 3, error="no luck")],
-            [Finding(What.FAILED, "2", at(1), "no luck")],
+            [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
         ),
         # The one before an empty one is what is compared with.
         (
             [night(50), night(26, 0), night(2, 40)],
             [
-                Finding(What.NO_DATASETS, "26", at(25), None, 0, 100),
-                Finding(What.HALVED, "2", at(1), None, 40, 100),
+                RunProblem(ProblemKind.NO_DATASETS, "26", at(25), None, 0, 100),
+                RunProblem(ProblemKind.HALVED, "2", at(1), None, 40, 100),
             ],
         ),
         # Runs over a few datasets neither fall by half nor make up for a night.
         ([night(26), night(3, 1, is_whole=False), night(2)], []),
         (
             [night(28), night(2, 1, is_whole=False)],
-            [Finding(What.MISSING, "28", at(2))],
+            [RunProblem(ProblemKind.MISSING, "28", at(2))],
         ),
     ],
 )
-def test_findings(runs: list[Run], expected: list[Finding]) -> None:
+def test_findings(runs: list[FinishedRun], expected: list[RunProblem]) -> None:
     assert list(findings(runs, NOW)) == expected
     assert list(findings(runs[::-1], NOW)) == expected
 
 
 def test_other_work_fails_too_and_is_no_check() -> None:
-    other = Run("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
-    expected = Finding(What.FAILED, "1", at(0.5), "Solr is away", kind="nightly")
+    other = FinishedRun("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
+    expected = RunProblem(ProblemKind.FAILED, "1", at(0.5), "Solr is away", kind="nightly")
     assert list(findings([night(26), night(2), other], NOW)) == [expected]
     assert last_run([night(2), other]) == night(2)
 

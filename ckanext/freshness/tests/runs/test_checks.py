@@ -17,7 +17,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import Done, Scope
+from ckanext.freshness.runs.check_run import CheckedCounts, CheckScope
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -69,9 +69,9 @@ def make(host: Host) -> Make:
     return dataset
 
 
-def run(after: timedelta, scope: Scope | None = None, workers: int = 1) -> Done:
+def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> CheckedCounts:
     """A run so long after the start, and the refresh after it, as every night."""
-    _, done = check_run.check(scope or Scope(), lambda: START + after, workers=workers)
+    _, done = check_run.check(scope or CheckScope(), lambda: START + after, workers=workers)
     refresh(START + after)
     model.Session.remove()
     return done
@@ -211,11 +211,11 @@ def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
     fresh = make(WHAT["/stocks.csv"])
     make(WHAT["/boundaries.csv"])
     for _ in range(2):
-        done = run(2 * DAY, Scope(package_ids=(fresh["id"],)))
+        done = run(2 * DAY, CheckScope(package_ids=(fresh["id"],)))
         assert done.counting.visits == 1
         assert sum(done.counting.resources().values()) == 1
     assert host.count("/boundaries.csv") == 0
-    assert run(2 * DAY, Scope(everything=True)).counting.visits == 2
+    assert run(2 * DAY, CheckScope(everything=True)).counting.visits == 2
 
 
 def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:
@@ -229,16 +229,16 @@ def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) ->
         )
         model.Session.commit()
 
-    def newer(after: timedelta, scope: Scope) -> int:
+    def newer(after: timedelta, scope: CheckScope) -> int:
         found = run(after, scope).counting.resources()
         return sum(count for label, count in found.items() if "filestore" in label)
 
     dated("2024-01-01", both)
-    named = Scope(package_ids=(dataset["id"],))
-    assert [newer(DAY, named), newer(2 * DAY, named), newer(3 * DAY, Scope())] == [0, 0, 0]
+    named = CheckScope(package_ids=(dataset["id"],))
+    assert [newer(DAY, named), newer(2 * DAY, named), newer(3 * DAY, CheckScope())] == [0, 0, 0]
     dated("2099-01-01", both)
     assert [newer(4 * DAY, named), newer(5 * DAY, named)] == [1, 0]
-    assert [newer(6 * DAY, Scope()), newer(7 * DAY, Scope(everything=True))] == [1, 0]
+    assert [newer(6 * DAY, CheckScope()), newer(7 * DAY, CheckScope(everything=True))] == [1, 0]
 
 
 def test_a_run_that_is_killed_leaves_whole_batches(
@@ -273,7 +273,7 @@ def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
     other = make(WHAT["/stocks.csv"])
     monkeypatch.setattr(check_run, "BATCH_OF_FINDINGS", 1)
     with measured(monkeypatch) as found:
-        check_run.check(Scope(), lambda: START + 10 * DAY)
+        check_run.check(CheckScope(), lambda: START + 10 * DAY)
     assert sorted(found.documents) == sorted([several["id"], other["id"]])
     assert unindexed.heal() == (0, []), "nothing is left to be indexed"
 
@@ -283,7 +283,7 @@ def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
 ) -> None:
     """Of what is fresh nothing is in doubt, however often its bytes differ."""
     dataset = make(WHAT["/api/prices.json"])
-    scope = Scope(everything=True)
+    scope = CheckScope(everything=True)
 
     def judged(after: timedelta) -> bool:
         with measured(monkeypatch) as found:

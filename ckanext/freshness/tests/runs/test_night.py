@@ -18,7 +18,14 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.runs import night_parts
-from ckanext.freshness.runs.night import LOCK, AlreadyRunningError, Done, Part, Told, nightly
+from ckanext.freshness.runs.night import (
+    LOCK,
+    FinishedPart,
+    NightPart,
+    NightRunningError,
+    PartReport,
+    nightly,
+)
 from ckanext.freshness.tests.conftest import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -38,14 +45,14 @@ def hours() -> Iterator[datetime]:
 
 
 def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[datetime]) -> None:
-    def work(now: datetime) -> Told:
+    def work(now: datetime) -> PartReport:
         assert is_held(LOCK)
-        return Told(f"{now:%H}")
+        return PartReport(f"{now:%H}")
 
-    parts = [Part("one", work), Part("two", work)]
+    parts = [NightPart("one", work), NightPart("two", work)]
     assert list(nightly(parts, lambda: next(hours))) == [
-        Done("one", Told("00")),
-        Done("two", Told("01")),
+        FinishedPart("one", PartReport("00")),
+        FinishedPart("two", PartReport("01")),
     ]
     assert not is_held(LOCK)
 
@@ -53,13 +60,13 @@ def test_each_part_is_done_at_its_own_moment_under_the_lock(hours: Iterator[date
 def test_what_fails_is_told_and_the_others_are_done(
     hours: Iterator[datetime], caplog: pytest.LogCaptureFixture
 ) -> None:
-    def wrong(now: datetime) -> Told:
+    def wrong(now: datetime) -> PartReport:
         raise LookupError("no such thing")
 
     parts = [
-        Part("wrong", wrong),
-        Part("half", lambda now: Told("some", complete=False)),
-        Part("right", lambda now: Told("all")),
+        NightPart("wrong", wrong),
+        NightPart("half", lambda now: PartReport("some", complete=False)),
+        NightPart("right", lambda now: PartReport("all")),
     ]
     with caplog.at_level(logging.ERROR):
         done = list(nightly(parts, lambda: next(hours)))
@@ -79,16 +86,16 @@ def noted() -> list[tuple[str, str | None]]:
 
 
 def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
-    def breaks(now: datetime) -> Told:
+    def breaks(now: datetime) -> PartReport:
         # What the part left behind in the session is nobody else's business.
         model.Session.execute(sa.text("SELECT nothing"))
-        return Told("never")
+        return PartReport("never")
 
     parts = [
-        Part("refresh", lambda now: Told("Solr is away", complete=False)),
-        Part("prune", breaks),
-        Part("report", lambda now: Told("all")),
-        Part("notify", lambda now: Told("no luck", complete=False), is_noted=False),
+        NightPart("refresh", lambda now: PartReport("Solr is away", complete=False)),
+        NightPart("prune", breaks),
+        NightPart("report", lambda now: PartReport("all")),
+        NightPart("notify", lambda now: PartReport("no luck", complete=False), is_noted=False),
     ]
     list(nightly(parts, lambda: next(hours)))
     (first, second) = noted()
@@ -107,14 +114,14 @@ def test_what_a_run_says_of_itself_is_not_said_twice(
 ) -> None:
     """But where one of several runs could not even begin, all is said."""
 
-    def work(now: datetime) -> Told:
+    def work(now: datetime) -> PartReport:
         run_id = run_records.begin_run(now, {})
         run_records.end_run(run_id, now, error="Solr is away" if says_so else None)
-        return Told("Another run is visiting hosts", complete=False, began=began)
+        return PartReport("Another run is visiting hosts", complete=False, began=began)
 
     # Of a night before.
     run_records.end_run(run_records.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
-    list(nightly([Part("check", work, writes="check")], lambda: next(hours)))
+    list(nightly([NightPart("check", work, writes="check")], lambda: next(hours)))
     expected: list[tuple[Any, ...]] = [("check", "Solr is away" if says_so else None)]
     if not (says_so and began):
         expected.append(("nightly", "check: Another run is visiting hosts"))
@@ -122,8 +129,8 @@ def test_what_a_run_says_of_itself_is_not_said_twice(
 
 
 def test_only_one_works_at_a_time(hours: Iterator[datetime]) -> None:
-    parts = [Part("one", lambda now: pytest.fail("not to be done"))]
-    with locked(LOCK), pytest.raises(AlreadyRunningError, match="under way"):
+    parts = [NightPart("one", lambda now: pytest.fail("not to be done"))]
+    with locked(LOCK), pytest.raises(NightRunningError, match="under way"):
         list(nightly(parts, lambda: next(hours)))
 
 
@@ -156,7 +163,7 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
         done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1
     assert "Another nightly run is under way" in done.output
-    failing = Part("extra", lambda now: Told("no luck", complete=False))
+    failing = NightPart("extra", lambda now: PartReport("no luck", complete=False))
     monkeypatch.setattr(night_parts, "PARTS", (failing, *night_parts.PARTS))
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1

@@ -14,7 +14,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import Done, Scope
+from ckanext.freshness.runs.check_run import CheckedCounts, CheckScope
 from ckanext.freshness.runs.copies import options, resource_copies, shelf
 from ckanext.freshness.tests.servers.iati_files import IatiFiles
 
@@ -50,8 +50,8 @@ def link(server: IatiFiles, extras: Sequence[Any] = (), **more: Any) -> dict[str
     return dict(package["resources"][0])
 
 
-def run(resource: dict[str, Any], days: int) -> Done:
-    scope = Scope(package_ids=(resource["package_id"],))
+def run(resource: dict[str, Any], days: int) -> CheckedCounts:
+    scope = CheckScope(package_ids=(resource["package_id"],))
     _, done = check_run.check(scope, lambda: START + timedelta(days=days))
     model.Session.remove()
     return done

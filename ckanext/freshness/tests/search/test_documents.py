@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from ckanext.freshness.search.documents import COLLECTING, PATIENCE, Documents
+from ckanext.freshness.search.documents import COLLECTING, PATIENCE, DocumentBatch
 from ckanext.freshness.search.unindexed import BATCH
 
 MARKED = datetime(2026, 1, 1)
@@ -26,7 +26,7 @@ def clock() -> Clock:
 
 
 def test_a_document_waits_for_the_last_visit_to_its_dataset(clock: Clock) -> None:
-    documents = Documents(["a", "a", "b"], clock)
+    documents = DocumentBatch(["a", "a", "b"], clock)
     documents.add({"a": MARKED})
     documents.ended(["a"])
     clock.now += COLLECTING
@@ -38,7 +38,7 @@ def test_a_document_waits_for_the_last_visit_to_its_dataset(clock: Clock) -> Non
 
 
 def test_a_document_does_not_wait_for_ever(clock: Clock) -> None:
-    documents = Documents(["a", "a"], clock)
+    documents = DocumentBatch(["a", "a"], clock)
     documents.add({"a": MARKED})
     documents.ended(["a"])
     clock.now += PATIENCE - 1
@@ -50,7 +50,7 @@ def test_a_document_does_not_wait_for_ever(clock: Clock) -> None:
 
 def test_documents_are_sent_together(clock: Clock) -> None:
     many = [str(number) for number in range(BATCH)]
-    documents = Documents(many, clock)
+    documents = DocumentBatch(many, clock)
     documents.add(dict.fromkeys(many[1:], MARKED))
     documents.ended(many[1:])
     assert documents.take() == {}
@@ -60,7 +60,7 @@ def test_documents_are_sent_together(clock: Clock) -> None:
 
 
 def test_a_few_are_sent_after_a_while(clock: Clock) -> None:
-    documents = Documents(["a", "b"], clock)
+    documents = DocumentBatch(["a", "b"], clock)
     documents.add({"a": MARKED})
     documents.ended(["a"])
     clock.now += COLLECTING

@@ -14,11 +14,11 @@ from freezegun import freeze_time
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import Memory, Outcome
-from ckanext.freshness.checking.results import Attempt, Finding, Visit
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
 from ckanext.freshness.status import resource_fields
-from ckanext.freshness.status.assessment import Cause, assess_packages, outcomes
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages, outcomes
 from ckanext.freshness.status.extras import write_by_sql
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -47,14 +47,14 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
     findings = []
     for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
         if outcome is not None:
-            visit = Visit(resource["id"], dataset["id"], resource["url"])
+            visit = CheckedResource(resource["id"], dataset["id"], resource["url"])
             attempt = Attempt(now, "GET", outcome)
             findings.append(
-                Finding(visit, "x.org", outcome, Memory(hash="sha256:a"), attempt, **more)
+                CheckResult(visit, "x.org", outcome, KnownContent(hash="sha256:a"), attempt, **more)
             )
     written = result_writer.write(findings, now)
     resource_fields.write_found(written, settings.resource_fields())
-    write_by_sql(assess_packages([dataset["id"]], now, cause=Cause.CHECK))
+    write_by_sql(assess_packages([dataset["id"]], now, cause=TransitionCause.CHECK))
     model.Session.commit()
     model.Session.expire_all()
     rebuild([dataset["id"]])
@@ -111,7 +111,9 @@ def test_a_host_is_ad_hoc_as_long_as_the_url_names_it(act: Act) -> None:
         for _ in range(2):
             with freeze_time(LATE):
                 act("resource_patch", id=resource["id"], url=url)
-            judged = outcomes([dataset["id"]], LATE + timedelta(days=20), cause=Cause.CHECK)
+            judged = outcomes(
+                [dataset["id"]], LATE + timedelta(days=20), cause=TransitionCause.CHECK
+            )
             model.Session.commit()
             assert [one.wanted.get("freshness_undetermined") for one in judged] == [expected]
             check_rows.sync(LATE, settings.aging().dataset_types)

@@ -10,7 +10,7 @@ from uuid import uuid4
 import pytest
 
 from ckanext.freshness.checking import check_rows, dataset_rows, run_records
-from ckanext.freshness.checking.run_counts import Updated
+from ckanext.freshness.checking.run_counts import NewerDates
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import CheckRun
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 EVERYTHING: Mapping[str, Any] = {"package_ids": None, "host": None}
-FIGURES = run_records.Figures(datasets={"0: Fresh, Updated nothing": 1})
+FIGURES = run_records.RunFigures(datasets={"0: Fresh, Updated nothing": 1})
 
 
 @pytest.mark.parametrize(
@@ -36,18 +36,18 @@ FIGURES = run_records.Figures(datasets={"0: Fresh, Updated nothing": 1})
 @pytest.mark.parametrize(
     ("key", "value", "what"),
     [
-        ("review_date", "2026-05-31T12:00:00", Updated.REVIEW),
-        ("updated_by_script", "Scraper (2026-05-31T12:00:00)", Updated.SCRIPT),
+        ("review_date", "2026-05-31T12:00:00", NewerDates.REVIEW),
+        ("updated_by_script", "Scraper (2026-05-31T12:00:00)", NewerDates.SCRIPT),
     ],
 )
 def test_newly_said(
     act: Callable[..., Any],
     between: Mapping[str, Any],
-    figures: run_records.Figures | None,
+    figures: run_records.RunFigures | None,
     is_new: bool,
     key: str,
     value: str,
-    what: Updated,
+    what: NewerDates,
 ) -> None:
     dataset = act(
         "package_create",

@@ -21,7 +21,7 @@ from werkzeug.datastructures import FileStorage
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import write_extras
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.status.assessment import Cause, assess_packages
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -332,7 +332,9 @@ def test_resources_that_are_made_anew_inherit_what_is_known(act: Act) -> None:
         old = dataset["resources"][0]["id"]
         now = datetime.now(timezone.utc)
         seen = observe(now - timedelta(days=1), Evidence.HTTP_HEADER, now, old)
-        assess_packages([dataset["id"]], now, cause=Cause.CHECK, found={dataset["id"]: [seen]})
+        assess_packages(
+            [dataset["id"]], now, cause=TransitionCause.CHECK, found={dataset["id"]: [seen]}
+        )
         model.Session.commit()
 
     def pieces() -> set[tuple[str, str, str | None, bool]]:

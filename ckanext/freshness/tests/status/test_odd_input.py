@@ -15,7 +15,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import package_extras
-from ckanext.freshness.status.assessment import Cause, assess_packages, outcomes
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages, outcomes
 from ckanext.freshness.status.extras import write_by_sql
 from ckanext.freshness.tests.status.measuring import measured, without_freshness
 
@@ -157,12 +157,12 @@ def test_five_thousand_resources(act: Act, monkeypatch: pytest.MonkeyPatch) -> N
         {"id": made["id"]},
     )
     with measured(monkeypatch) as found:
-        assess_packages([made["id"]], NOW, cause=Cause.RECOMPUTE)
+        assess_packages([made["id"]], NOW, cause=TransitionCause.RECOMPUTE)
     assert len(found.statements) <= 5
     known = "SELECT count(*) FROM freshness_resource WHERE package_id = :id"
     assert model.Session.execute(sa.text(known), {"id": made["id"]}).scalar() == 5000
     with measured(monkeypatch) as again:
-        assess_packages([made["id"]], NOW, cause=Cause.RECOMPUTE)
+        assess_packages([made["id"]], NOW, cause=TransitionCause.RECOMPUTE)
     assert len(again.statements) == 4, "nothing is written where nothing changed"
     model.Session.rollback()
 
@@ -171,7 +171,7 @@ def test_the_number_of_statements_does_not_grow(act: Act, monkeypatch: pytest.Mo
     ids = [new(act, {"frequency": "7"}, resources=[LINK] * count)["id"] for count in (1, 3, 5)]
     for many in (ids[:1], ids):
         with measured(monkeypatch) as found:
-            assess_packages(many, NOW + timedelta(days=4000), cause=Cause.RECOMPUTE)
+            assess_packages(many, NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
             model.Session.rollback()
         assert len(found.statements) == 5
 
@@ -181,7 +181,7 @@ def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:
     later = datetime.now(timezone.utc) + timedelta(days=30)
     seen = observe(later, Evidence.HTTP_HEADER, later, made["resources"][0]["id"])
     changed = assess_packages(
-        [made["id"]], later, cause=Cause.CHECK, run_id="run", found={made["id"]: [seen]}
+        [made["id"]], later, cause=TransitionCause.CHECK, run_id="run", found={made["id"]: [seen]}
     )
     assert [one.package_id for one in changed] == [made["id"]]
     write_by_sql(changed)
@@ -196,9 +196,13 @@ def test_writing_by_sql_says_the_same_as_the_hook(act: Act) -> None:
     made = new(act, {"frequency": "7", "zone": "3"})
     before = stored(made["id"])
     modified = model.Package.get(made["id"]).metadata_modified
-    write_by_sql(outcomes([made["id"]], datetime.now(timezone.utc), cause=Cause.RECOMPUTE))
+    write_by_sql(
+        outcomes([made["id"]], datetime.now(timezone.utc), cause=TransitionCause.RECOMPUTE)
+    )
     assert stored(made["id"]) == before
-    write_by_sql(outcomes([made["id"]], NOW + timedelta(days=4000), cause=Cause.RECOMPUTE))
+    write_by_sql(
+        outcomes([made["id"]], NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
+    )
     model.Session.commit()
     after = stored(made["id"])
     assert after["freshness"] == "delinquent"
@@ -235,7 +239,7 @@ def test_two_writers_at_once(act: Act) -> None:
     def run() -> None:
         for turn in range(12):
             when = NOW + timedelta(days=100 * turn)
-            write_by_sql(assess_packages(ids, when, cause=Cause.RECOMPUTE))
+            write_by_sql(assess_packages(ids, when, cause=TransitionCause.RECOMPUTE))
             model.Session.commit()
 
     def edit(number: int) -> None:
@@ -262,7 +266,9 @@ def test_two_writers_at_once(act: Act) -> None:
     assert faults == []
     model.Session.remove()
     for package_id in ids:
-        changed = assess_packages([package_id], datetime.now(timezone.utc), cause=Cause.EDIT)
+        changed = assess_packages(
+            [package_id], datetime.now(timezone.utc), cause=TransitionCause.EDIT
+        )
         write_by_sql(changed)
         model.Session.commit()
         assert stored(package_id)["freshness"] == "fresh"

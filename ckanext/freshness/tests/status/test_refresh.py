@@ -26,9 +26,9 @@ from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.mails import outbox
 from ckanext.freshness.search.unindexed import SolrAwayError
 from ckanext.freshness.status import refresh as module
-from ckanext.freshness.status.assessment import Cause, assess_packages
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages
 from ckanext.freshness.status.extras import write_by_sql
-from ckanext.freshness.status.refresh import Refreshed, refresh
+from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.model.test_tables import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin
@@ -95,7 +95,7 @@ def later(**ages: int) -> datetime:
     return datetime.now(timezone.utc) + timedelta(**ages)
 
 
-def at(moment: datetime, **options: Any) -> Refreshed:
+def at(moment: datetime, **options: Any) -> RefreshCounts:
     """A refresh as if it were another time."""
     with freeze_time(moment):
         return refresh(datetime.now(timezone.utc), **options)
@@ -136,10 +136,10 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     (first,) = rows("freshness_dataset WHERE frequency_days = 7", "due")[0]
     transitions_before = len(transitions())
 
-    assert refresh(datetime.now(timezone.utc)) == Refreshed()
-    assert at(first.replace(tzinfo=timezone.utc) - timedelta(seconds=1)) == Refreshed()
+    assert refresh(datetime.now(timezone.utc)) == RefreshCounts()
+    assert at(first.replace(tzinfo=timezone.utc) - timedelta(seconds=1)) == RefreshCounts()
     result = at(first.replace(tzinfo=timezone.utc), run_id="a run")
-    assert result == Refreshed(datasets=1, changed=1, statuses=1)
+    assert result == RefreshCounts(datasets=1, changed=1, statuses=1)
     assert stored() == {**before, "weekly": {**before["weekly"], "freshness": "due"}}
     assert transitions()[transitions_before:] == [("fresh", "due", first, "time", "a run")]
     assert facet() == {"fresh": 2, "due": 1, "unavailable": 1}
@@ -147,7 +147,7 @@ def test_only_what_has_passed_a_boundary_is_touched() -> None:
     assert rows("activity", "id") == done
     assert rows("freshness_unindexed") == []
 
-    assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == Refreshed()
+    assert at(first.replace(tzinfo=timezone.utc) + timedelta(hours=1)) == RefreshCounts()
     shown = helpers.call_action("package_show", id="weekly")
     assert {one["key"]: one["value"] for one in shown["extras"]}["freshness_due"]
 
@@ -166,13 +166,13 @@ def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) ->
     alembic.command.upgrade(alembic_config(), "head")
     before = len(transitions())
     if first == "check":
-        write_by_sql(assess_packages([stated], later(), cause=Cause.CHECK))
+        write_by_sql(assess_packages([stated], later(), cause=TransitionCause.CHECK))
         model.Session.commit()
     done = at(later())
     assert (done.datasets, done.statuses) == {"refresh": (2, 1), "check": (1, 0)}[first]
     assert [row[:2] for row in transitions()[before:]] == [("fresh", "delinquent")]
-    assert outbox.crossings(outbox.Start(0, datetime.min)) == []
-    assert at(later()) == Refreshed()
+    assert outbox.crossings(outbox.NotifyStart(0, datetime.min)) == []
+    assert at(later()) == RefreshCounts()
 
 
 def test_a_type_that_is_judged_no_more_is_left_alone() -> None:
@@ -184,7 +184,7 @@ def test_a_type_that_is_judged_no_more_is_left_alone() -> None:
         model.Session.execute(sa.text(statement), {"id": one})
     model.Session.commit()
     model.Session.remove()
-    assert at(later(days=30)) == Refreshed()
+    assert at(later(days=30)) == RefreshCounts()
 
 
 def test_who_has_passed_several_boundaries_gets_each_at_its_time() -> None:
@@ -209,7 +209,7 @@ def test_when_solr_is_away_the_next_run_indexes() -> None:
     assert len(rows("freshness_unindexed")) == 3
     assert facet() == {"fresh": 3}
     written = transitions()
-    assert at(later(days=8)) == Refreshed(healed=3)
+    assert at(later(days=8)) == RefreshCounts(healed=3)
     assert facet() == {"due": 3}
     assert rows("freshness_unindexed") == []
     assert transitions() == written
@@ -344,8 +344,8 @@ def test_rows_of_what_is_gone_are_reaped() -> None:
 def test_what_is_deleted_waits() -> None:
     dataset("a-dataset")
     write("package_delete", id="a-dataset")
-    assert at(later(days=8)) == Refreshed()
-    assert at(later(days=8), everything=True) == Refreshed()
+    assert at(later(days=8)) == RefreshCounts()
+    assert at(later(days=8), everything=True) == RefreshCounts()
 
 
 def forget(ids: list[str]) -> None:
@@ -377,7 +377,7 @@ def test_a_catalogue_that_existed_before_is_filled(
         workers=workers,
         progress=lambda done, total: told.append((done, total)),
     )
-    assert result == Refreshed(datasets=5, changed=5)
+    assert result == RefreshCounts(datasets=5, changed=5)
     assert told[-1] == (5, 5)
     assert [count for count, _total in told] == sorted(count for count, _total in told)
     assert facet() == {"fresh": 5}
@@ -387,7 +387,7 @@ def test_a_catalogue_that_existed_before_is_filled(
     assert rows("package", "id, metadata_modified") == modified
     assert rows("activity", "id") == done
     again = refresh(datetime.now(timezone.utc), everything=True, workers=workers)
-    assert again == Refreshed(datasets=5)
+    assert again == RefreshCounts(datasets=5)
 
 
 def test_a_worker_that_dies_is_told_and_made_good(

@@ -70,7 +70,7 @@ def test_runs_and_what_is_known_after_each(scenario: Scenario, tmp_path: Path) -
             before = number
             stage.today, stage.asked = number, {}
             now = moment(number)
-            run, _ = check_run.check(check_run.Scope(), partial(_same, now))
+            run, _ = check_run.check(check_run.CheckScope(), partial(_same, now))
             refresh(now)
             (tmp_path / _golden(number)).write_text(played.known(number, stage, run.id))
     for golden in map(_golden, scenario.days):

@@ -15,7 +15,15 @@ from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Answer, Client, FetchError, Limits, Request, Settings, run
+from ckanext.freshness.web.client import (
+    Answer,
+    Client,
+    ClientSettings,
+    FetchError,
+    Limits,
+    Request,
+    run,
+)
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.exchange import Choose
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
@@ -28,7 +36,7 @@ FAST = Limits(connect=2, read=2, total=5, backoff=(0.01, 0.02), jitter=0)
 UNHURRIED = HostPolicy(connections=50, per_second=math.inf)
 INSIDE = Guard(["127.0.0.0/8"])
 """Lets the tests' own servers be visited."""
-SETTINGS = Settings("tests (https://example.org/contact)", limits=FAST, guard=INSIDE)
+SETTINGS = ClientSettings("tests (https://example.org/contact)", limits=FAST, guard=INSIDE)
 
 
 class FileServer(LoopbackServer):
@@ -95,7 +103,7 @@ def visit(
     request: Request | str,
     choose: Choose | None = None,
     *,
-    settings: Settings = SETTINGS,
+    settings: ClientSettings = SETTINGS,
     hosts: Hosts | None = None,
     names: Mapping[str, Sequence[str]] | None = None,
     **limits: float,

@@ -26,8 +26,8 @@ from ckanext.freshness.web.client import (
     Answer,
     Body,
     Client,
+    FailureReason,
     FetchError,
-    Reason,
     Request,
 )
 from ckanext.freshness.web.dns import Names
@@ -147,7 +147,7 @@ def test_a_host_that_wants_a_long_pause_is_left_alone(server: FileServer) -> Non
 
     answer, error = asyncio.run(main())
     assert (answer.status, answer.attempts) == (503, 1)
-    assert error.reason is Reason.HOST_DEFERRED
+    assert error.reason is FailureReason.HOST_DEFERRED
     assert error.retry_after is not None
     assert 599 < error.retry_after <= 601
     assert len(server.requests) == 1
@@ -169,7 +169,7 @@ def test_the_pause_of_a_429_without_retry_after_holds_for_the_host(server: FileS
 
 def test_the_length_of_headers_is_a_limit_of_the_request(server: FileServer) -> None:
     server.files["/x"] = Served(200, b"", {"X-Long": "x" * 40_000})
-    assert failure(f"{server.url}/x").reason is Reason.MALFORMED
+    assert failure(f"{server.url}/x").reason is FailureReason.MALFORMED
     wide = replace(FAST, max_header_bytes=50_000)
     assert visit(Request(f"{server.url}/x", limits=wide)).status == 200
 

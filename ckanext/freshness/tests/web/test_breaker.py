@@ -14,11 +14,11 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
 from ckanext.freshness.web.client import Client, FetchError, Request
 from ckanext.freshness.web.dns import Names
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.hosts import Breaker, Circuit, Host, HostPolicy, Hosts
 
 CLOSED, OPEN, HALF_OPEN, GIVEN_UP = Circuit
-REFUSED = Reason.CONNECTION_REFUSED
+REFUSED = FailureReason.CONNECTION_REFUSED
 
 
 def play(events: str, limit: int = 3) -> Breaker:
@@ -30,8 +30,8 @@ def play(events: str, limit: int = 3) -> Breaker:
     """
     breaker, now = Breaker(limit, 10.0), 100.0
     reasons = {
-        **{"f": REFUSED, "r": REFUSED, "t": Reason.TOTAL_TIMEOUT},
-        **{"a": None, "m": Reason.MALFORMED, "o": Reason.PROXY},
+        **{"f": REFUSED, "r": REFUSED, "t": FailureReason.TOTAL_TIMEOUT},
+        **{"a": None, "m": FailureReason.MALFORMED, "o": FailureReason.PROXY},
     }
     for event in events:
         now += 10 if event == "." else 1
@@ -137,18 +137,26 @@ def test_a_host_is_not_open_while_its_breaker_is() -> None:
     assert not host.open and 9 < host.opens_in <= 10
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_which_faults_count(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", FailureReason)
+def test_which_faults_count(reason: FailureReason) -> None:
     breaker = Breaker(1, 10.0, failures=0)
     breaker.ended(reason, 0.0, is_last=True, decides=False)
     assert (breaker.circuit is OPEN) is (
         reason
         in {
-            *(Reason.NAME_NOT_FOUND, Reason.NAME_LOOKUP_FAILED),
-            *(REFUSED, Reason.CONNECTION_RESET, Reason.UNREACHABLE),
-            *(Reason.TLS_EXPIRED, Reason.TLS_SELF_SIGNED, Reason.TLS_WRONG_NAME),
-            *(Reason.TLS_UNTRUSTED, Reason.TLS_FAILED),
-            *(Reason.CONNECT_TIMEOUT, Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT),
+            *(FailureReason.NAME_NOT_FOUND, FailureReason.NAME_LOOKUP_FAILED),
+            *(REFUSED, FailureReason.CONNECTION_RESET, FailureReason.UNREACHABLE),
+            *(
+                FailureReason.TLS_EXPIRED,
+                FailureReason.TLS_SELF_SIGNED,
+                FailureReason.TLS_WRONG_NAME,
+            ),
+            *(FailureReason.TLS_UNTRUSTED, FailureReason.TLS_FAILED),
+            *(
+                FailureReason.CONNECT_TIMEOUT,
+                FailureReason.READ_TIMEOUT,
+                FailureReason.TOTAL_TIMEOUT,
+            ),
         }
     )
 
@@ -159,11 +167,11 @@ def test_limits_that_are_none(failures: int, pause: float) -> None:
         HostPolicy(failures=failures, pause=pause)
 
 
-def reasons(url: str, count: int, hosts: Hosts) -> list[Reason | None]:
+def reasons(url: str, count: int, hosts: Hosts) -> list[FailureReason | None]:
     """Why visits one after the other had no answer."""
 
-    async def main() -> list[Reason | None]:
-        found: list[Reason | None] = []
+    async def main() -> list[FailureReason | None]:
+        found: list[FailureReason | None] = []
         async with Client(SETTINGS, hosts, Names(lookup({}))) as client:
             for _ in range(count):
                 try:
@@ -183,7 +191,7 @@ def test_a_host_that_refuses_is_left_alone() -> None:
         url = f"http://127.0.0.1:{closed.getsockname()[1]}/"
         policy = HostPolicy(50, math.inf, failures=2, pause=0.0)
         hosts = Hosts(policy)
-        assert reasons(url, 5, hosts) == [REFUSED] * 2 + [Reason.HOST_SILENT] * 3
+        assert reasons(url, 5, hosts) == [REFUSED] * 2 + [FailureReason.HOST_SILENT] * 3
         # Three attempts each, and one that decides.
         assert hosts.of("127.0.0.1").statistics.requests == 7
         assert hosts.of("127.0.0.1").breaker.circuit is GIVEN_UP
@@ -224,7 +232,7 @@ def test_who_waits_for_a_host_that_wants_to_be_left_alone_does_not_ask() -> None
         found = asyncio.run(main(server))
         assert len(server.requests) == 1
     errors = [one.reason for one in found if isinstance(one, FetchError)]
-    assert errors == [Reason.HOST_DEFERRED] * 4
+    assert errors == [FailureReason.HOST_DEFERRED] * 4
 
 
 @pytest.mark.parametrize(
@@ -241,7 +249,7 @@ def test_a_host_that_speaks_is_asked_on(fault: faults.Fault) -> None:
     with FileServer() as server:
         server.faults[lambda request: True] = fault
         hosts = Hosts(HostPolicy(50, math.inf, failures=1, pause=0.0))
-        assert Reason.HOST_SILENT not in reasons(f"{server.url}/x", 4, hosts)
+        assert FailureReason.HOST_SILENT not in reasons(f"{server.url}/x", 4, hosts)
         assert hosts.of("127.0.0.1").breaker.circuit is CLOSED
 
 
@@ -250,6 +258,6 @@ def test_a_host_that_wants_to_be_left_alone_says_so_at_once() -> None:
         server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
         begin = monotonic()
         found = reasons(f"{server.url}/x", 40, Hosts(HostPolicy(2, 2.0)))
-        assert found[1:] == [Reason.HOST_DEFERRED] * 39
+        assert found[1:] == [FailureReason.HOST_DEFERRED] * 39
         # Two requests a second would be twenty.
         assert monotonic() - begin < 5

@@ -31,11 +31,11 @@ from ckanext.freshness.web.client import (
     Answer,
     Body,
     Client,
+    ClientSettings,
     Enough,
+    FailureReason,
     Limits,
-    Reason,
     Request,
-    Settings,
     run,
 )
 from ckanext.freshness.web.dns import Names
@@ -303,7 +303,7 @@ def test_a_big_body_is_never_held(server: FileServer) -> None:
 def test_a_body_of_just_the_limit_is_not_too_large(server: FileServer) -> None:
     assert visit(f"{server.url}/x", max_bytes=len(BODY)).body == BODY
     error = failure(f"{server.url}/x", max_bytes=len(BODY) - 1)
-    assert error.reason is Reason.TOO_LARGE
+    assert error.reason is FailureReason.TOO_LARGE
 
 
 def test_compressed_bodies_count_both_ways(server: FileServer) -> None:
@@ -311,7 +311,7 @@ def test_compressed_bodies_count_both_ways(server: FileServer) -> None:
     server.files["/x"] = Served(200, packed, {"Content-Encoding": "gzip"})
     answer = visit(f"{server.url}/x", max_bytes=100_000)
     assert (answer.received, answer.on_wire) == (100_000, len(packed))
-    assert failure(f"{server.url}/x", max_bytes=99_999).reason is Reason.TOO_LARGE
+    assert failure(f"{server.url}/x", max_bytes=99_999).reason is FailureReason.TOO_LARGE
 
 
 def test_a_gzip_bomb_is_not_unpacked(server: FileServer) -> None:
@@ -321,7 +321,7 @@ def test_a_gzip_bomb_is_not_unpacked(server: FileServer) -> None:
     error = failure(f"{server.url}/x", lambda answer: sink, max_bytes=1 << 20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert error.reason is Reason.TOO_LARGE
+    assert error.reason is FailureReason.TOO_LARGE
     assert sink.restarts == 1
     assert peak < 16 << 20
 
@@ -338,7 +338,7 @@ def test_a_sink_starts_anew_with_each_attempt(server: FileServer) -> None:
 def test_a_sink_forgets_what_broke_off_for_good(server: FileServer) -> None:
     server.faults["/x"] = faults.Truncate()
     sink = Pieces()
-    assert failure(f"{server.url}/x", lambda answer: sink).reason is Reason.TRUNCATED
+    assert failure(f"{server.url}/x", lambda answer: sink).reason is FailureReason.TRUNCATED
     assert sink.data == b""
 
 
@@ -461,4 +461,4 @@ def test_run() -> None:
         return 7
 
     assert run(main()) == 7
-    assert Settings("x").limits == Limits()
+    assert ClientSettings("x").limits == Limits()

@@ -14,7 +14,7 @@ import pytest
 
 from ckanext.freshness.tests.servers.raw import RawServer, Speak
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, failure, lookup
-from ckanext.freshness.web.client import Answer, Client, Reason, Request, run
+from ckanext.freshness.web.client import Answer, Client, FailureReason, Request, run
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
 
@@ -67,47 +67,47 @@ BROKEN = {
     "compressed, and cut before its right length": (
         (ZIPPED + b"Content-Length: %d\r\n\r\n" % len(CUT) + CUT,),
         "close",
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
     ),
     "compressed, and cut before the end of the chunks": (
         (ZIPPED + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(CUT) + chunk(b""),),
         "close",
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
     ),
     "compressed, and cut by the end of the connection": (
         (ZIPPED + b"\r\n" + CUT,),
         "close",
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
     ),
     "until the end of a connection that is reset": (
         (OK + b"\r\na,b\n1,2\n", 0.1),
         "reset",
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
     ),
     "a chunk that is none": (
         (OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunk(b"a,b\n"), 0.1, b"zz\r\n", 4.0),
         "close",
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
     ),
     "longer than its length": (
         (OK + b"Content-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
         "close",
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
     ),
     "longer than its length, and the last": (
         (OK + b"Connection: close\r\nContent-Length: 4\r\n\r\n", 0.1, b"a,b\n1,2\n"),
         "close",
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
     ),
     "nothing after what comes before the answer": (
         (b"HTTP/1.1 102 Processing\r\n\r\n", 4.0),
         "close",
-        Reason.TOTAL_TIMEOUT,
+        FailureReason.TOTAL_TIMEOUT,
     ),
     "compressed in another way than asked for": (
         (OK + b"Content-Encoding: br\r\nContent-Length: 4\r\n\r\nabcd",),
         "close",
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
     ),
 }
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckanext.freshness.web.decoder import Decoder, decoder_of
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 from ckanext.freshness.web.faults import Fault
 
 TABLE = b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000))
@@ -55,7 +55,7 @@ def test_what_is_cut_off_is_never_whole(form: str, share: float, size: int) -> N
     packed = pack(TABLE)
     with pytest.raises(Fault) as raised:
         decoded(encoding, packed[: max(1, int(len(packed) * share))], size)
-    assert raised.value.reason is Reason.TRUNCATED
+    assert raised.value.reason is FailureReason.TRUNCATED
 
 
 @given(st.integers(1, 6_000))
@@ -68,7 +68,7 @@ def test_a_last_member_that_is_cut_off() -> None:
     packed = gzip.compress(b"a,b\n") + gzip.compress(TABLE)
     with pytest.raises(Fault) as raised:
         decoded("gzip", packed[:-9], 100)
-    assert raised.value.reason is Reason.TRUNCATED
+    assert raised.value.reason is FailureReason.TRUNCATED
 
 
 def test_what_follows_and_is_no_member_is_no_part_of_it() -> None:
@@ -80,7 +80,7 @@ def test_a_damaged_stream() -> None:
     packed[-6] ^= 1  # in its checksum
     with pytest.raises(Fault) as raised:
         decoded("gzip", bytes(packed), 1_000)
-    assert raised.value.reason is Reason.MALFORMED
+    assert raised.value.reason is FailureReason.MALFORMED
 
 
 def test_a_bomb_comes_in_pieces() -> None:
@@ -102,4 +102,4 @@ def test_nothing_to_be_done(encoding: str | None) -> None:
 def test_what_nobody_asked_for(encoding: str) -> None:
     with pytest.raises(Fault, match="nobody had asked for") as raised:
         decoder_of(encoding)
-    assert raised.value.reason is Reason.MALFORMED
+    assert raised.value.reason is FailureReason.MALFORMED

@@ -16,7 +16,7 @@ from ckanext.freshness.tests.web.support import asking
 from ckanext.freshness.web import dns as names_module
 from ckanext.freshness.web.address_guard import Guard, InsideAddress
 from ckanext.freshness.web.dns import GuardedResolver, NameFault, NameLimits, Names
-from ckanext.freshness.web.errors import Reason
+from ckanext.freshness.web.errors import FailureReason
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_dead_name_is_dead_for_the_run(server: NameServer) -> None:
     async def main(names: Names) -> None:
         for _ in range(3):
             found = await fault(names, "dead.example")
-            assert found.reason is Reason.NAME_NOT_FOUND
+            assert found.reason is FailureReason.NAME_NOT_FOUND
             assert found.words == "has a host name that does not exist"
 
     look_up(server, main)
@@ -90,7 +90,7 @@ def test_a_dead_name_is_dead_for_the_run(server: NameServer) -> None:
 @pytest.mark.parametrize("host", ["a" * 64 + ".example", ".".join(["a" * 60] * 5)])
 def test_a_name_that_cannot_exist(server: NameServer, host: str) -> None:
     async def main(names: Names) -> None:
-        assert (await fault(names, host)).reason is Reason.NAME_NOT_FOUND
+        assert (await fault(names, host)).reason is FailureReason.NAME_NOT_FOUND
 
     look_up(server, main)
 
@@ -103,7 +103,7 @@ def test_a_failing_name_is_tried_again_and_then_dead(
     async def main(names: Names) -> None:
         for _ in range(5):
             found = await fault(names, "failing.example")
-            assert found.reason is Reason.NAME_LOOKUP_FAILED
+            assert found.reason is FailureReason.NAME_LOOKUP_FAILED
             assert "could not be looked up: DNS server returned general failure" in found.words
 
     look_up(server, main, NameLimits(tries=3))
@@ -122,7 +122,7 @@ def test_all_who_ask_at_once_hear_of_the_same_failure(server: NameServer) -> Non
 def test_a_silent_name_is_not_waited_for_any_longer(server: NameServer) -> None:
     async def main(names: Names) -> None:
         found = await fault(names, "silent.example")
-        assert found.reason is Reason.NAME_LOOKUP_FAILED
+        assert found.reason is FailureReason.NAME_LOOKUP_FAILED
         assert "within 0.05 s" in found.words
 
     look_up(server, main, NameLimits(timeout=0.05))
@@ -143,7 +143,7 @@ def test_thousands_of_silent_and_dead_names_do_not_hold_up_the_living(server: Na
         await asyncio.sleep(0)
         await asyncio.gather(*(names.addresses(f"living{n}.example") for n in range(20)))
         assert not any(one.done() for one in silent)
-        assert {(await one).reason for one in dead} == {Reason.NAME_NOT_FOUND}
+        assert {(await one).reason for one in dead} == {FailureReason.NAME_NOT_FOUND}
         await names.close()
         await asyncio.gather(*silent, return_exceptions=True)
 

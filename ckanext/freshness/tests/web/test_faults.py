@@ -31,7 +31,7 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, FetchError, Limits, Reason, Request
+from ckanext.freshness.web.client import Client, FailureReason, FetchError, Limits, Request
 from ckanext.freshness.web.dns import NameLimits, Names
 from ckanext.freshness.web.faults import Circumstances, fault_of
 from ckanext.freshness.web.hosts import Hosts
@@ -39,118 +39,124 @@ from ckanext.freshness.web.hosts import Hosts
 IMPATIENT = {"read": 0.1, "attempts": 2}
 
 # What a server can do, what that is, what is said of it, and how often it was tried.
-SERVED: list[tuple[faults.Fault, dict[str, float], Reason, str, int]] = [
+SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
     (
         faults.Hang(),
         IMPATIENT,
-        Reason.READ_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
         "did not answer within 0.1 s (read timeout), tried 2 times",
         2,
     ),
     (
         faults.Hang(keep=0.5),
         IMPATIENT,
-        Reason.READ_TIMEOUT,
+        FailureReason.READ_TIMEOUT,
         "sent nothing more for 0.1 s (read timeout), tried 2 times",
         2,
     ),
     (
         faults.Drip(interval=0.02),
         {"total": 0.2},
-        Reason.TOTAL_TIMEOUT,
+        FailureReason.TOTAL_TIMEOUT,
         "was not finished within 0.2 s (total timeout)",
         1,
     ),
     (
         faults.Drip(interval=0.02, headers=True),
         {"total": 0.2},
-        Reason.TOTAL_TIMEOUT,
+        FailureReason.TOTAL_TIMEOUT,
         "was not finished within 0.2 s (total timeout)",
         1,
     ),
     (
         faults.Reset(moment=faults.Reset.Moment.BEFORE),
         {},
-        Reason.CONNECTION_RESET,
+        FailureReason.CONNECTION_RESET,
         "broke the connection off, tried 3 times",
         3,
     ),
     (
         faults.Reset(moment=faults.Reset.Moment.HEADERS),
         {},
-        Reason.CONNECTION_RESET,
+        FailureReason.CONNECTION_RESET,
         "broke the connection off, tried 3 times",
         3,
     ),
     (
         faults.Reset(moment=faults.Reset.Moment.BODY),
         {},
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
         "ended before the body was complete, tried 3 times",
         3,
     ),
     (
         faults.Raw(),
         {},
-        Reason.CONNECTION_RESET,
+        FailureReason.CONNECTION_RESET,
         "closed the connection without an answer, tried 3 times",
         3,
     ),
     (
         faults.Raw(b"HTTP/1.1 200 OK\r\nContent-"),
         {},
-        Reason.CONNECTION_RESET,
+        FailureReason.CONNECTION_RESET,
         "closed the connection without an answer, tried 3 times",
         3,
     ),
     (
         faults.Truncate(),
         {},
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
         "ended before the body was complete, tried 3 times",
         3,
     ),
     (
         faults.WrongLength(by=10),
         {},
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
         "ended before the body was complete, tried 3 times",
         3,
     ),
     (
         faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"),
         {},
-        Reason.TRUNCATED,
+        FailureReason.TRUNCATED,
         "ended before the body was complete, tried 3 times",
         3,
     ),
     (
         faults.Raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nab"),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "",
         1,
     ),
     (
         faults.Raw(b"<html>hello</html>"),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "did not answer in HTTP",
         1,
     ),
-    (faults.Raw(b"\x00\x01\x02\xff" * 50), {}, Reason.MALFORMED, "did not answer in HTTP", 1),
+    (
+        faults.Raw(b"\x00\x01\x02\xff" * 50),
+        {},
+        FailureReason.MALFORMED,
+        "did not answer in HTTP",
+        1,
+    ),
     (
         faults.Raw(b"SSH-2.0-OpenSSH_9.2\r\n"),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "did not answer in HTTP",
         1,
     ),
-    (faults.malformed_headers(), {}, Reason.MALFORMED, "did not answer in HTTP", 1),
+    (faults.malformed_headers(), {}, FailureReason.MALFORMED, "did not answer in HTTP", 1),
     (
         faults.huge_headers(),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "sent headers longer than 32768 bytes",
         1,
     ),
@@ -159,7 +165,7 @@ SERVED: list[tuple[faults.Fault, dict[str, float], Reason, str, int]] = [
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"
         ),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "answered 101, which ends nothing",
         1,
     ),
@@ -168,7 +174,7 @@ SERVED: list[tuple[faults.Fault, dict[str, float], Reason, str, int]] = [
             b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 9\r\n\r\nno gzip.."
         ),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "cannot be decompressed",
         1,
     ),
@@ -176,64 +182,64 @@ SERVED: list[tuple[faults.Fault, dict[str, float], Reason, str, int]] = [
         # Where the surplus comes in a packet of its own it is not seen at all.
         faults.Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more"),
         {},
-        Reason.MALFORMED,
+        FailureReason.MALFORMED,
         "did not answer in HTTP",
         1,
     ),
     (
         faults.EndlessBody(),
         {"max_bytes": 1 << 20},
-        Reason.TOO_LARGE,
+        FailureReason.TOO_LARGE,
         "is larger than 1 MiB",
         1,
     ),
     (
         faults.BigBody(size=3000),
         {"max_bytes": 2048},
-        Reason.TOO_LARGE,
+        FailureReason.TOO_LARGE,
         "is larger than 2 KiB",
         1,
     ),
     (
         faults.GzipBomb(size=20 << 20),
         {"max_bytes": 1 << 20},
-        Reason.TOO_LARGE,
+        FailureReason.TOO_LARGE,
         "is larger than 1 MiB",
         1,
     ),
-    (faults.Redirect(), {}, Reason.REDIRECT_LOOP, "redirects in a circle", 1),
+    (faults.Redirect(), {}, FailureReason.REDIRECT_LOOP, "redirects in a circle", 1),
     (
         faults.Redirect(to=lambda asked: asked.target + "x"),
         {"redirects": 4},
-        Reason.TOO_MANY_REDIRECTS,
+        FailureReason.TOO_MANY_REDIRECTS,
         "redirects more than 4 times",
         1,
     ),
     (
         faults.Redirect(to="file:///etc/passwd"),
         {},
-        Reason.SCHEME_REFUSED,
+        FailureReason.SCHEME_REFUSED,
         "redirects to file:///etc/passwd, which is a file: URL",
         1,
     ),
     (
         faults.Redirect(to="ftp://example.org/x"),
         {},
-        Reason.SCHEME_REFUSED,
+        FailureReason.SCHEME_REFUSED,
         "redirects to ftp://example.org/x, which is a ftp: URL",
         1,
     ),
     (
         faults.Redirect(to="http://a..b/"),
         {},
-        Reason.INVALID_URL,
+        FailureReason.INVALID_URL,
         "redirects to http://a..b/, which cannot be visited",
         1,
     ),
     (
         faults.Redirect(to="http://eve:secret@gone.example/"),
         {},
-        Reason.NAME_NOT_FOUND,
+        FailureReason.NAME_NOT_FOUND,
         "redirects to http://gone.example/, which has a host name that does not exist",
         1,
     ),
@@ -245,7 +251,7 @@ def test_what_servers_do(
     server: FileServer,
     fault: faults.Fault,
     limits: dict[str, float],
-    reason: Reason,
+    reason: FailureReason,
     words: str,
     attempts: int,
 ) -> None:
@@ -291,7 +297,7 @@ INSIDE_ADDRESSES = [
 def test_inside_addresses_are_never_connected_to(server: FileServer, address: str) -> None:
     closed = replace(SETTINGS, guard=Guard())
     error = failure(f"http://{address}:{server.port}/x", settings=closed)
-    assert error.reason is Reason.INSIDE_ADDRESS
+    assert error.reason is FailureReason.INSIDE_ADDRESS
     assert "was not visited" in str(error)
     assert "inside of a network, and not in ckanext.freshness.allowed_networks" in str(error)
     assert server.connections == 0
@@ -304,7 +310,7 @@ def test_nor_after_a_redirect(server: FileServer, address: str) -> None:
     settings = replace(SETTINGS, guard=Guard(["127.0.0.9/32"]))
     server.faults["/x"] = faults.Redirect(to=f"http://{address}:{server.port}/y")
     error = failure(f"{first}/x", settings=settings)
-    assert error.reason is Reason.INSIDE_ADDRESS
+    assert error.reason is FailureReason.INSIDE_ADDRESS
     assert "redirects to http://" in str(error)
     assert server.count("/y") == 0
     assert server.connections == 1
@@ -315,7 +321,7 @@ def test_nor_by_a_name(server: FileServer, addresses: list[str]) -> None:
     closed = replace(SETTINGS, guard=Guard())
     url = f"http://inside.example:{server.port}/x"
     error = failure(url, settings=closed, names={"inside.example": addresses})
-    assert error.reason is Reason.INSIDE_ADDRESS
+    assert error.reason is FailureReason.INSIDE_ADDRESS
     assert server.connections == 0
 
 
@@ -332,13 +338,13 @@ def test_nor_by_a_name_that_changes_its_mind(server: FileServer) -> None:
                 await client.fetch(Request(first.replace("127.0.0.9", "rebind.example")))
         return caught.value
 
-    assert asyncio.run(main()).reason is Reason.INSIDE_ADDRESS
+    assert asyncio.run(main()).reason is FailureReason.INSIDE_ADDRESS
     assert server.connections == 0
 
 
 def test_host_not_allowed(server: FileServer) -> None:
     error = failure(Request(f"{server.url}/x", host_allowed=lambda host: host != "127.0.0.1"))
-    assert error.reason is Reason.HOST_NOT_ALLOWED
+    assert error.reason is FailureReason.HOST_NOT_ALLOWED
     assert server.connections == 0
 
 
@@ -346,7 +352,7 @@ def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
     elsewhere = f"{server.url_at('127.0.0.2')}/y"
     server.faults["/x"] = faults.Redirect(to=elsewhere)
     error = failure(Request(f"{server.url}/x", host_allowed=lambda host: host == "127.0.0.1"))
-    assert error.reason is Reason.HOST_NOT_ALLOWED
+    assert error.reason is FailureReason.HOST_NOT_ALLOWED
     # Whoever may visit that host is told where to go on.
     assert error.target == elsewhere
     assert server.count("/y") == 0
@@ -354,7 +360,7 @@ def test_host_not_allowed_after_a_redirect(server: FileServer) -> None:
 
 def test_name_not_found() -> None:
     error = failure("http://gone.example/x")
-    assert error.reason is Reason.NAME_NOT_FOUND
+    assert error.reason is FailureReason.NAME_NOT_FOUND
     assert str(error) == "http://gone.example/x has a host name that does not exist"
 
 
@@ -364,7 +370,7 @@ def test_a_dead_name_counts_for_its_own_host(server: FileServer) -> None:
     failure(f"{server.url}/x", hosts=hosts)
     assert {host.name: dict(host.statistics.errors) for host in hosts} == {
         "127.0.0.1": {},
-        "gone.example": {Reason.NAME_NOT_FOUND: 1},
+        "gone.example": {FailureReason.NAME_NOT_FOUND: 1},
     }
 
 
@@ -386,7 +392,7 @@ def test_name_lookup_failed() -> None:
 
     with pytest.raises(FetchError, match="could not be looked up: DNS server") as caught:
         asyncio.run(main())
-    assert caught.value.reason is Reason.NAME_LOOKUP_FAILED
+    assert caught.value.reason is FailureReason.NAME_LOOKUP_FAILED
     assert caught.value.attempts == 3
 
 
@@ -394,7 +400,7 @@ def test_connection_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
     error = failure(f"http://127.0.0.1:{port}/x")
-    assert error.reason is Reason.CONNECTION_REFUSED
+    assert error.reason is FailureReason.CONNECTION_REFUSED
     assert str(error) == f"http://127.0.0.1:{port}/x refused the connection, tried 3 times"
 
 
@@ -413,7 +419,7 @@ def deaf_port() -> Iterator[int]:
 def test_connect_timeout() -> None:
     with deaf_port() as port:
         error = failure(f"http://127.0.0.1:{port}/x", connect=0.1, attempts=1)
-    assert error.reason is Reason.CONNECT_TIMEOUT
+    assert error.reason is FailureReason.CONNECT_TIMEOUT
     assert "did not accept a connection within 0.1 s (connect timeout)" in str(error)
 
 
@@ -421,18 +427,18 @@ def test_connect_timeout_of_a_silent_tls_handshake() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
         error = failure(f"https://127.0.0.1:{port}/x", connect=0.1, attempts=1)
-    assert error.reason is Reason.CONNECT_TIMEOUT
+    assert error.reason is FailureReason.CONNECT_TIMEOUT
 
 
 ENDLESS = [
-    (b"HTTP/1.1 200 OK\r\n", b"X-Again: and again\r\n", Reason.MALFORMED),
-    (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000, Reason.MALFORMED),
-    (b"", b"HTTP/1.1 100 Continue\r\n\r\n", Reason.TOTAL_TIMEOUT),
+    (b"HTTP/1.1 200 OK\r\n", b"X-Again: and again\r\n", FailureReason.MALFORMED),
+    (b"HTTP/1.1 200 OK\r\nX-Long: ", b"x" * 1000, FailureReason.MALFORMED),
+    (b"", b"HTTP/1.1 100 Continue\r\n\r\n", FailureReason.TOTAL_TIMEOUT),
 ]
 
 
 @pytest.mark.parametrize(("begin", "piece", "reason"), ENDLESS)
-def test_endless_headers(begin: bytes, piece: bytes, reason: Reason) -> None:
+def test_endless_headers(begin: bytes, piece: bytes, reason: FailureReason) -> None:
     with RawServer(repeating(begin, piece)) as server:
         error = failure(f"{server.url}/x", total=0.3, attempts=1)
     assert error.reason is reason
@@ -456,7 +462,7 @@ def test_each_request_over_a_connection_has_its_own_time(
             return caught.value, monotonic() - before
 
     error, seconds = asyncio.run(main())
-    assert error.reason is Reason.TOTAL_TIMEOUT
+    assert error.reason is FailureReason.TOTAL_TIMEOUT
     assert second <= seconds < second + 0.5
     assert server.connections == 1
 
@@ -474,7 +480,7 @@ def test_out_of_sockets(server: FileServer) -> None:
         return caught.value
 
     error = asyncio.run(main())
-    assert error.reason is Reason.OUT_OF_SOCKETS
+    assert error.reason is FailureReason.OUT_OF_SOCKETS
     assert "too many open files" in str(error)
 
 
@@ -495,24 +501,24 @@ INVALID = [
 @pytest.mark.parametrize("request_", INVALID)
 def test_invalid_requests_are_not_sent(request_: Request) -> None:
     error = failure(request_)
-    assert error.reason is Reason.INVALID_REQUEST
+    assert error.reason is FailureReason.INVALID_REQUEST
     assert "geheim" not in str(error)
 
 
 CODES = [
-    (errno.ENETUNREACH, Reason.UNREACHABLE),
-    (errno.EHOSTUNREACH, Reason.UNREACHABLE),
-    (errno.EADDRNOTAVAIL, Reason.UNREACHABLE),
-    (errno.ECONNABORTED, Reason.CONNECTION_RESET),
-    (errno.EPIPE, Reason.CONNECTION_RESET),
-    (errno.ETIMEDOUT, Reason.CONNECT_TIMEOUT),
-    (errno.ENFILE, Reason.OUT_OF_SOCKETS),
-    (errno.EINVAL, Reason.CONNECTION_RESET),
+    (errno.ENETUNREACH, FailureReason.UNREACHABLE),
+    (errno.EHOSTUNREACH, FailureReason.UNREACHABLE),
+    (errno.EADDRNOTAVAIL, FailureReason.UNREACHABLE),
+    (errno.ECONNABORTED, FailureReason.CONNECTION_RESET),
+    (errno.EPIPE, FailureReason.CONNECTION_RESET),
+    (errno.ETIMEDOUT, FailureReason.CONNECT_TIMEOUT),
+    (errno.ENFILE, FailureReason.OUT_OF_SOCKETS),
+    (errno.EINVAL, FailureReason.CONNECTION_RESET),
 ]
 
 
 @pytest.mark.parametrize(("code", "reason"), CODES)
-def test_what_the_system_says(code: int, reason: Reason) -> None:
+def test_what_the_system_says(code: int, reason: FailureReason) -> None:
     # What no loopback interface can be brought to say.
     at = Circumstances(Limits(), answered=False)
     assert fault_of(OSError(code, os.strerror(code)), at).reason is reason
@@ -520,7 +526,7 @@ def test_what_the_system_says(code: int, reason: Reason) -> None:
 
 def test_an_unknown_exception_of_aiohttps_is_still_an_answer_to_why() -> None:
     fault = fault_of(aiohttp.ClientError("odd\nsecond line"), Circumstances(Limits(), False))
-    assert fault.reason is Reason.MALFORMED
+    assert fault.reason is FailureReason.MALFORMED
     assert fault.words == "gave no usable answer: odd"
 
 
@@ -541,18 +547,18 @@ def test_a_password_in_the_url_is_never_shown(server: FileServer) -> None:
 
 
 WHOSE = [
-    (Reason.INVALID_URL, True, False),
-    (Reason.TOO_LARGE, False, False),
-    (Reason.PROXY, False, True),
-    (Reason.NAME_NOT_FOUND, True, False),
-    (Reason.CONNECTION_RESET, True, True),
-    (Reason.TOTAL_TIMEOUT, True, False),
-    (Reason.TRUNCATED, True, True),
+    (FailureReason.INVALID_URL, True, False),
+    (FailureReason.TOO_LARGE, False, False),
+    (FailureReason.PROXY, False, True),
+    (FailureReason.NAME_NOT_FOUND, True, False),
+    (FailureReason.CONNECTION_RESET, True, True),
+    (FailureReason.TOTAL_TIMEOUT, True, False),
+    (FailureReason.TRUNCATED, True, True),
 ]
 
 
 @pytest.mark.parametrize(("reason", "theirs", "retriable"), WHOSE)
-def test_whose_fault_it_is(reason: Reason, theirs: bool, retriable: bool) -> None:
+def test_whose_fault_it_is(reason: FailureReason, theirs: bool, retriable: bool) -> None:
     assert (reason.theirs, reason.retriable) == (theirs, retriable)
 
 

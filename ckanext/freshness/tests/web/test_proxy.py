@@ -17,7 +17,7 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, failure, visit
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Reason, Settings
+from ckanext.freshness.web.client import ClientSettings, FailureReason
 
 PUBLIC = {"data.example": ["8.8.8.8"]}
 
@@ -58,7 +58,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 @pytest.fixture
-def proxy(server: FileServer) -> Iterator[tuple[Proxy, Settings]]:
+def proxy(server: FileServer) -> Iterator[tuple[Proxy, ClientSettings]]:
     """A proxy before the file server, and settings that use it and allow nothing inside."""
     made = Proxy(server.port)
     with RawServer(made.speak) as running:
@@ -66,7 +66,7 @@ def proxy(server: FileServer) -> Iterator[tuple[Proxy, Settings]]:
         yield made, replace(SETTINGS, guard=Guard(), proxy=url)
 
 
-def test_a_visit_through_the_proxy(server: FileServer, proxy: tuple[Proxy, Settings]) -> None:
+def test_a_visit_through_the_proxy(server: FileServer, proxy: tuple[Proxy, ClientSettings]) -> None:
     answer = visit("http://data.example/x?y", settings=proxy[1], names=PUBLIC)
     assert answer.status == 200
     assert server.requests[0].target == "/x?y"
@@ -77,36 +77,39 @@ def test_a_visit_through_the_proxy(server: FileServer, proxy: tuple[Proxy, Setti
 
 
 REFUSED = [
-    ("http://10.0.0.1/x", {}, Reason.INSIDE_ADDRESS),
-    ("http://[::ffff:169.254.169.254]/x", {}, Reason.INSIDE_ADDRESS),
-    ("http://2130706433/x", {}, Reason.INSIDE_ADDRESS),
-    ("http://inside.example/x", {"inside.example": ["192.168.0.1"]}, Reason.INSIDE_ADDRESS),
-    ("https://inside.example/x", {"inside.example": ["192.168.0.1"]}, Reason.INSIDE_ADDRESS),
-    ("http://unknown.example/x", {}, Reason.NAME_NOT_FOUND),
+    ("http://10.0.0.1/x", {}, FailureReason.INSIDE_ADDRESS),
+    ("http://[::ffff:169.254.169.254]/x", {}, FailureReason.INSIDE_ADDRESS),
+    ("http://2130706433/x", {}, FailureReason.INSIDE_ADDRESS),
+    ("http://inside.example/x", {"inside.example": ["192.168.0.1"]}, FailureReason.INSIDE_ADDRESS),
+    ("https://inside.example/x", {"inside.example": ["192.168.0.1"]}, FailureReason.INSIDE_ADDRESS),
+    ("http://unknown.example/x", {}, FailureReason.NAME_NOT_FOUND),
 ]
 
 
 @pytest.mark.parametrize(("url", "names", "reason"), REFUSED)
 def test_what_may_not_be_visited_is_not_asked_of_the_proxy(
-    proxy: tuple[Proxy, Settings], url: str, names: dict[str, list[str]], reason: Reason
+    proxy: tuple[Proxy, ClientSettings],
+    url: str,
+    names: dict[str, list[str]],
+    reason: FailureReason,
 ) -> None:
     assert failure(url, settings=proxy[1], names=names).reason is reason
     assert proxy[0].requests == []
 
 
-def test_nor_after_a_redirect(server: FileServer, proxy: tuple[Proxy, Settings]) -> None:
+def test_nor_after_a_redirect(server: FileServer, proxy: tuple[Proxy, ClientSettings]) -> None:
     server.faults["/x"] = faults.Redirect(to="http://10.0.0.1/y")
     error = failure("http://data.example/x", settings=proxy[1], names=PUBLIC)
-    assert error.reason is Reason.INSIDE_ADDRESS
+    assert error.reason is FailureReason.INSIDE_ADDRESS
     assert len(proxy[0].requests) == 1
 
 
-def test_a_site_can_leave_unknown_names_to_the_proxy(proxy: tuple[Proxy, Settings]) -> None:
+def test_a_site_can_leave_unknown_names_to_the_proxy(proxy: tuple[Proxy, ClientSettings]) -> None:
     settings = replace(proxy[1], proxy_resolves=True)
     assert visit("http://unknown.example/x", settings=settings).status == 200
     names = {"inside.example": ["192.168.0.1"]}
     error = failure("http://inside.example/x", settings=settings, names=names)
-    assert error.reason is Reason.INSIDE_ADDRESS
+    assert error.reason is FailureReason.INSIDE_ADDRESS
 
 
 def test_tls_goes_through_the_proxy_and_is_verified(tmp_path: Path) -> None:
@@ -125,14 +128,14 @@ def test_tls_goes_through_the_proxy_and_is_verified(tmp_path: Path) -> None:
             assert answer.body == b"ok"
             assert made.requests[0][0] == "CONNECT data.example:443 HTTP/1.1"
             error = failure("https://data.example/x", settings=settings, names=PUBLIC)
-            assert error.reason is Reason.TLS_UNTRUSTED
+            assert error.reason is FailureReason.TLS_UNTRUSTED
 
 
 @pytest.mark.parametrize("status", [403, 407, 502])
-def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, Settings], status: int) -> None:
+def test_a_proxy_that_refuses_a_tunnel(proxy: tuple[Proxy, ClientSettings], status: int) -> None:
     proxy[0].refuse = status
     error = failure("https://data.example/x", settings=proxy[1], names=PUBLIC)
-    assert error.reason is Reason.PROXY
+    assert error.reason is FailureReason.PROXY
     assert f"could not be asked through the proxy: it answered {status}" in str(error)
     shown = "".join(traceback.format_exception(error)) + repr(error) + repr(proxy[1])
     assert "geheim" not in shown
@@ -144,6 +147,6 @@ def test_a_proxy_that_is_not_there(server: FileServer) -> None:
         url = gone.url
     settings = replace(SETTINGS, guard=Guard(), proxy=url.replace("//", "//user:geheim@"))
     error = failure("http://data.example/x", settings=settings, names=PUBLIC)
-    assert error.reason is Reason.PROXY
+    assert error.reason is FailureReason.PROXY
     assert "it cannot be reached" in str(error)
     assert "geheim" not in f"{error} {error!r}"

@@ -21,7 +21,7 @@ from ckanext.freshness.tests.web.support import (
 )
 from ckanext.freshness.web.client import (
     Client,
-    Reason,
+    FailureReason,
     Request,
 )
 from ckanext.freshness.web.dns import Names
@@ -76,7 +76,7 @@ def test_but_not_for_long(server: FileServer) -> None:
         assert moved.connections == 2
         # Time that is used up before a hop begins is used up all the same.
         error = failure(f"{moved.url}/old", total=0.15)
-        assert error.reason is Reason.TOTAL_TIMEOUT
+        assert error.reason is FailureReason.TOTAL_TIMEOUT
 
 
 LOCATIONS: list[tuple[str, str]] = [
@@ -117,7 +117,7 @@ def test_a_loop_over_two_hosts(server: FileServer) -> None:
     server.faults["/a"] = faults.Redirect(to=f"{other}/b")
     server.faults["/b"] = faults.Redirect(to=f"{server.url}/a")
     error = failure(f"{server.url}/a")
-    assert error.reason is Reason.REDIRECT_LOOP
+    assert error.reason is FailureReason.REDIRECT_LOOP
     assert len(server.requests) == 2
 
 
@@ -125,8 +125,8 @@ def test_as_many_redirects_as_allowed(server: FileServer) -> None:
     for n in range(3):
         server.faults[f"/{n}"] = faults.Redirect(to=f"/{n + 1}")
     assert visit(f"{server.url}/0", redirects=3).final_url == f"{server.url}/3"
-    assert failure(f"{server.url}/0", redirects=2).reason is Reason.TOO_MANY_REDIRECTS
-    assert failure(f"{server.url}/2", redirects=0).reason is Reason.TOO_MANY_REDIRECTS
+    assert failure(f"{server.url}/0", redirects=2).reason is FailureReason.TOO_MANY_REDIRECTS
+    assert failure(f"{server.url}/2", redirects=0).reason is FailureReason.TOO_MANY_REDIRECTS
 
 
 SECRETS: list[tuple[Callable[[FileServer], str], bool]] = [
@@ -191,5 +191,5 @@ def test_the_total_time_is_of_all_hops(server: FileServer) -> None:
         server.faults[f"/{n}"] = faults.Redirect(to=f"/{n + 1}")
     server.latency = 0.1
     error = failure(f"{server.url}/0", total=0.25)
-    assert error.reason is Reason.TOTAL_TIMEOUT
+    assert error.reason is FailureReason.TOTAL_TIMEOUT
     assert error.attempts == 1

@@ -18,7 +18,7 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.client import Client, FetchError, Reason, Request
+from ckanext.freshness.web.client import Client, FailureReason, FetchError, Request
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.robots import MAX_CRAWL_DELAY, crawl_delay, robots_url, rules_of
@@ -45,7 +45,7 @@ def test_rules_are_obeyed(server: FileServer, path: str, allowed: bool) -> None:
         assert visit(url, hosts=Hosts(OBEDIENT)).status == 200
     else:
         error = failure(url, hosts=Hosts(OBEDIENT))
-        assert error.reason is Reason.ROBOTS
+        assert error.reason is FailureReason.ROBOTS
         assert "robots.txt does not want it" in str(error)
         assert server.count(path) == 0
 
@@ -79,7 +79,7 @@ def test_what_a_status_means(server: FileServer, status: int, allowed: bool) -> 
     if allowed:
         assert visit(f"{server.url}/x", hosts=hosts).status == 200
     else:
-        assert failure(f"{server.url}/x", hosts=hosts).reason is Reason.ROBOTS
+        assert failure(f"{server.url}/x", hosts=hosts).reason is FailureReason.ROBOTS
 
 
 @pytest.mark.parametrize("fault", [faults.Raw(b"nonsense"), faults.EndlessBody()])
@@ -92,14 +92,14 @@ def test_rules_may_be_elsewhere_on_the_same_host(server: FileServer) -> None:
     server.faults["/robots.txt"] = faults.Redirect(to="/private/robots")
     server.files["/private/robots"] = Served(200, RULES)
     error = failure(f"{server.url}/private/x", hosts=Hosts(OBEDIENT))
-    assert error.reason is Reason.ROBOTS
+    assert error.reason is FailureReason.ROBOTS
 
 
 def test_rules_hold_after_a_redirect(server: FileServer) -> None:
     server.files["/robots.txt"] = Served(200, RULES)
     server.faults["/x"] = faults.Redirect(to="/private/x")
     error = failure(f"{server.url}/x", hosts=Hosts(OBEDIENT))
-    assert error.reason is Reason.ROBOTS
+    assert error.reason is FailureReason.ROBOTS
     assert "redirects to" in str(error)
 
 
@@ -154,7 +154,7 @@ def test_crawl_delays(server: FileServer, text: str, seconds: float) -> None:
 
 
 def test_no_rules_no_delay() -> None:
-    assert crawl_delay(rules_of(FetchError(Reason.PROXY, "", "")), "x") == 0
+    assert crawl_delay(rules_of(FetchError(FailureReason.PROXY, "", "")), "x") == 0
 
 
 ORIGINS = [

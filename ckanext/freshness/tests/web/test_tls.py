@@ -14,7 +14,7 @@ import trustme
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
-from ckanext.freshness.web.client import Reason, Settings
+from ckanext.freshness.web.client import ClientSettings, FailureReason
 
 OK = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 NOW = datetime.now(timezone.utc)
@@ -28,7 +28,7 @@ def authority() -> trustme.CA:
 
 
 @pytest.fixture(scope="module")
-def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> ClientSettings:
     """Settings that trust it."""
     bundle = tmp_path_factory.mktemp("tls") / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
@@ -44,7 +44,7 @@ def context(certificate: trustme.LeafCert) -> ssl.SSLContext:
 
 @pytest.mark.parametrize("host", ["good.example", "127.0.0.1"])
 def test_a_site_can_trust_an_authority_of_its_own(
-    authority: trustme.CA, trusting: Settings, host: str
+    authority: trustme.CA, trusting: ClientSettings, host: str
 ) -> None:
     with RawServer(OK, context(authority.issue_cert(host))) as server:
         answer = visit(f"https://{host}:{server.port}/x", settings=trusting, names=NAMES)
@@ -72,21 +72,26 @@ def of_an_unknown_authority(_: trustme.CA) -> trustme.LeafCert:
 
 
 BAD = [
-    (expired, "good.example", Reason.TLS_EXPIRED, "has a TLS certificate that has expired"),
-    (not_yet_valid, "good.example", Reason.TLS_EXPIRED, "that is not valid yet"),
-    (for_another_name, "good.example", Reason.TLS_WRONG_NAME, "for another host name"),
-    (for_another_address, "127.0.0.1", Reason.TLS_WRONG_NAME, "for another address"),
-    (of_an_unknown_authority, "good.example", Reason.TLS_UNTRUSTED, "that is not trusted: unable"),
+    (expired, "good.example", FailureReason.TLS_EXPIRED, "has a TLS certificate that has expired"),
+    (not_yet_valid, "good.example", FailureReason.TLS_EXPIRED, "that is not valid yet"),
+    (for_another_name, "good.example", FailureReason.TLS_WRONG_NAME, "for another host name"),
+    (for_another_address, "127.0.0.1", FailureReason.TLS_WRONG_NAME, "for another address"),
+    (
+        of_an_unknown_authority,
+        "good.example",
+        FailureReason.TLS_UNTRUSTED,
+        "that is not trusted: unable",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("issue", "host", "reason", "words"), BAD)
 def test_bad_certificates(
     authority: trustme.CA,
-    trusting: Settings,
+    trusting: ClientSettings,
     issue: Callable[[trustme.CA], trustme.LeafCert],
     host: str,
-    reason: Reason,
+    reason: FailureReason,
     words: str,
 ) -> None:
     with RawServer(OK, context(issue(authority))) as server:
@@ -101,7 +106,7 @@ def test_bad_certificates(
         assert (answer.status, answer.insecure) == (200, True)
 
 
-def test_a_self_signed_certificate(trusting: Settings, tmp_path: Path) -> None:
+def test_a_self_signed_certificate(trusting: ClientSettings, tmp_path: Path) -> None:
     # A root certificate that is served as it is has signed itself.
     root = trustme.CA()
     pem = tmp_path / "root.pem"
@@ -111,7 +116,7 @@ def test_a_self_signed_certificate(trusting: Settings, tmp_path: Path) -> None:
     served.load_cert_chain(pem)
     with RawServer(OK, served) as server:
         error = failure(f"https://127.0.0.1:{server.port}/x", settings=trusting)
-    assert error.reason is Reason.TLS_SELF_SIGNED
+    assert error.reason is FailureReason.TLS_SELF_SIGNED
     assert "has a self-signed TLS certificate" in str(error)
 
 
@@ -120,7 +125,7 @@ def test_an_excuse_is_for_its_host_only(authority: trustme.CA) -> None:
         settings = replace(SETTINGS, insecure_hosts=frozenset({"other.example"}))
         url = f"https://good.example:{server.port}/x"
         error = failure(url, settings=settings, names=NAMES)
-    assert error.reason is Reason.TLS_UNTRUSTED
+    assert error.reason is FailureReason.TLS_UNTRUSTED
 
 
 def test_a_server_that_answers_tls_with_text() -> None:
@@ -130,5 +135,5 @@ def test_a_server_that_answers_tls_with_text() -> None:
 
     with RawServer(speak) as server:
         error = failure(f"https://127.0.0.1:{server.port}/x", attempts=1)
-    assert error.reason is Reason.TLS_FAILED
+    assert error.reason is FailureReason.TLS_FAILED
     assert "could not be spoken to over TLS: wrong version number" in str(error)

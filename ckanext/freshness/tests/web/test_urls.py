@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from yarl import URL
 
-from ckanext.freshness.web.errors import FetchError, Reason
+from ckanext.freshness.web.errors import FailureReason, FetchError
 from ckanext.freshness.web.urls import display_url, join_url, parse_url
 
 NORMAL = [
@@ -74,62 +74,62 @@ def test_normal_form(given_url: str, normal: str) -> None:
 
 
 REFUSED = [
-    ("", Reason.INVALID_URL, "is empty"),
-    ("   ", Reason.INVALID_URL, "is empty"),
-    ("example.org/x", Reason.INVALID_URL, "does not begin"),
-    ("/relative", Reason.INVALID_URL, "does not begin"),
-    ("//example.org/x", Reason.INVALID_URL, "does not begin"),
-    ("see our website", Reason.INVALID_URL, "does not begin"),
-    ("ftp://example.org/x", Reason.SCHEME_REFUSED, "is a ftp: URL"),
-    ("file:///etc/passwd", Reason.SCHEME_REFUSED, "is a file: URL"),
-    ("data:text/csv,a", Reason.SCHEME_REFUSED, "is a data: URL"),
-    ("javascript:alert(1)", Reason.SCHEME_REFUSED, "is a javascript: URL"),
-    ("gopher://h/", Reason.SCHEME_REFUSED, "is a gopher: URL"),
-    ("http:example.org", Reason.INVALID_URL, "has no //"),
-    ("http:/example.org", Reason.INVALID_URL, "has no //"),
-    ("http://", Reason.INVALID_URL, "has no host"),
-    ("http:///path", Reason.INVALID_URL, "has no host"),
-    ("http://:80/", Reason.INVALID_URL, "has no host"),
-    ("http://user@/", Reason.INVALID_URL, "has no host"),
-    ("http://?x", Reason.INVALID_URL, "has no host"),
-    ("http://exa mple.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://a..b/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://.example.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://" + "a" * 64 + ".org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://" + "a." * 150 + "org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://exa%mple.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://%ff.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://%00.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://a%2Fb.org/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://\u200b/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://good.example\\@evil.example/", Reason.INVALID_URL, "backslash"),
-    ("http://good.example\\.evil.example/", Reason.INVALID_URL, "backslash"),
-    ("http://h.org:http/", Reason.INVALID_URL, "port that is no number"),
-    ("http://h.org:80:80/", Reason.INVALID_URL, "port that is no number"),
-    ("http://h.org:٨٠/", Reason.INVALID_URL, "port that is no number"),
-    ("http://h.org:0/", Reason.INVALID_URL, "port outside"),
-    ("http://h.org:65536/", Reason.INVALID_URL, "port outside"),
-    ("http://256.0.0.1/", Reason.INVALID_URL, "malformed IPv4"),
-    ("http://1.2.3.4.5/", Reason.INVALID_URL, "malformed IPv4"),
-    ("http://4294967296/", Reason.INVALID_URL, "malformed IPv4"),
-    ("http://08.0.0.1/", Reason.INVALID_URL, "malformed IPv4"),
-    ("http://example.1/", Reason.INVALID_URL, "malformed IPv4"),
-    ("http://1..2/", Reason.INVALID_URL, "host name that cannot exist"),
-    ("http://[::1/", Reason.INVALID_URL, "malformed IPv6"),
-    ("http://[::g]/", Reason.INVALID_URL, "malformed IPv6"),
-    ("http://[fe80::1%25eth0]/", Reason.INVALID_URL, "malformed IPv6"),
-    ("http://[::1]x/", Reason.INVALID_URL, "malformed IPv6"),
-    ("http://h.org/a\nb", Reason.INVALID_URL, "control characters"),
-    ("http://h.org/\x00", Reason.INVALID_URL, "control characters"),
-    ("http://h.org/a\r\nX-Evil: 1", Reason.INVALID_URL, "control characters"),
-    ("http://h.org/\ud800", Reason.INVALID_URL, "characters in it that are none"),
-    ("http://h.org/" + "x" * 9000, Reason.INVALID_URL, "longer than 8192 bytes"),
-    ("http://h.org/" + "ä" * 3000, Reason.INVALID_URL, "longer than 8192 bytes"),
+    ("", FailureReason.INVALID_URL, "is empty"),
+    ("   ", FailureReason.INVALID_URL, "is empty"),
+    ("example.org/x", FailureReason.INVALID_URL, "does not begin"),
+    ("/relative", FailureReason.INVALID_URL, "does not begin"),
+    ("//example.org/x", FailureReason.INVALID_URL, "does not begin"),
+    ("see our website", FailureReason.INVALID_URL, "does not begin"),
+    ("ftp://example.org/x", FailureReason.SCHEME_REFUSED, "is a ftp: URL"),
+    ("file:///etc/passwd", FailureReason.SCHEME_REFUSED, "is a file: URL"),
+    ("data:text/csv,a", FailureReason.SCHEME_REFUSED, "is a data: URL"),
+    ("javascript:alert(1)", FailureReason.SCHEME_REFUSED, "is a javascript: URL"),
+    ("gopher://h/", FailureReason.SCHEME_REFUSED, "is a gopher: URL"),
+    ("http:example.org", FailureReason.INVALID_URL, "has no //"),
+    ("http:/example.org", FailureReason.INVALID_URL, "has no //"),
+    ("http://", FailureReason.INVALID_URL, "has no host"),
+    ("http:///path", FailureReason.INVALID_URL, "has no host"),
+    ("http://:80/", FailureReason.INVALID_URL, "has no host"),
+    ("http://user@/", FailureReason.INVALID_URL, "has no host"),
+    ("http://?x", FailureReason.INVALID_URL, "has no host"),
+    ("http://exa mple.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://a..b/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://.example.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://" + "a" * 64 + ".org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://" + "a." * 150 + "org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://exa%mple.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://%ff.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://%00.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://a%2Fb.org/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://\u200b/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://good.example\\@evil.example/", FailureReason.INVALID_URL, "backslash"),
+    ("http://good.example\\.evil.example/", FailureReason.INVALID_URL, "backslash"),
+    ("http://h.org:http/", FailureReason.INVALID_URL, "port that is no number"),
+    ("http://h.org:80:80/", FailureReason.INVALID_URL, "port that is no number"),
+    ("http://h.org:٨٠/", FailureReason.INVALID_URL, "port that is no number"),
+    ("http://h.org:0/", FailureReason.INVALID_URL, "port outside"),
+    ("http://h.org:65536/", FailureReason.INVALID_URL, "port outside"),
+    ("http://256.0.0.1/", FailureReason.INVALID_URL, "malformed IPv4"),
+    ("http://1.2.3.4.5/", FailureReason.INVALID_URL, "malformed IPv4"),
+    ("http://4294967296/", FailureReason.INVALID_URL, "malformed IPv4"),
+    ("http://08.0.0.1/", FailureReason.INVALID_URL, "malformed IPv4"),
+    ("http://example.1/", FailureReason.INVALID_URL, "malformed IPv4"),
+    ("http://1..2/", FailureReason.INVALID_URL, "host name that cannot exist"),
+    ("http://[::1/", FailureReason.INVALID_URL, "malformed IPv6"),
+    ("http://[::g]/", FailureReason.INVALID_URL, "malformed IPv6"),
+    ("http://[fe80::1%25eth0]/", FailureReason.INVALID_URL, "malformed IPv6"),
+    ("http://[::1]x/", FailureReason.INVALID_URL, "malformed IPv6"),
+    ("http://h.org/a\nb", FailureReason.INVALID_URL, "control characters"),
+    ("http://h.org/\x00", FailureReason.INVALID_URL, "control characters"),
+    ("http://h.org/a\r\nX-Evil: 1", FailureReason.INVALID_URL, "control characters"),
+    ("http://h.org/\ud800", FailureReason.INVALID_URL, "characters in it that are none"),
+    ("http://h.org/" + "x" * 9000, FailureReason.INVALID_URL, "longer than 8192 bytes"),
+    ("http://h.org/" + "ä" * 3000, FailureReason.INVALID_URL, "longer than 8192 bytes"),
 ]
 
 
 @pytest.mark.parametrize(("given_url", "reason", "words"), REFUSED)
-def test_refused(given_url: str, reason: Reason, words: str) -> None:
+def test_refused(given_url: str, reason: FailureReason, words: str) -> None:
     with pytest.raises(FetchError) as caught:
         parse_url(given_url)
     assert caught.value.reason is reason
@@ -262,7 +262,7 @@ def test_parsing_never_fails_otherwise_and_is_idempotent(text: str) -> None:
     try:
         target = parse_url(text)
     except FetchError as error:
-        assert error.reason in (Reason.INVALID_URL, Reason.SCHEME_REFUSED)
+        assert error.reason in (FailureReason.INVALID_URL, FailureReason.SCHEME_REFUSED)
         return
     again = parse_url(target.url)
     assert again.url == target.url

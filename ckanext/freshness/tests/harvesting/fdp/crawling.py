@@ -14,16 +14,16 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf_parser import Parser
-from ckanext.freshness.harvesting.record_identity import Current
+from ckanext.freshness.harvesting.fdp.rdf_parser import RdfParser
+from ckanext.freshness.harvesting.record_identity import CurrentRecords
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import (
-    Brake,
     Containers,
-    Kind,
-    Known,
-    Outcome,
-    Seen,
+    HeldBrake,
+    KnownRecord,
+    ReadOutcome,
+    RecordClass,
+    SeenRecord,
     catalog_of,
     classify,
     deletions,
@@ -34,7 +34,7 @@ from ckanext.freshness.tests.servers.base import Answer, Request
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, Limits, Settings, run
+from ckanext.freshness.web.client import Client, ClientSettings, Limits, run
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -100,10 +100,10 @@ class Job:
     containers: Containers
     container_errors: list[str]
     record_errors: dict[str, str] = dataclasses.field(default_factory=dict)
-    kinds: dict[str, Kind] = dataclasses.field(default_factory=dict)
+    kinds: dict[str, RecordClass] = dataclasses.field(default_factory=dict)
     """The class of each record that was read or deleted, by URL."""
     sightings: list[Sighting] = dataclasses.field(default_factory=list)
-    brake: Brake | None = None
+    brake: HeldBrake | None = None
     requests: int = 0
 
     @property
@@ -118,7 +118,7 @@ class Job:
     def errors(self) -> list[str]:
         return [*self.container_errors, *self.record_errors.values()]
 
-    def of(self, kind: Kind) -> set[str]:
+    def of(self, kind: RecordClass) -> set[str]:
         """The URLs of one class."""
         return {url for url, found in self.kinds.items() if found is kind}
 
@@ -136,7 +136,7 @@ class Site:
         *,
         url: str = "",
         limits: Limits = LIMITS,
-        make_parser: Callable[[], Parser] = InProcessParser,
+        make_parser: Callable[[], RdfParser] = InProcessParser,
         **options: Any,
     ) -> None:
         self.url = url or server.source_url
@@ -145,7 +145,7 @@ class Site:
         self.options = options
         self.packages: dict[str, Package] = {}
         self.memory = Memory(self.packages)
-        self.known: dict[str, Known] = {}
+        self.known: dict[str, KnownRecord] = {}
         self._ids = 0
 
     def copy(self) -> Site:
@@ -165,7 +165,7 @@ class Site:
         ending = deletions(self.known.values(), seen, job.containers, now=now)
         for verdict in ending.delete:
             job.record_errors.pop(verdict.known.url, None)  # as it was meant
-            job.kinds[verdict.known.url] = Kind.DELETED
+            job.kinds[verdict.known.url] = RecordClass.DELETED
             del self.packages[verdict.known.url], self.known[verdict.known.url]
         for verdict in ending.keep:
             self.known[verdict.known.url] = dataclasses.replace(
@@ -174,9 +174,9 @@ class Site:
         job.brake = ending.brake
         return job
 
-    async def _crawl(self, now: datetime) -> tuple[Job, dict[str, Seen]]:
+    async def _crawl(self, now: datetime) -> tuple[Job, dict[str, SeenRecord]]:
         sightings: dict[str, Sighting] = {}
-        settings = Settings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
+        settings = ClientSettings("tests/1", self.limits, Guard(("127.0.0.0/8",)))
         hosts = Hosts(HostPolicy(connections=8, per_second=100_000))
         options = CrawlOptions(**{"mapper": map_dataset, "now": now, **self.options})
         async with Client(settings, hosts) as client:
@@ -185,7 +185,7 @@ class Site:
                     client,
                     self.url,
                     options,
-                    Current(self.known.values()),
+                    CurrentRecords(self.known.values()),
                     self.memory,  # type: ignore[arg-type]
                     lambda sighting, _: sightings.update({sighting.seen.url: sighting}),
                     parser,
@@ -197,24 +197,24 @@ class Site:
 
     def _take(self, job: Job, sighting: Sighting) -> None:
         seen = sighting.seen
-        if seen.listed_in and seen.outcome is not Outcome.PRESENT and sighting.error:
+        if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
             job.record_errors[seen.url] = sighting.error
-        if not seen.listed_in or seen.outcome is not Outcome.PRESENT:
+        if not seen.listed_in or seen.outcome is not ReadOutcome.PRESENT:
             return
         known = self.known.get(seen.url)
         catalog = None if seen.is_catalog else catalog_of(seen, known, job.containers)
         guid = guid_of(seen.url, catalog)
         kind = job.kinds[seen.url] = classify(guid, seen.content_hash, known)
-        if kind is Kind.NEW:
+        if kind is RecordClass.NEW:
             self._ids += 1
-        if kind in (Kind.NEW, Kind.CHANGED):
+        if kind in (RecordClass.NEW, RecordClass.CHANGED):
             assert sighting.contents is not None
         package = self.packages.get(seen.url)
         content = (
             _plain(sighting.contents) if sighting.contents else package.content  # type: ignore[union-attr]
         )
         self.packages[seen.url] = Package(package.id if package else self._ids, guid, content)
-        self.known[seen.url] = Known(
+        self.known[seen.url] = KnownRecord(
             url=seen.url,
             guid=guid,
             catalog_url=catalog,
@@ -253,7 +253,7 @@ def unchanged(site: Site) -> Job:
     before = dict(site.packages)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.UNCHANGED) == set(job.kinds) == set(before)
+    assert job.of(RecordClass.UNCHANGED) == set(job.kinds) == set(before)
     assert site.packages == before
     return job
 

@@ -20,7 +20,7 @@ from rdflib.term import Node
 from ckanext.freshness.dates import iso_date
 from ckanext.freshness.harvesting.fdp import geometry, mapping_tables
 from ckanext.freshness.harvesting.fdp.formats import file_format
-from ckanext.freshness.harvesting.fdp.graph_values import Nested, Row
+from ckanext.freshness.harvesting.fdp.graph_values import MappingRow, Nested
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LDP, SPDX, short
 from ckanext.freshness.harvesting.record import Record
@@ -94,7 +94,9 @@ class Recording:
                 pending += map(str, self.documents[one].objects(URIRef(one), predicate))
         return graph
 
-    def _follow(self, graph: Graph, subject: Node, table: Iterable[Row], record: Record) -> None:
+    def _follow(
+        self, graph: Graph, subject: Node, table: Iterable[MappingRow], record: Record
+    ) -> None:
         """Tell of each triple of a record what became of it."""
         walk = _Walk(graph, subject, record)
         for triple in walk.node(subject, table, [record.fields], ""):
@@ -144,7 +146,7 @@ class _Walk:
         self.warnings = "\n".join(record.warnings)
 
     def node(
-        self, node: Node, table: Iterable[Row], values: list[dict[str, Any]], path: str
+        self, node: Node, table: Iterable[MappingRow], values: list[dict[str, Any]], path: str
     ) -> Iterator[tuple[Triple, str, str]]:
         """Each triple of a node, and of those below it, with its fate.
 
@@ -159,7 +161,7 @@ class _Walk:
                 yield from self._below(value, predicate, table, values, f"{step}/")
 
     def _fate(
-        self, triple: Triple, table: Iterable[Row], values: list[dict[str, Any]], step: str
+        self, triple: Triple, table: Iterable[MappingRow], values: list[dict[str, Any]], step: str
     ) -> tuple[str, str]:
         node, predicate, value = triple
         if predicate in mapping_tables.SERVER_NOISE:
@@ -183,7 +185,9 @@ class _Walk:
         is_named = any(str(one)[:80] in self.warnings for one in words)
         return (REPORTED if step in self.record.unmapped or is_named else LOST), step
 
-    def _holds(self, triple: Triple, table: Iterable[Row], values: list[dict[str, Any]]) -> bool:
+    def _holds(
+        self, triple: Triple, table: Iterable[MappingRow], values: list[dict[str, Any]]
+    ) -> bool:
         """Whether a field that belongs to the predicate has the value."""
         _, predicate, value = triple
         if predicate == DCAT.keyword:
@@ -207,7 +211,7 @@ class _Walk:
         self,
         node: Node,
         predicate: Node,
-        table: Iterable[Row],
+        table: Iterable[MappingRow],
         values: list[dict[str, Any]],
         path: str,
     ) -> Iterator[tuple[Triple, str, str]]:
@@ -244,7 +248,7 @@ class _Walk:
 _ENDS = ("", "_translated")
 
 
-def _heads(row: Row) -> set[Node]:
+def _heads(row: MappingRow) -> set[Node]:
     return {step[0] if isinstance(step, tuple) else step for step in row.predicates}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rdflib import Graph
 
 from ckanext.freshness.harvesting.fdp import rdf_parser, triples
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, Parser
+from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, RdfParser
 from ckanext.freshness.harvesting.legal_values import brief
 from ckanext.freshness.sandbox.errors import Unopened
 
@@ -23,7 +23,7 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
         raise DocumentError(f"the {kind} {brief(error)}") from error
 
 
-class InProcessParser(Parser):
+class InProcessParser(RdfParser):
     """A parser for crawls whose documents keep within the limits."""
 
     async def parse(self, body: bytes, content_type: str | None, url: str) -> Graph:

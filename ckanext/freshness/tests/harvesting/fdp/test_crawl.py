@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.fdp.listings import Listing
-from ckanext.freshness.harvesting.fdp.task_group import Crew
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.fdp.listings import DatasetListing
+from ckanext.freshness.harvesting.fdp.task_group import TaskGroup
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
     NOW,
@@ -66,8 +66,8 @@ def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
     told = json.loads(outline) | {"members": {first: members[first]}}
     site.memory.rows[page] = digest, json.dumps(told)
     job = site.job()
-    assert job.of(Kind.UNCHANGED) == {first}
-    assert job.of(Kind.DELETED) == urls(fdp, *fdp.datasets[1:])
+    assert job.of(RecordClass.UNCHANGED) == {first}
+    assert job.of(RecordClass.DELETED) == urls(fdp, *fdp.datasets[1:])
 
 
 def test_an_outline_of_another_version_is_learnt_again(fdp: FdpServer) -> None:
@@ -99,7 +99,7 @@ def test_a_change_of_a_distribution_alone_is_seen(fdp: FdpServer) -> None:
     distribution = dataset.listing(Level.DISTRIBUTION)[0]
     assert isinstance(distribution, Record)
     fdp.change(distribution, title="Renamed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
     assert site.packages[fdp.iri_of(dataset)].resources == ["File 2", "Renamed"]
 
 
@@ -114,7 +114,7 @@ def test_contents_do_not_depend_on_which_records_of_a_page_changed(fdp: FdpServe
     site = Site(fdp)
     site.job()
     fdp.change(others[2], description="changed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, others[2])
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, others[2])
     told = {url: package.content["fields"]["publisher"] for url, package in site.packages.items()}
     assert {url for url, agents in told.items() if agents[0].get("name")} <= urls(fdp, talkative)
 
@@ -124,7 +124,7 @@ def test_ten_thousand_triples_in_one_record(fdp: FdpServer) -> None:
     big = fdp.add_dataset(fdp.add_catalog(), relation=numbered(10_000), distributions=1)
     site = Site(fdp)
     site.limits = type(site.limits)(attempts=1)
-    assert site.job().of(Kind.NEW) == urls(fdp, big)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, big)
     unchanged(site)
 
 
@@ -135,11 +135,11 @@ def test_catalogs_as_records(fdp: FdpServer) -> None:
     first, second = fdp.add_catalog(title="First"), fdp.add_catalog(title="Second")
     dataset = fdp.add_dataset(first, title="Dataset")
     site = Site(fdp, **catalogs_too)
-    assert site.job().of(Kind.NEW) == urls(fdp, first, second, dataset)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, first, second, dataset)
     assert site.packages[fdp.iri_of(first)].guid == f"catalog={fdp.iri_of(first)}"
     unchanged(site)
     fdp.change(second, title="Second, changed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, second)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, second)
     # While something cannot be read, no catalog that was read is asked for again.
     fdp.faults[second.path] = faults.Status(500)
     fdp.reset()
@@ -150,7 +150,7 @@ def test_catalogs_as_records(fdp: FdpServer) -> None:
     fdp.faults.clear()
     gone = fdp.iri_of(second)
     fdp.remove_catalog(second)
-    assert site.job().of(Kind.DELETED) == {gone}
+    assert site.job().of(RecordClass.DELETED) == {gone}
 
 
 # Anything at any time
@@ -198,11 +198,11 @@ def test_whatever_fails_wherever_nothing_is_lost(
             if isinstance(one, faults.Status) and one.code == 404:
                 expected.add(f"{server.url}{target}")
         job = site.job()
-        assert job.of(Kind.DELETED) <= expected
+        assert job.of(RecordClass.DELETED) <= expected
         server.faults.clear()
         site.job(NOW + DAY)
         assert set(site.packages) == urls(server, *server.datasets)
-        kept = job.of(Kind.DELETED)
+        kept = job.of(RecordClass.DELETED)
         assert all(site.ids()[url] == ids[url] for url in site.packages if url not in kept)
         unchanged(site)
 
@@ -235,7 +235,7 @@ def _raise(kind: type[Exception]) -> Callable[..., None]:
 
 def test_a_crew() -> None:
     async def main() -> None:
-        crew = Crew(2)
+        crew = TaskGroup(2)
         under_way: list[int] = []
         most = 0
         done: list[int] = []
@@ -273,7 +273,7 @@ def test_a_crew() -> None:
 
 
 def test_a_listing() -> None:
-    listing = Listing("http://x/", 2)
+    listing = DatasetListing("http://x/", 2)
     for dataset, container in (("ä", "c2"), ("ä", "c1"), ("b/", "c1"), ("c", "c1"), ("b/", "c3")):
         listing.add(f"http://x/{dataset}", container)
     words = "the source lists more than max_records (2) datasets"

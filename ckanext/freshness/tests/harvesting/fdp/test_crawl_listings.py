@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind, Known
+from ckanext.freshness.harvesting.strategy import KnownRecord, RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     catalogs_too,
@@ -40,7 +40,7 @@ def test_containers_that_list_themselves_and_each_other(fdp: FdpServer, pages: b
     site = Site(fdp)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.NEW) == urls(fdp, dataset)
+    assert job.of(RecordClass.NEW) == urls(fdp, dataset)
     assert job.containers.catalogs == urls(fdp, outer, inner)
     unchanged(site)
 
@@ -54,13 +54,13 @@ def test_a_record_in_two_catalogs_is_one_dataset(fdp: FdpServer, pages: bool) ->
         fdp.list_also(dataset, first)
     site = Site(fdp)
     job = site.job()
-    assert len(job.of(Kind.NEW)) == len(job.sightings) == 20
+    assert len(job.of(RecordClass.NEW)) == len(job.sightings) == 20
     for dataset in shared:
         guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(dataset)}"
         assert site.packages[fdp.iri_of(dataset)].guid == guid
     unchanged(site)
     fdp.layout.is_part_of = False  # then the first listing in sorted order decides
-    assert site.job().of(Kind.MOVED) == urls(fdp, *shared)
+    assert site.job().of(RecordClass.MOVED) == urls(fdp, *shared)
 
 
 @with_and_without_pages
@@ -75,7 +75,7 @@ def test_moves(fdp: FdpServer, pages: bool, listing_follows: bool) -> None:
     fdp.move(moving, second, listing_follows=listing_follows)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.MOVED) == urls(fdp, moving)
+    assert job.of(RecordClass.MOVED) == urls(fdp, moving)
     guid = f"catalog={fdp.iri_of(second)};dataset={fdp.iri_of(moving)}"
     assert site.packages[fdp.iri_of(moving)].guid == guid
     assert site.ids() == ids
@@ -91,7 +91,7 @@ def test_a_move_out_of_a_catalog_that_fails(fdp: FdpServer) -> None:
     fdp.faults[first.path] = faults.Status(500)
     job = site.job()
     assert len(job.errors) == 1
-    assert job.kinds == {fdp.iri_of(moving): Kind.MOVED}
+    assert job.kinds == {fdp.iri_of(moving): RecordClass.MOVED}
     assert set(site.packages) == urls(fdp, moving, staying)
 
 
@@ -105,10 +105,10 @@ def test_a_move_into_a_catalog_that_fails(fdp: FdpServer) -> None:
     fdp.faults[second.path] = faults.Status(500)
     job = site.job()
     assert len(job.errors) == 1
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
     assert fdp.iri_of(moving) in site.packages
     fdp.faults.clear()
-    assert site.job().of(Kind.MOVED) == urls(fdp, moving)
+    assert site.job().of(RecordClass.MOVED) == urls(fdp, moving)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_catalog_that_answers_with_something_else_is_not_empty(
     job = site.job()
     (error,) = job.errors
     assert error.startswith(f"{fdp.url_of(catalog)}: it describes ")
-    assert job.of(Kind.UNCHANGED) == set(job.kinds)
+    assert job.of(RecordClass.UNCHANGED) == set(job.kinds)
     assert site.packages == before
     fdp.faults.clear()
     unchanged(site)
@@ -164,11 +164,11 @@ def test_nested_catalogs_as_deep_as_the_limit_says(fdp: FdpServer) -> None:
         catalogs.append(fdp.add_catalog(parent=catalogs[-1]))
     datasets = [fdp.add_dataset(catalog) for catalog in catalogs]
     site = Site(fdp)
-    assert site.job().of(Kind.NEW) == urls(fdp, *datasets)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, *datasets)
     site.options = {"max_depth": 3}
     job = site.job()
     assert job.errors == [f"{fdp.url_of(catalogs[3])}: it lies deeper than 3 levels of catalogs"]
-    assert job.of(Kind.UNCHANGED) == urls(fdp, *datasets[:3])
+    assert job.of(RecordClass.UNCHANGED) == urls(fdp, *datasets[:3])
     assert len(site.packages) == 4
 
 
@@ -189,7 +189,7 @@ def test_endless_catalogs(fdp: FdpServer) -> None:
     fdp.answer = answer  # type: ignore[method-assign]
     fdp.list_also(f"{fdp.url}/catalog/x", fdp.root, Level.CATALOG)
     job = Site(fdp, max_depth=30, max_catalogs=20).job()
-    assert len(job.of(Kind.NEW)) == 1
+    assert len(job.of(RecordClass.NEW)) == 1
     assert job.errors and all("lists more than 20 catalogs" in error for error in job.errors)
     assert job.requests < 50
 
@@ -204,11 +204,11 @@ def test_max_records(fdp: FdpServer, pages: bool) -> None:
     assert job.errors == [
         f"{fdp.url_of(catalog)}: the source lists more than max_records (4) datasets"
     ]
-    assert job.of(Kind.NEW) == urls(fdp, *datasets[:4])
+    assert job.of(RecordClass.NEW) == urls(fdp, *datasets[:4])
     site.options = {}
     site.job()
     site.options = {"max_records": 4}
-    assert site.job().of(Kind.DELETED) == set()
+    assert site.job().of(RecordClass.DELETED) == set()
     assert len(site.packages) == 6
 
 
@@ -218,7 +218,7 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     fdp.list_also(f"{fdp.url}/{'x' * 1300}", catalog, Level.DATASET)
     fdp.list_also("urn:uuid:1", catalog, Level.DATASET)
     job = Site(fdp).job()
-    assert job.of(Kind.NEW) == urls(fdp, dataset)
+    assert job.of(RecordClass.NEW) == urls(fdp, dataset)
     (line,) = job.container_errors
     assert line.startswith(f"{fdp.url_of(catalog)}: it lists {fdp.url}/xxx")
     assert line.endswith(", which cannot be asked for")
@@ -237,10 +237,10 @@ def test_what_nobody_can_ask_for_is_listed_all_the_same(fdp: FdpServer, level: L
     url = f"{fdp.url}/{'x' * 1300}"
     ours = f"{fdp.url}/{'x' * 1300}" if level is Level.DATASET else f"{fdp.url}/dataset/below"
     container = fdp.url_of(catalog) if level is Level.DATASET else url
-    site.known[ours] = Known(ours, f"catalog={container};dataset={ours}", container)
+    site.known[ours] = KnownRecord(ours, f"catalog={container};dataset={ours}", container)
     site.packages[ours] = next(iter(site.packages.values()))
     fdp.list_also(url, catalog if level is Level.DATASET else fdp.root, level)
-    assert site.job().of(Kind.DELETED) == set()
+    assert site.job().of(RecordClass.DELETED) == set()
     assert ours in site.known
 
 
@@ -269,4 +269,4 @@ def test_pages_without_an_end(fdp: FdpServer, following: str, kind: str) -> None
     (error,) = [*job.errors, *job.warnings]
     assert "its link to the next page leads to what was read before" in error
     assert job.requests < 12
-    assert job.of(Kind.NEW) == urls(fdp, dataset)
+    assert job.of(RecordClass.NEW) == urls(fdp, dataset)

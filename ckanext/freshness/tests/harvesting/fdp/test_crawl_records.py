@@ -10,7 +10,7 @@ from rdflib.term import Node
 
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record as Contents
-from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, Kind
+from ckanext.freshness.harvesting.strategy import WITHDRAWN_AFTER, RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
     NOW,
@@ -46,7 +46,7 @@ def test_drafts_are_nobodys_fault(fdp: FdpServer, pages: bool, status: int) -> N
     job = site.job()
     assert job.errors == job.warnings == []
     assert job.drafts == 1
-    assert job.of(Kind.NEW) == urls(fdp, half)
+    assert job.of(RecordClass.NEW) == urls(fdp, half)
     assert site.packages[fdp.iri_of(half)].resources == ["File 2"]
     job = unchanged(site)
     assert job.warnings == []
@@ -69,7 +69,7 @@ def test_a_catalog_that_is_withdrawn_keeps_its_records_and_is_told(fdp: FdpServe
     fdp.withdraw(second)
     job = site.job()
     assert job.errors == [f"{fdp.url_of(second)}: it answers 403"]
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
 
 
 def test_a_withdrawn_catalog_above_the_one_that_is_missing_is_told(fdp: FdpServer) -> None:
@@ -82,7 +82,7 @@ def test_a_withdrawn_catalog_above_the_one_that_is_missing_is_told(fdp: FdpServe
     fdp.withdraw(outer)
     job = site.job()
     assert job.errors == [f"{fdp.url_of(outer)}: it answers 403"]
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
 
 
 @with_and_without_pages
@@ -97,8 +97,8 @@ def test_what_is_gone_is_deleted_without_an_error(fdp: FdpServer, pages: bool, s
     fdp.change(kept, title="changed")
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.DELETED) == urls(fdp, gone)
-    assert job.of(Kind.CHANGED) == urls(fdp, kept)
+    assert job.of(RecordClass.DELETED) == urls(fdp, gone)
+    assert job.of(RecordClass.CHANGED) == urls(fdp, kept)
 
 
 @with_and_without_pages
@@ -113,7 +113,7 @@ def test_what_is_listed_no_more_is_deleted(fdp: FdpServer, pages: bool) -> None:
     fdp.remove(removed)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.DELETED) == gone
+    assert job.of(RecordClass.DELETED) == gone
 
 
 WITHDRAWALS = [
@@ -155,7 +155,9 @@ def test_withdrawals(
                 fdp.faults = {dataset.path: faults.Status(500)} if status == 500 else {}
         job = site.job(NOW + timedelta(hours=hours))
         fdp.faults = {}
-        assert job.of(Kind.DELETED) == (urls(fdp, *withdrawn) if hours == deleted_in else set())
+        assert job.of(RecordClass.DELETED) == (
+            urls(fdp, *withdrawn) if hours == deleted_in else set()
+        )
     assert len(site.packages) == 5 - (count if deleted_in is not None else 0)
 
 
@@ -171,7 +173,7 @@ def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
         for hours, answer in {0: 500, 1: status, 2: 500, 3: status, 25: status}.items():
             server.faults[path] = faults.Status(answer)
             job = site.job(NOW + timedelta(hours=hours))
-            assert job.of(Kind.DELETED) == (set(series) if hours == 25 else set()), hours
+            assert job.of(RecordClass.DELETED) == (set(series) if hours == 25 else set()), hours
 
 
 def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer) -> None:
@@ -184,14 +186,14 @@ def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer)
     site.job()
     fdp.faults.clear()
     fdp.withdraw(withdrawn)
-    assert site.job().of(Kind.DELETED) == set()
+    assert site.job().of(RecordClass.DELETED) == set()
     fdp.publish(withdrawn)
     site.job()
     fdp.faults[page] = faults.Status(500)
     site.job()  # it was in a page before: that is not forgotten
     fdp.faults.clear()
     fdp.withdraw(withdrawn)
-    assert site.job().of(Kind.DELETED) == urls(fdp, withdrawn)
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, withdrawn)
 
 
 def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer) -> None:
@@ -202,8 +204,8 @@ def test_pages_that_do_not_say_where_they_end_prove_no_withdrawal(fdp: FdpServer
     withdrawn = datasets[1]
     fdp.withdraw(withdrawn)
     without_links(fdp)
-    assert site.job().of(Kind.DELETED) == set()
-    assert site.job(NOW + DAY).of(Kind.DELETED) == urls(fdp, withdrawn)
+    assert site.job().of(RecordClass.DELETED) == set()
+    assert site.job(NOW + DAY).of(RecordClass.DELETED) == urls(fdp, withdrawn)
 
 
 def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> None:
@@ -213,9 +215,9 @@ def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> 
     site.job()
     fdp.withdraw(withdrawn)
     fdp.break_turtle(malformed)
-    assert site.job().of(Kind.DELETED) == set()
+    assert site.job().of(RecordClass.DELETED) == set()
     fdp.break_turtle(malformed, None)
-    assert site.job().of(Kind.DELETED) == urls(fdp, withdrawn)
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, withdrawn)
 
 
 @with_and_without_pages
@@ -236,7 +238,7 @@ def test_a_record_that_cannot_be_mapped_fails_alone(fdp: FdpServer, pages: bool)
     for one in (odd, other):
         fdp.change(one, title="2")
     job = site.job()
-    assert job.kinds == {fdp.iri_of(other): Kind.CHANGED}
+    assert job.kinds == {fdp.iri_of(other): RecordClass.CHANGED}
     assert site.titles() == {"1", "2"}
     (words,) = job.errors
     assert "the record cannot be mapped: an unexpected error" in words
@@ -256,4 +258,4 @@ def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> N
     last = dataset.listing(Level.DISTRIBUTION)[4]
     assert isinstance(last, Record)
     fdp.change(last, title="Changed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     unchanged,
@@ -50,7 +50,7 @@ def test_odd_urls(fdp: FdpServer, pages: bool, decoded: bool) -> None:
         assert package.guid == f"catalog={fdp.iri_of(catalog)};dataset={url}"
     unchanged(site)
     fdp.change(fdp.datasets[3], title="changed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, fdp.datasets[3])
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, fdp.datasets[3])
 
 
 SPELLINGS = {
@@ -88,13 +88,13 @@ def test_documents_that_spell_a_listed_url_otherwise(
     site = Site(fdp)
     job = site.job()
     assert job.errors == job.warnings == []
-    assert job.of(Kind.NEW) == set(site.packages) == urls(fdp, *datasets)
+    assert job.of(RecordClass.NEW) == set(site.packages) == urls(fdp, *datasets)
     assert all(package.resources == ["File 1", "File 2"] for package in site.packages.values())
     unchanged(site)
     fdp.change(datasets[0], title="changed")
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.CHANGED) == urls(fdp, datasets[0])
+    assert job.of(RecordClass.CHANGED) == urls(fdp, datasets[0])
     assert "changed" in site.titles()
 
 
@@ -109,7 +109,7 @@ def test_persistent_urls(fdp: FdpServer, slash: bool) -> None:
             site = Site(server, url=start)
             job = site.job()
             assert job.errors == []
-            assert job.of(Kind.NEW) == urls(server, *datasets)
+            assert job.of(RecordClass.NEW) == urls(server, *datasets)
             assert len(site.packages[server.iri_of(datasets[0])].resources) == 2
             unchanged(site)
 
@@ -125,7 +125,7 @@ def test_pages_that_spell_a_listed_url_otherwise(fdp: FdpServer) -> None:
     fdp.files["/dataset/1/"] = Answer.text(fdp.renderer.document(dataset), "text/turtle")
     fdp.list_also(listed, catalog, Level.DATASET)
     site = Site(fdp)
-    assert site.job().of(Kind.NEW) == {listed}
+    assert site.job().of(RecordClass.NEW) == {listed}
     unchanged(site)
 
 
@@ -140,13 +140,13 @@ def test_datasets_that_only_the_pages_have(
     where = f"{catalog.path}/page/dataset"
     fdp.files[where] = Answer.text(page, "text/turtle")
     site = Site(fdp)
-    assert site.job().of(Kind.NEW) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, dataset)
     unchanged(site)
 
     fdp.faults[where] = fault()
     job = site.job()
     assert job.container_errors == []
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
     assert set(site.packages) == urls(fdp, dataset)
     fdp.faults.clear()
     unchanged(site)
@@ -182,21 +182,21 @@ def test_layouts(fdp: FdpServer, layout: Layout) -> None:
     site = Site(fdp)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.NEW) == urls(fdp, *datasets)
+    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
     assert [len(package.resources) for package in site.packages.values()] == [2, 2, 2]
     for dataset, catalog in zip(datasets, (first, first, second), strict=True):
         guid = f"catalog={fdp.iri_of(catalog)};dataset={fdp.iri_of(dataset)}"
         assert site.packages[fdp.iri_of(dataset)].guid == guid
     unchanged(site)
     fdp.remove(datasets[0])
-    assert len(site.job().of(Kind.DELETED)) == 1
+    assert len(site.job().of(RecordClass.DELETED)) == 1
 
 
 def test_a_catalog_as_source(fdp: FdpServer) -> None:
     catalog, _ = fdp.add_catalog(), fdp.add_dataset(fdp.add_catalog())
     dataset = fdp.add_dataset(catalog)
     site = Site(fdp, url=fdp.url_of(catalog))
-    assert site.job().of(Kind.NEW) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.NEW) == urls(fdp, dataset)
     unchanged(site)
 
 
@@ -218,7 +218,7 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     site = Site(fdp)
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.NEW) == urls(fdp, *datasets)
+    assert job.of(RecordClass.NEW) == urls(fdp, *datasets)
     unchanged(site)
     fdp.reset()
     site.job()
@@ -226,7 +226,7 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     assert fdp.count("/dataset/") == 3
     fdp.vanish(datasets[0])
     job = site.job()
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
     (error,) = job.errors
     assert error.startswith(f"{fdp.url_of(datasets[0])}: the answer is text/html, not RDF")
 
@@ -259,14 +259,14 @@ def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
     ] = faults.Redirect(f"{other}{there.path}")
     site = Site(fdp)
     job = site.job()
-    assert job.of(Kind.NEW) == urls(fdp, here)
+    assert job.of(RecordClass.NEW) == urls(fdp, here)
     assert set(job.record_errors) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
     assert all("allowed_hosts" in error for error in job.errors)
     assert all(request.host.startswith("127.0.0.1:") for request in fdp.requests)
     site.options = {"allowed_hosts": frozenset({"127.0.0.2"})}
     job = site.job()
     assert job.errors == []
-    assert job.of(Kind.NEW) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
+    assert job.of(RecordClass.NEW) == {fdp.iri_of(there), f"{other}/dataset/foreign"}
 
 
 def test_distributions_elsewhere_are_left_alone(fdp: FdpServer) -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     NOW,
     Site,
@@ -50,9 +50,9 @@ def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording, pages:
             text = server.body(url)
             named = set(re.findall(r"<([^>]*)>", " ".join(NAMED.findall(text)))) & readable
             assert {one["uri"] for one in package.content["resources"]} == named, url
-        assert job.of(Kind.NEW) >= set(server.urls("datasets"))
+        assert job.of(RecordClass.NEW) >= set(server.urls("datasets"))
         before = dict(site.packages)
-        assert site.job().of(Kind.UNCHANGED) == set(before) == set(site.packages)
+        assert site.job().of(RecordClass.UNCHANGED) == set(before) == set(site.packages)
 
 
 @with_and_without_pages
@@ -61,7 +61,7 @@ def test_a_series_is_a_dataset_that_says_so(pages: bool) -> None:
         site = Site(server, url=server.url)  # type: ignore[arg-type]
         job = site.job()
         (series,) = server.urls("series")
-        assert job.of(Kind.NEW) == {series, *server.urls("datasets")}
+        assert job.of(RecordClass.NEW) == {series, *server.urls("datasets")}
         fields = {url: one.content["fields"] for url, one in site.packages.items()}
         assert fields[series]["title"] == "Yearly census"
         types = {url: one.get("dcat_type") for url, one in fields.items()}
@@ -95,13 +95,13 @@ def test_a_distribution_that_says_it_is_of_another_dataset(fdp: FdpServer, pages
     fdp.move(moving, new)
     job = site.job()
     assert job.errors == job.warnings == []
-    assert job.of(Kind.CHANGED) == urls(fdp, old, new)
+    assert job.of(RecordClass.CHANGED) == urls(fdp, old, new)
     assert resources(site, fdp, old) == ["File 1"]
     assert resources(site, fdp, new) == ["File 2"]
     unchanged(site)
 
     fdp.change(moving, title="Changed")
-    assert site.job().of(Kind.CHANGED) == urls(fdp, new)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, new)
     assert resources(site, fdp, new) == ["Changed"]
 
     # Whoever lists it cannot be read: that says nothing about it.
@@ -110,13 +110,13 @@ def test_a_distribution_that_says_it_is_of_another_dataset(fdp: FdpServer, pages
     )
     fdp.change(other, title="Changed, too")
     job = site.job()
-    assert job.of(Kind.CHANGED) == urls(fdp, other)
+    assert job.of(RecordClass.CHANGED) == urls(fdp, other)
     assert resources(site, fdp, new) == ["Changed"]
     fdp.faults.clear()
     unchanged(site)
 
     fdp.unlist(moving, old)
-    assert site.job().of(Kind.CHANGED) == urls(fdp, new)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, new)
     assert resources(site, fdp, new) == []
     unchanged(site)
 
@@ -200,7 +200,7 @@ def test_distributions_that_cannot_be_read(
         assert job.errors == []
         stays = goes_in is None or hours < goes_in
         assert resources(site, fdp, dataset) == (["File 1", "File 2"] if stays else ["File 2"])
-        assert job.of(Kind.CHANGED) == (urls(fdp, dataset) if hours == goes_in else set())
+        assert job.of(RecordClass.CHANGED) == (urls(fdp, dataset) if hours == goes_in else set())
         told = [
             one for one in job.warnings if one.startswith(f"distribution {fdp.url_of(failing)}: ")
         ]
@@ -227,7 +227,7 @@ def test_a_new_dataset_with_a_distribution_that_fails(fdp: FdpServer, pages: boo
     url = fdp.url_of(child(dataset, 0))
     assert f"distribution {url}: it answers 500; it is left out" in job.warnings
     fdp.faults.clear()
-    assert site.job().of(Kind.CHANGED) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.CHANGED) == urls(fdp, dataset)
     assert resources(site, fdp, dataset) == ["File 1", "File 2"]
 
 
@@ -277,5 +277,5 @@ def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> Non
     assert len(site.job().warnings) == 1
     assert resources(site, fdp, dataset) == ["File 1"]
     job = site.job(NOW + timedelta(hours=24))
-    assert job.of(Kind.CHANGED) == urls(fdp, dataset)
+    assert job.of(RecordClass.CHANGED) == urls(fdp, dataset)
     assert resources(site, fdp, dataset) == []

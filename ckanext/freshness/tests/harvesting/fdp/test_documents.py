@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp import documents
-from ckanext.freshness.harvesting.fdp.documents import Member, Outline
+from ckanext.freshness.harvesting.fdp.documents import DocumentOutline, ListedDataset
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
@@ -356,7 +356,7 @@ def test_a_datasets_own_document(turtle: str, subject: str | None) -> None:
 
 
 def test_outlines_are_kept_as_json() -> None:
-    outline = Outline(
+    outline = DocumentOutline(
         "s",
         True,
         ["c"],
@@ -364,10 +364,10 @@ def test_outlines_are_kept_as_json() -> None:
         True,
         ["r"],
         ["k"],
-        {"m": Member("n", "h", ["p"], ["q"], ["z"])},
+        {"m": ListedDataset("n", "h", ["p"], ["q"], ["z"])},
     )
-    assert Outline.from_json(outline.as_json()) == outline
-    assert Outline.shape().split()[:3] == ["subject", "is_catalog", "catalogs"]
+    assert DocumentOutline.from_json(outline.as_json()) == outline
+    assert DocumentOutline.shape().split()[:3] == ["subject", "is_catalog", "catalogs"]
 
 
 # One record's graph

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import IMPATIENT, LIMITS, Job, Site
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.faults import Fault, Reset
@@ -92,7 +92,7 @@ class World:
         self.site = Site(server)
         job = self.site.job()
         assert job.errors == []
-        assert len(job.of(Kind.NEW)) == 9
+        assert len(job.of(RecordClass.NEW)) == 9
         self.ids = self.site.ids()
         self._harvested = self.site
         self._layout = dataclasses.replace(server.layout)
@@ -125,9 +125,9 @@ class World:
             *("F0", "F1", "F2", "F3", "F4 changed", "F5"),
             *("S0", "S1 changed", "S2", "S3 new"),
         }
-        assert job.of(Kind.DELETED) == job.of(Kind.NEW) - self.new() == set()
+        assert job.of(RecordClass.DELETED) == job.of(RecordClass.NEW) - self.new() == set()
         assert self.ids.items() <= self.site.ids().items()
-        assert self.site.job().of(Kind.UNCHANGED) == set(self.site.packages)
+        assert self.site.job().of(RecordClass.UNCHANGED) == set(self.site.packages)
 
     def new(self) -> set[str]:
         """What the second job would have brought."""
@@ -135,7 +135,7 @@ class World:
 
     def check(self, job: Job, *missing: Record) -> None:
         """Nothing is deleted or doubled, and all is imported but what could not be read."""
-        assert job.of(Kind.DELETED) == set()
+        assert job.of(RecordClass.DELETED) == set()
         assert self.ids.items() <= self.site.ids().items()
         kept = {record.path for record in missing}
         for record in self.server.datasets:
@@ -311,15 +311,15 @@ def test_malformed_record_beside_a_deletion(world: World, how: Breakage, pages: 
     job = world.site.job()
     (error,) = job.errors
     assert error.startswith(f"{world.server.url_of(malformed)}: the text/turtle is malformed")
-    assert job.of(Kind.DELETED) == {gone_url}
-    assert job.of(Kind.CHANGED) == {world.server.iri_of(world.datasets[4])}
+    assert job.of(RecordClass.DELETED) == {gone_url}
+    assert job.of(RecordClass.CHANGED) == {world.server.iri_of(world.datasets[4])}
     assert world.site.packages[world.server.iri_of(malformed)].title == "F2"
 
     world.server.break_turtle(malformed, None)
     world.server.change(malformed, title="F2 mended")
     job = world.site.job()
     assert job.errors == []
-    assert job.of(Kind.CHANGED) == {world.server.iri_of(malformed)}
+    assert job.of(RecordClass.CHANGED) == {world.server.iri_of(malformed)}
 
 
 def test_many_malformed_pages_cost_no_more_requests_than_their_records(world: World) -> None:
@@ -339,7 +339,7 @@ def test_page_that_is_malformed_for_itself(world: World) -> None:
     job = world.site.job()
     (error,) = job.container_errors
     assert error.startswith(f"{world.server.url}{where}: the text/turtle is malformed")
-    assert job.of(Kind.UNCHANGED) == set(world.site.packages)
+    assert job.of(RecordClass.UNCHANGED) == set(world.site.packages)
 
 
 @pytest.mark.parametrize("place", ["catalog", "dataset"])
@@ -353,7 +353,7 @@ def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> 
     (error,) = job.errors
     assert error.startswith(f"{server.url_of(failing)}: it answers 503 and asks to be left alone")
     assert "3600 s: nothing more is asked of 127.0.0.1" in error
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
     assert world.site.ids() == world.ids
     server.faults.clear()
     assert world.site.job().errors == []
@@ -372,14 +372,14 @@ def test_server_that_goes_away_in_the_middle(fdp: FdpServer) -> None:
     fdp.faults[lambda request: request.target.startswith("/dataset/")] = faults.Reset(after=20)
     fdp.reset()
     job = site.job()
-    assert job.of(Kind.DELETED) == set()
+    assert job.of(RecordClass.DELETED) == set()
     assert site.ids() == ids
-    assert len(job.of(Kind.UNCHANGED)) == 20
+    assert len(job.of(RecordClass.UNCHANGED)) == 20
     (summary,) = job.container_errors
     assert re.match(r"127\.0\.0\.1: 100 documents in a row could not be read; \d+ more", summary)
     assert len(job.record_errors) < 140
     fdp.faults.clear()
-    assert site.job().of(Kind.UNCHANGED) == set(ids)
+    assert site.job().of(RecordClass.UNCHANGED) == set(ids)
 
 
 def test_records_that_fail_here_and_there_do_not_end_a_crawl(fdp: FdpServer) -> None:
@@ -390,7 +390,7 @@ def test_records_that_fail_here_and_there_do_not_end_a_crawl(fdp: FdpServer) -> 
         if n % 30:
             fdp.faults[dataset.path] = faults.Status(503)
     job = Site(fdp).job()
-    assert len(job.of(Kind.NEW)) == 5
+    assert len(job.of(RecordClass.NEW)) == 5
     assert len(job.record_errors) == 145
     assert job.container_errors == []
 

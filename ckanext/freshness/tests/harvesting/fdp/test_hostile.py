@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from ckanext.freshness.harvesting.fdp import rdf_parser
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, Parser
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, RdfParser
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.harvesting.fdp.crawling import LIMITS, Site
 from ckanext.freshness.tests.servers import faults
@@ -98,9 +98,9 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
             body = body.replace(b"{canary}", f"http://127.0.0.1:{canary.port}/x".encode())
             server.faults[records[name].path] = faults.Body(body, content_type)
         limits = replace(LIMITS, max_bytes=64 * MIB)
-        job = Site(server, limits=limits, make_parser=Parser).job()
+        job = Site(server, limits=limits, make_parser=RdfParser).job()
         assert canary.visitors() == 0
-        assert job.of(Kind.NEW) == {server.url_of(healthy)}
+        assert job.of(RecordClass.NEW) == {server.url_of(healthy)}
         assert job.record_errors.keys() == {server.url_of(one) for one in records.values()}
         for name, (content_type, _, words) in HOSTILE.items():
             error = job.record_errors[server.url_of(records[name])]
@@ -116,7 +116,7 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
     async def run() -> list[str]:
         said = []
-        with contextlib.closing(Parser(limits)) as parser:
+        with contextlib.closing(RdfParser(limits)) as parser:
             for body in bodies:
                 with pytest.raises(DocumentError) as caught:
                     await parser.parse(body, XML, "http://x/")

@@ -10,7 +10,7 @@ import pytest
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.package_layout import Site, license_index, package_dict
+from ckanext.freshness.harvesting.package_layout import CatalogSite, license_index, package_dict
 from ckanext.freshness.harvesting.record import Record
 
 BASE = "https://fdp.example.org"
@@ -263,7 +263,7 @@ def test_the_package_of_a_rich_dataset_on_a_site_without_a_schema() -> None:
             "url": "http://www.opendefinition.org/licenses/cc-by",
         },
     ]
-    laid = package_dict(mapped(COHORT_A), Site(licenses=license_index(register)))
+    laid = package_dict(mapped(COHORT_A), CatalogSite(licenses=license_index(register)))
     package = laid.package
     extras = {extra["key"]: extra["value"] for extra in package.pop("extras")}
     resources = package.pop("resources")

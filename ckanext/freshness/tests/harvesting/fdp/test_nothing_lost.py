@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 import ckanext.dcat.schemas
-from ckanext.freshness.harvesting.package_layout import Site, package_dict
+from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
 from ckanext.freshness.tests.harvesting.fdp.fates import (
     LOST,
     MAPPED,
@@ -68,7 +68,7 @@ def test_properties_without_a_field_are_reported_with_an_example() -> None:
 def test_each_field_of_a_record_is_in_its_package(name: str, schema: dict[str, Any] | None) -> None:
     """With ckanext-dcat's schema values are in the schema's fields, without one in extras."""
     for record in recording(name).records.values():
-        laid = package_dict(record, Site(schema=schema))
+        laid = package_dict(record, CatalogSite(schema=schema))
         extras = {extra["key"] for extra in laid.package["extras"]}
         fields = {field["field_name"] for field in (schema or {}).get("dataset_fields", ())}
         assert not extras & fields

@@ -11,7 +11,7 @@ from rdflib.term import Node
 
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
 from ckanext.freshness.harvesting.record import Record as Contents
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import NOW, Site, unchanged, urls
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -91,7 +91,7 @@ def test_a_distribution_stays_when_its_page_fails(
     unchanged(site)
     fdp.remove(child(dataset, 1))
     job = site.job()
-    assert job.of(Kind.CHANGED) == urls(fdp, dataset)
+    assert job.of(RecordClass.CHANGED) == urls(fdp, dataset)
     assert resources(site, fdp, dataset) == ["File 1"]
     unchanged(site)
 
@@ -191,11 +191,11 @@ def test_a_dataset_stays_when_its_page_fails(
     unchanged(site)
     fdp.faults[page_of(catalog, "dataset")] = answer()
     for hours in (0, 24):
-        assert site.job(NOW + timedelta(hours=hours)).of(Kind.DELETED) == set()
+        assert site.job(NOW + timedelta(hours=hours)).of(RecordClass.DELETED) == set()
     fdp.faults.clear()
     unchanged(site)
     fdp.remove(fdp.datasets[2])
-    assert len(site.job().of(Kind.DELETED)) == 1
+    assert len(site.job().of(RecordClass.DELETED)) == 1
     assert site.titles() == {"D0", "D1"}
 
 
@@ -233,7 +233,7 @@ def test_a_dataset_stays_whatever_else_changes(
     site = harvested(fdp)
     edit(fdp, site)
     for hours in (0, 24):
-        assert site.job(NOW + timedelta(hours=hours)).of(Kind.DELETED) == set()
+        assert site.job(NOW + timedelta(hours=hours)).of(RecordClass.DELETED) == set()
 
 
 @few_answers
@@ -244,7 +244,7 @@ def test_a_dataset_that_says_it_is_of_another_catalog_stays(
     site = harvested(fdp)
     fdp.faults[page_of(catalog, "dataset")] = answer()
     for hours in (0, 24):
-        assert site.job(NOW + timedelta(hours=hours)).of(Kind.DELETED) == set()
+        assert site.job(NOW + timedelta(hours=hours)).of(RecordClass.DELETED) == set()
     fdp.faults.clear()
     unchanged(site)
 
@@ -256,4 +256,4 @@ def test_a_page_of_catalogs_is_no_listing(fdp: FdpServer, catalog: Record) -> No
     site = harvested(fdp)
     fdp.list_only_in_pages(other, fdp.root)
     fdp.faults[page_of(fdp.root, "catalog")] = faults.Status(500)
-    assert site.job().of(Kind.DELETED) == urls(fdp, dataset)
+    assert site.job().of(RecordClass.DELETED) == urls(fdp, dataset)

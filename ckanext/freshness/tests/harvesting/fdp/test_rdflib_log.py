@@ -14,7 +14,7 @@ from rdflib import XSD, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
-from ckanext.freshness.harvesting.fdp.rdf_parser import Parser
+from ckanext.freshness.harvesting.fdp.rdf_parser import RdfParser
 from ckanext.freshness.harvesting.fdp.rdflib_log import unlogged
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 
@@ -59,7 +59,7 @@ def test_a_document_is_read_without_a_word(
     caplog.set_level(logging.WARNING)
 
     async def parsed() -> Graph:
-        with contextlib.closing(Parser()) as parser:
+        with contextlib.closing(RdfParser()) as parser:
             return await parser.parse(ODD[content_type].encode(), content_type, URL)
 
     graph = asyncio.run(parsed())

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import Kind
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import Site
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -53,7 +53,7 @@ def test_pages_that_vanished_with_what_they_alone_had(
         fdp.unlist(record, catalog)
     site = Site(fdp)
     job = site.job()
-    assert (job.errors, len(job.of(Kind.NEW))) == ([], 4)
+    assert (job.errors, len(job.of(RecordClass.NEW))) == ([], 4)
     before = identities(site)
 
     fdp.faults[pages] = vanish()
@@ -64,7 +64,7 @@ def test_pages_that_vanished_with_what_they_alone_had(
         fdp.reset()
         job = site.job()
         assert job.errors == []
-        assert len(job.of(Kind.DELETED)) == deleted
+        assert len(job.of(RecordClass.DELETED)) == deleted
         assert identities(site) == before
         asked = [fdp.count(record.path, "GET") for record in (there, draft, gone)]
         assert asked == [1, 1, deleted]
@@ -72,7 +72,7 @@ def test_pages_that_vanished_with_what_they_alone_had(
     fdp.faults.clear()
     fdp.files[pages] = the_only_page(listed, there)
     job = site.job()
-    assert (job.errors, len(job.of(Kind.DELETED))) == ([], 1)
+    assert (job.errors, len(job.of(RecordClass.DELETED))) == ([], 1)
     assert set(site.packages) == {fdp.iri_of(listed), fdp.iri_of(there)}
 
 
@@ -126,14 +126,14 @@ def test_documents_with_another_name(
     dataset, beside = (fdp.add_dataset(catalog, distributions=0) for _ in range(2))
     fdp.add_dataset(other, distributions=0)
     site = Site(fdp)
-    assert len(site.job().of(Kind.NEW)) == 3
+    assert len(site.job().of(RecordClass.NEW)) == 3
     before = identities(site)
 
     record = catalog if level is Level.CATALOG else dataset
     answer(fdp, record)
     for _ in range(2):
         job = site.job()
-        assert job.of(Kind.NEW) == job.of(Kind.DELETED) == set()
+        assert job.of(RecordClass.NEW) == job.of(RecordClass.DELETED) == set()
         assert identities(site) == before
         if answer in ACCEPTED:
             assert job.errors == []

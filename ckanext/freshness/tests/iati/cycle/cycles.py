@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.iati.cycle import cycle, published_files
-from ckanext.freshness.iati.cycle.report import Report
+from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import Copy, IatiDataset
 from ckanext.freshness.runs.copies import options
 from ckanext.freshness.tests.servers.registry import RegistryServer
@@ -54,7 +54,7 @@ class Site:
         self.now += timedelta(**span)
         return self
 
-    def update(self, **options_: Any) -> Report:
+    def update(self, **options_: Any) -> CycleReport:
         """A cycle."""
         model.Session.remove()
         source = harvest_model.HarvestSource.get(self.source_id)

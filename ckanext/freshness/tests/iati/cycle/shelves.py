@@ -20,14 +20,14 @@ def put(
     mimetype: str | None = "application/xml",
     at: datetime = NOON,
     zipped: bool = True,
-) -> shelf.Shelved:
+) -> shelf.ShelvedCopy:
     """Keep a copy of a resource, as a run does."""
     with options.store().stage() as staged:
         staged.write(body)
         kept = options.store().keep(
             store_keys.resource_key(resource["id"]), staged, zip_member=filename if zipped else None
         )
-    one = shelf.Shelved(
+    one = shelf.ShelvedCopy(
         resource_id=resource["id"],
         package_id=resource["package_id"],
         kept=kept,

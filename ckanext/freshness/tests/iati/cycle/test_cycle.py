@@ -12,7 +12,7 @@ from ckan import model
 from ckan.tests import helpers
 
 from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries, published_files
-from ckanext.freshness.iati.cycle.report import Report
+from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import CheckRun, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
 
@@ -25,7 +25,7 @@ def datasets(site: Site) -> list[Dataset]:
     return list(site.server.registry.datasets.values())
 
 
-def done(report: Report) -> dict[str, float]:
+def done(report: CycleReport) -> dict[str, float]:
     """What a cycle counted, without zeros and times."""
     assert report.complete, list(report.complaints())
     return {

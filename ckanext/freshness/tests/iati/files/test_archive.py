@@ -17,25 +17,29 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.copies import zip_format
 from ckanext.freshness.copies.store import Store, StoreError
-from ckanext.freshness.iati.files.archive import Archive, Member, MembersLost, build
-from ckanext.freshness.iati.files.index import Given
+from ckanext.freshness.iati.files.archive import Archive, ArchiveMember, MembersLost, build
+from ckanext.freshness.iati.files.index import GeneratedFile
 from ckanext.freshness.tests.copies.support import LARGE, SMALL, keep, read, unzip
 
 BULK, LEGACY = "iati-data.zip", "iati-data-main.zip"
 FILES = {"a/a-1.xml": SMALL, "a/a-2.xml": LARGE, "b/b-1.xml": "<é/>".encode(), "b/empty.xml": b""}
 
 
-def fill(store: Store, files: dict[str, bytes] = FILES) -> list[Member]:
+def fill(store: Store, files: dict[str, bytes] = FILES) -> list[ArchiveMember]:
     return [
-        Member(keep(store, name, body, "own-name.xml").zip_key or "", name)
+        ArchiveMember(keep(store, name, body, "own-name.xml").zip_key or "", name)
         for name, body in files.items()
     ]
 
 
 def archives() -> list[Archive]:
     return [
-        Archive(BULK, "iati-data/datasets", [Given("iati-data/datasets-full.json", [b"{}"])]),
-        Archive(LEGACY, "iati-data-main/data", [Given("iati-data-main/metadata.json", [LARGE])]),
+        Archive(
+            BULK, "iati-data/datasets", [GeneratedFile("iati-data/datasets-full.json", [b"{}"])]
+        ),
+        Archive(
+            LEGACY, "iati-data-main/data", [GeneratedFile("iati-data-main/metadata.json", [LARGE])]
+        ),
     ]
 
 
@@ -76,7 +80,9 @@ def test_the_same_copies_give_the_same_bytes(folder: Store) -> None:
     members = fill(folder)
     build(folder, archives(), members)
     before = sums(folder)
-    build(folder, archives(), [Member(one.zip_key, one.name, False) for one in members[::-1]])
+    build(
+        folder, archives(), [ArchiveMember(one.zip_key, one.name, False) for one in members[::-1]]
+    )
     assert sums(folder) == before
 
 
@@ -124,7 +130,7 @@ def test_a_copy_that_is_lost_or_damaged_is_named_and_nothing_replaced(
         damage(folder, one.zip_key, size - 30, b"\xff")
     else:
         damage(folder, one.zip_key, size // 2, b"\0\xff\0\xff\0\xff")
-    again = [Member(each.zip_key, each.name, changed and each == one) for each in members]
+    again = [ArchiveMember(each.zip_key, each.name, changed and each == one) for each in members]
     with pytest.raises(MembersLost, match=r"left as they were.*a/a-2\.zip") as raised:
         build(folder, archives(), again)
     assert [each.name for each in raised.value.members] == [one.name]
@@ -132,7 +138,7 @@ def test_a_copy_that_is_lost_or_damaged_is_named_and_nothing_replaced(
 
 
 def test_all_that_are_lost_are_named(folder: Store) -> None:
-    members = [Member(f"a/{number}.zip", f"a/{number}.xml") for number in range(7)]
+    members = [ArchiveMember(f"a/{number}.zip", f"a/{number}.xml") for number in range(7)]
     with pytest.raises(MembersLost, match=r"7 of the copies.*and 2 more") as raised:
         build(folder, archives(), members)
     assert len(raised.value.members) == 7
@@ -146,7 +152,7 @@ def test_an_archive_that_finds_no_room_leaves_the_one_before(folder: Store) -> N
     folder.quota = folder.used() + 100
     noise = random.Random(1).randbytes(100_000)
     with pytest.raises(StoreError, match="quota"):
-        build(folder, [Archive(BULK, "x", [Given("noise", [noise])])], members)
+        build(folder, [Archive(BULK, "x", [GeneratedFile("noise", [noise])])], members)
     assert sums(folder) == before
 
 
@@ -163,8 +169,8 @@ def test_an_archive_of_nothing_is_one(folder: Store) -> None:
 
 
 def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
-    def many() -> Iterable[Given]:
-        return (Given(f"x/{number}.json", [b"{}"]) for number in range(65_536))
+    def many() -> Iterable[GeneratedFile]:
+        return (GeneratedFile(f"x/{number}.json", [b"{}"]) for number in range(65_536))
 
     build(folder, [Archive(BULK, "x", many())], [])
     # zipfile reads to the directory's end; others count, and find the number in 64 bits.
@@ -181,7 +187,7 @@ def test_places_and_sizes_beyond_four_gigabytes(tmp_path: Path) -> None:
     body = b"".join(packed)
     offset = 5 << 30
     assert size == len(LARGE)
-    entry = zip_format.Entry("a/ä.xml", crc, len(body), size, offset)
+    entry = zip_format.ZipEntry("a/ä.xml", crc, len(body), size, offset)
     path = tmp_path / "wide.zip"
     with path.open("wb") as file:
         file.seek(offset)
@@ -202,7 +208,7 @@ def test_places_and_sizes_beyond_four_gigabytes(tmp_path: Path) -> None:
     st.text("aé/", max_size=9),
 )
 def test_a_header_is_read_as_it_was_written(size: int, packed: int, crc: int, name: str) -> None:
-    entry = zip_format.Entry(name, min(crc, 0xFFFFFFFF), packed, size)
+    entry = zip_format.ZipEntry(name, min(crc, 0xFFFFFFFF), packed, size)
     head = zip_format.local_header(entry)
     assert zip_format.read_local_header(head + b"rest") == (entry, len(head))
     with pytest.raises(zip_format.BadZip):
@@ -213,7 +219,7 @@ def test_a_header_is_read_as_it_was_written(size: int, packed: int, crc: int, na
 def test_a_directory_says_sizes_and_places_as_zipfile_reads_them(
     size: int, packed: int, offset: int
 ) -> None:
-    central = zip_format.central_header(zip_format.Entry("a", 1, packed, size, offset))
+    central = zip_format.central_header(zip_format.ZipEntry("a", 1, packed, size, offset))
     info = zipfile.ZipInfo("a")
     fixed = zipfile.struct.unpack(zipfile.structCentralDir, central[:46])  # type: ignore[attr-defined]
     info.file_size, info.compress_size = fixed[11], fixed[10]

@@ -11,7 +11,7 @@ import pytest
 
 from ckanext.freshness.iati.files import index
 from ckanext.freshness.iati.files.index import DatasetEntry, OrganisationEntry
-from ckanext.freshness.iati.policy.attempts import Attempt, ErrorDetails, ErrorType
+from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
 
 CREATED = datetime(2026, 11, 21, 20, 0, tzinfo=timezone(timedelta(hours=1)))
 AT = datetime(2026, 11, 20, 1, 2, 3, 456789, tzinfo=timezone.utc)
@@ -33,10 +33,10 @@ GOOD = {
 ERROR = ErrorDetails(
     ErrorType.HTTP_NON_200, "Not 200", "404", "GET", "Not Found", {}, "https://example.org/a.xml"
 )
-FAILED = Attempt(AT, "GET", 404, ERROR).as_json()
+FAILED = IatiAttempt(AT, "GET", 404, ERROR).as_json()
 WITH = DatasetEntry(
     *("1", "a-tz", "o1", "a", "https://example.org/a.xml", "cc-by", "CC", AT, GOOD),
-    head_attempt=Attempt(AT, "HEAD", 200).as_json(),
+    head_attempt=IatiAttempt(AT, "HEAD", 200).as_json(),
     get_attempt=FAILED,
     attempts=(FAILED,),
 )

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from ckanext.freshness.iati.policy.detection import (
     FIRST_CHARACTERS,
     INITIAL_CHARACTERS,
+    DetectedFile,
     Detection,
-    Root,
-    Verdict,
+    RootElement,
 )
 
 ROOT = '<iati-activities version="2.03">'
 XML = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def look(data: bytes, *cuts: int) -> Verdict:
+def look(data: bytes, *cuts: int) -> DetectedFile:
     return looked(data, *cuts).finish()
 
 
@@ -80,12 +80,12 @@ IATI: dict[str, str] = {
 @pytest.mark.parametrize("text", IATI.values(), ids=IATI)
 def test_iati_files(text: str) -> None:
     data = text.encode()
-    assert look(data) == Verdict(Root.ACTIVITIES)
-    assert look(data, *range(len(data))) == Verdict(Root.ACTIVITIES)
+    assert look(data) == DetectedFile(RootElement.ACTIVITIES)
+    assert look(data, *range(len(data))) == DetectedFile(RootElement.ACTIVITIES)
 
 
 def test_organisations() -> None:
-    assert look(b"<iati-organisations version='2.03'>") == Verdict(Root.ORGANISATIONS)
+    assert look(b"<iati-organisations version='2.03'>") == DetectedFile(RootElement.ORGANISATIONS)
 
 
 NONE: dict[str, tuple[str, str]] = {
@@ -133,13 +133,13 @@ def test_other_files(text: str, words: str) -> None:
     ],
 )
 def test_encodings_that_the_beginning_tells(text: str, encoding: str) -> None:
-    assert look(text.encode(encoding)) == Verdict(Root.ACTIVITIES)
+    assert look(text.encode(encoding)) == DetectedFile(RootElement.ACTIVITIES)
 
 
 @pytest.mark.parametrize("bom", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_a_bom_is_believed_more_than_a_declaration(bom: str) -> None:
     detection = looked(f"\ufeff{XML}{ROOT}".encode(bom))
-    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert detection.finish() == DetectedFile(RootElement.ACTIVITIES)
     assert detection.initial_contents == XML + ROOT
 
 
@@ -147,13 +147,13 @@ def test_a_bom_is_believed_more_than_a_declaration(bom: str) -> None:
 def test_declared_encodings(declared: str) -> None:
     text = f'<?xml version="1.0" encoding="{declared}"?><!-- {"é" if "-" in declared else "中"} -->'
     detection = looked((text + ROOT).encode(declared))
-    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert detection.finish() == DetectedFile(RootElement.ACTIVITIES)
     assert detection.initial_contents == text + ROOT
 
 
 def test_a_wrong_encoding_spoils_characters_and_not_the_verdict() -> None:
     detection = looked(f"{XML}<!-- é -->{ROOT}".encode("iso-8859-1"))
-    assert detection.finish() == Verdict(Root.ACTIVITIES)
+    assert detection.finish() == DetectedFile(RootElement.ACTIVITIES)
     assert "<!-- \ufffd -->" in detection.initial_contents
 
 
@@ -241,7 +241,9 @@ def test_a_gigabyte_takes_neither_time_nor_memory(beginning: str) -> None:
     finally:
         tracemalloc.stop()
     assert time.process_time() - began < 0.5
-    assert (detection.finish().root is Root.ACTIVITIES) is beginning.startswith("<iati-activities>")
+    assert (detection.finish().root is RootElement.ACTIVITIES) is beginning.startswith(
+        "<iati-activities>"
+    )
 
 
 def test_nothing_is_expanded() -> None:

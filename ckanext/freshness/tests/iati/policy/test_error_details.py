@@ -8,41 +8,55 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from ckanext.freshness.iati.policy import error_details
-from ckanext.freshness.iati.policy.attempts import Attempt, ErrorDetails, ErrorType
-from ckanext.freshness.web.errors import FetchError, Reason
+from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
+from ckanext.freshness.web.errors import FailureReason, FetchError
 
 URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
 SHOWN = "https://***@example.org/file.xml?token=***&v=1"
 
 TYPES = {
-    ErrorType.SSL_ERROR: [reason for reason in Reason if reason.name.startswith("TLS_")],
+    ErrorType.SSL_ERROR: [reason for reason in FailureReason if reason.name.startswith("TLS_")],
     ErrorType.CONNECTION_TIMEOUT: [
-        *(Reason.CONNECT_TIMEOUT, Reason.READ_TIMEOUT, Reason.TOTAL_TIMEOUT),
+        *(FailureReason.CONNECT_TIMEOUT, FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT),
     ],
-    ErrorType.TOO_MANY_REDIRECTS: [Reason.REDIRECT_LOOP, Reason.TOO_MANY_REDIRECTS],
+    ErrorType.TOO_MANY_REDIRECTS: [FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS],
     ErrorType.CONNECTION_ERROR: [
-        *(Reason.NAME_NOT_FOUND, Reason.NAME_LOOKUP_FAILED, Reason.CONNECTION_REFUSED),
-        *(Reason.CONNECTION_RESET, Reason.UNREACHABLE, Reason.TRUNCATED, Reason.PROXY),
-        *(Reason.OUT_OF_SOCKETS, Reason.HOST_SILENT),
+        *(
+            FailureReason.NAME_NOT_FOUND,
+            FailureReason.NAME_LOOKUP_FAILED,
+            FailureReason.CONNECTION_REFUSED,
+        ),
+        *(
+            FailureReason.CONNECTION_RESET,
+            FailureReason.UNREACHABLE,
+            FailureReason.TRUNCATED,
+            FailureReason.PROXY,
+        ),
+        *(FailureReason.OUT_OF_SOCKETS, FailureReason.HOST_SILENT),
     ],
     ErrorType.OTHER_ERROR: [
-        *(Reason.INVALID_URL, Reason.SCHEME_REFUSED, Reason.INSIDE_ADDRESS),
-        *(Reason.HOST_NOT_ALLOWED, Reason.ROBOTS, Reason.HOST_DEFERRED, Reason.TOO_LARGE),
-        *(Reason.INVALID_REQUEST, Reason.MALFORMED),
+        *(FailureReason.INVALID_URL, FailureReason.SCHEME_REFUSED, FailureReason.INSIDE_ADDRESS),
+        *(
+            FailureReason.HOST_NOT_ALLOWED,
+            FailureReason.ROBOTS,
+            FailureReason.HOST_DEFERRED,
+            FailureReason.TOO_LARGE,
+        ),
+        *(FailureReason.INVALID_REQUEST, FailureReason.MALFORMED),
     ],
 }
 
 
 def test_each_reason_has_a_type() -> None:
     assert sorted(reason.name for some in TYPES.values() for reason in some) == sorted(
-        reason.name for reason in Reason
+        reason.name for reason in FailureReason
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "reason"), [(kind, reason) for kind, some in TYPES.items() for reason in some]
 )
-def test_no_answer(kind: ErrorType, reason: Reason) -> None:
+def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
     error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
     found = error_details.of_fault(error, "HEAD", URL)
     assert (found.error_type, found.http_method, found.http_reason) == (kind, "HEAD", None)
@@ -104,12 +118,12 @@ def test_headers_are_not_endless() -> None:
 def test_an_attempt_as_it_is_stored(zone: timezone, microsecond: int) -> None:
     at = datetime(2026, 11, 21, 12, 0, 0, microsecond, tzinfo=timezone.utc).astimezone(zone)
     for found in (None, error_details.of_status(404, {"Server": "x"}, "HEAD", URL)):
-        attempt = Attempt(at, "HEAD", 404 if found else 200, found, insecure=True)
+        attempt = IatiAttempt(at, "HEAD", 404 if found else 200, found, insecure=True)
         stored = json.loads(json.dumps(attempt.as_json()))
         assert stored["datetime"].startswith("2026-11-21T12:00:00")
         assert stored["datetime"].endswith("Z")
         assert stored["error_occurred"] is (found is not None)
-        assert Attempt.from_json(stored) == attempt
+        assert IatiAttempt.from_json(stored) == attempt
 
 
 def test_the_fields_of_error_details() -> None:

@@ -13,18 +13,23 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.checking.engine import Options
+from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.copies.location import open_store
-from ckanext.freshness.copies.store import Staged, Store, StoreError
-from ckanext.freshness.iati.policy.attempts import Attempt, ErrorType
-from ckanext.freshness.iati.policy.iati_check import IatiFinding, IatiVisit, Tools, update
+from ckanext.freshness.copies.store import StagedBody, Store, StoreError
+from ckanext.freshness.iati.policy.attempts import ErrorType, IatiAttempt
+from ckanext.freshness.iati.policy.iati_check import (
+    IatiCheckInput,
+    IatiCheckResult,
+    IatiTools,
+    update,
+)
 from ckanext.freshness.iati.policy.intake import Intake
-from ckanext.freshness.iati.policy.rules import Ask, Ending, Policy, State
+from ckanext.freshness.iati.policy.rules import FileState, IatiOutcome, IatiPolicy, NextMethod
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, UNHURRIED, lookup
-from ckanext.freshness.web.client import Client, Settings
+from ckanext.freshness.web.client import Client, ClientSettings
 from ckanext.freshness.web.dns import Names
 from ckanext.freshness.web.hosts import Hosts
 
@@ -61,12 +66,12 @@ class Cycle:
         self.server = server
         self.store = store
         self.url = f"{server.url}{path}"
-        self.state = State()
+        self.state = FileState()
 
-    def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiFinding:
+    def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiCheckResult:
         """A cycle, so long after the first."""
         self.server.reset()
-        visit = IatiVisit("resource", "package", more.pop("url", self.url), self.state, **more)
+        visit = IatiCheckInput("resource", "package", more.pop("url", self.url), self.state, **more)
         (finding,) = run([visit], self.store.stage, NOW + after)
         self.state = finding.step.state
         if finding.staged is not None:
@@ -86,27 +91,27 @@ def cycle(server: IatiFiles, store: Store) -> Cycle:
 
 
 def run(
-    visits: Sequence[IatiVisit],
-    stage: Callable[[], Staged],
+    visits: Sequence[IatiCheckInput],
+    stage: Callable[[], StagedBody],
     now: datetime = NOW,
     *,
-    policy: Policy | None = None,
-    options: Options | None = None,
-    settings: Settings = SETTINGS,
+    policy: IatiPolicy | None = None,
+    options: EngineOptions | None = None,
+    settings: ClientSettings = SETTINGS,
     hosts: Mapping[str, Sequence[str]] | None = None,
-) -> list[IatiFinding]:
-    found: list[IatiFinding] = []
+) -> list[IatiCheckResult]:
+    found: list[IatiCheckResult] = []
 
     async def main() -> None:
         async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
-            tools = Tools(client, stage, lambda: now, policy or Policy())
-            await update(visits, tools, options or Options(), found.append)
+            tools = IatiTools(client, stage, lambda: now, policy or IatiPolicy())
+            await update(visits, tools, options or EngineOptions(), found.append)
 
     asyncio.run(main())
     return found
 
 
-def error_type(attempt: Attempt | None) -> ErrorType | None:
+def error_type(attempt: IatiAttempt | None) -> ErrorType | None:
     assert attempt is not None
     return None if attempt.error_details is None else attempt.error_details.error_type
 
@@ -120,7 +125,7 @@ def sha1(data: bytes) -> str:
 
 def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
     finding = cycle()
-    assert finding.step.ending is Ending.DOWNLOADED and server.methods == ["GET"]
+    assert finding.step.ending is IatiOutcome.DOWNLOADED and server.methods == ["GET"]
     good = cycle.state.good
     assert good is not None
     assert good.hash == sha1(ACTIVITIES)
@@ -130,7 +135,7 @@ def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
     assert good.content_length == len(ACTIVITIES)
     assert good.initial_contents == ACTIVITIES.decode()[:150]
     assert (good.etag, good.last_modified, good.source_url) == (ETAG, MODIFIED, cycle.url)
-    assert cycle.state.get_attempt == Attempt(NOW, "GET", 200)
+    assert cycle.state.get_attempt == IatiAttempt(NOW, "GET", 200)
     assert cycle.state.head_attempt is None
     assert (finding.mimetype, finding.host, finding.final_url) == (
         *("application/xml", "127.0.0.1"),
@@ -168,7 +173,7 @@ def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
     assert good is not None and good.hash == sha1(ACTIVITIES)
     assert cycle.copy == ACTIVITIES
     # The length of HEAD's answer is that of something else.
-    assert cycle(HOUR).step.ending is Ending.VERIFIED
+    assert cycle(HOUR).step.ending is IatiOutcome.VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -194,8 +199,8 @@ def test_a_second_download(
 def test_unchanged(cycle: Cycle, server: IatiFiles) -> None:
     cycle()
     finding = cycle(24 * HOUR)
-    assert server.methods == ["HEAD"] and finding.step.ending is Ending.VERIFIED
-    assert cycle.state.head_attempt == Attempt(NOW + 24 * HOUR, "HEAD", 200)
+    assert server.methods == ["HEAD"] and finding.step.ending is IatiOutcome.VERIFIED
+    assert cycle.state.head_attempt == IatiAttempt(NOW + 24 * HOUR, "HEAD", 200)
     good = cycle.state.good
     assert good is not None
     assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 24 * HOUR)
@@ -209,20 +214,20 @@ def test_another_header_and_another_file(
     server.etag = etag
     cycle()
     server.body, server.last_modified = OTHER, modified
-    assert cycle(HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(HOUR).step.ending is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET"]
     assert cycle.copy == OTHER
-    assert cycle(2 * HOUR).step.ending is Ending.VERIFIED
+    assert cycle(2 * HOUR).step.ending is IatiOutcome.VERIFIED
 
 
 def test_a_changed_length_without_validators(cycle: Cycle, server: IatiFiles) -> None:
     server.etag = server.last_modified = None
     cycle()
-    assert cycle(HOUR).step.ending is Ending.TRUSTED
+    assert cycle(HOUR).step.ending is IatiOutcome.TRUSTED
     server.body = OTHER
-    assert cycle(6 * HOUR).step.ending is Ending.TRUSTED, "it has the same length"
+    assert cycle(6 * HOUR).step.ending is IatiOutcome.TRUSTED, "it has the same length"
     server.body += b"\n"
-    assert cycle(6 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(6 * HOUR).step.ending is IatiOutcome.DOWNLOADED
     assert cycle.copy == server.body
 
 
@@ -239,14 +244,14 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     server.head_status = status
     cycle()
     finding = cycle(23 * HOUR)
-    assert server.methods == ["HEAD", "GET!"] and finding.step.ending is Ending.VERIFIED
+    assert server.methods == ["HEAD", "GET!"] and finding.step.ending is IatiOutcome.VERIFIED
     good = cycle.state.good
     assert good is not None
     assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 23 * HOUR)
     assert error_type(cycle.state.head_attempt) is ErrorType.HTTP_NON_200
-    assert cycle.state.get_attempt == Attempt(NOW + 23 * HOUR, "GET", 304)
+    assert cycle.state.get_attempt == IatiAttempt(NOW + 23 * HOUR, "GET", 304)
     server.body, server.etag, server.last_modified = OTHER, '"v2"', None
-    assert cycle(23 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(23 * HOUR).step.ending is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET!"] and cycle.copy == OTHER
     cycle(48 * HOUR)
     assert server.methods == ["GET"], "unconditional"
@@ -255,25 +260,25 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
 def test_head_and_conditions_are_refused(cycle: Cycle, server: IatiFiles) -> None:
     server.head_status, server.conditional_status = 405, 412
     cycle()
-    assert cycle(6 * HOUR).step.ending is Ending.TRUSTED
+    assert cycle(6 * HOUR).step.ending is IatiOutcome.TRUSTED
     assert server.methods == ["HEAD"]
-    assert cycle(7 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(7 * HOUR).step.ending is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET!", "GET"]
 
 
 def test_head_fails_and_the_6_hours_decide(cycle: Cycle, server: IatiFiles) -> None:
     server.head_status = 404
     cycle()
-    assert cycle(6 * HOUR).step.ending is Ending.HEAD_FAILED
+    assert cycle(6 * HOUR).step.ending is IatiOutcome.HEAD_FAILED
     assert server.methods == ["HEAD"]
-    assert cycle(6 * HOUR + timedelta(seconds=1)).step.ending is Ending.DOWNLOADED
+    assert cycle(6 * HOUR + timedelta(seconds=1)).step.ending is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET"]
 
 
 def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
     """Also then the 6 hours decide."""
     cycle()
-    for after, ending in ((6 * HOUR, Ending.HEAD_FAILED), (7 * HOUR, Ending.DOWNLOADED)):
+    for after, ending in ((6 * HOUR, IatiOutcome.HEAD_FAILED), (7 * HOUR, IatiOutcome.DOWNLOADED)):
         server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
         assert cycle(after).step.ending is ending
         assert error_type(cycle.state.head_attempt) is ErrorType.CONNECTION_ERROR
@@ -298,9 +303,9 @@ def test_a_lost_copy(cycle: Cycle, server: IatiFiles) -> None:
 def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
     server.faults["/file.xml"] = faults.Redirect("/elsewhere.xml?token=hunter2")
     finding = cycle()
-    assert finding.step.ending is Ending.DOWNLOADED
+    assert finding.step.ending is IatiOutcome.DOWNLOADED
     assert finding.final_url == f"{server.url}/elsewhere.xml?token=***"
-    assert cycle(HOUR).step.ending is Ending.VERIFIED
+    assert cycle(HOUR).step.ending is IatiOutcome.VERIFIED
     assert server.methods == ["HEAD", "HEAD"]
 
 
@@ -331,7 +336,7 @@ def test_a_failure_leaves_what_is_good(
     before = cycle.state
     server.faults["/file.xml"] = fault
     (finding,) = run(
-        [IatiVisit("resource", "package", cycle.url, before)],
+        [IatiCheckInput("resource", "package", cycle.url, before)],
         cycle.store.stage,
         NOW + 30 * HOUR,
         settings=replace(SETTINGS, limits=replace(FAST, read=0.2, attempts=2)),
@@ -345,17 +350,17 @@ def test_a_failure_leaves_what_is_good(
     # At once nothing is asked again.
     server.reset()
     cycle.state = after
-    assert cycle(30 * HOUR).step.ending is Ending.POSTPONED
+    assert cycle(30 * HOUR).step.ending is IatiOutcome.POSTPONED
     assert server.methods == []
     assert cycle.state.last_update_check == NOW + 30 * HOUR
     server.faults.clear()
-    assert cycle(31 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(31 * HOUR).step.ending is IatiOutcome.DOWNLOADED
 
 
 def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiFiles) -> None:
     server.body = b"<html>" + b"x" * 20_000_000
     finding = cycle()
-    assert finding.step.ending is Ending.NOT_IATI
+    assert finding.step.ending is IatiOutcome.NOT_IATI
     assert finding.received < 2_000_000
     assert cycle.state.get_attempt is not None
     details = cycle.state.get_attempt.error_details
@@ -369,7 +374,7 @@ def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiF
 def test_an_error_page_is_not_read(cycle: Cycle, server: IatiFiles) -> None:
     server.status, server.body = 404, ACTIVITIES + b" " * 20_000_000
     finding = cycle()
-    assert finding.step.ending is Ending.GET_FAILED and finding.received < 2_000_000
+    assert finding.step.ending is IatiOutcome.GET_FAILED and finding.received < 2_000_000
 
 
 def test_a_body_that_begins_again(store: Store) -> None:
@@ -396,10 +401,10 @@ def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
 @pytest.mark.parametrize("url", ["", "no URL", "ftp://example.org/file.xml", "http://"])
 def test_what_is_no_url(cycle: Cycle, url: str) -> None:
     finding = cycle(url=url)
-    assert finding.step.ending is Ending.GET_FAILED
+    assert finding.step.ending is IatiOutcome.GET_FAILED
     assert error_type(cycle.state.get_attempt) is ErrorType.OTHER_ERROR
     cycle.url = url
-    assert cycle().step.ending is Ending.POSTPONED
+    assert cycle().step.ending is IatiOutcome.POSTPONED
 
 
 def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
@@ -409,7 +414,7 @@ def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
     assert good is not None
     cycle.state = replace(cycle.state, good=replace(good, source_url="no URL"))
     finding = cycle(7 * HOUR, url="no URL")
-    assert (finding.step.ask, finding.step.ending) == (Ask.NOTHING, Ending.GET_FAILED)
+    assert (finding.step.ask, finding.step.ending) == (NextMethod.NOTHING, IatiOutcome.GET_FAILED)
 
 
 # The store
@@ -427,18 +432,18 @@ def test_a_body_that_cannot_be_put_aside(
         raise StoreError("The disk is full.")
 
     (finding,) = run(
-        [IatiVisit("resource", "package", cycle.url, before)],
-        full if when == "opened" else lambda: Staged(full),
+        [IatiCheckInput("resource", "package", cycle.url, before)],
+        full if when == "opened" else lambda: StagedBody(full),
         NOW + 30 * HOUR,
     )
-    assert finding.step.ending is Ending.NOT_STORED and finding.staged is None
+    assert finding.step.ending is IatiOutcome.NOT_STORED and finding.staged is None
     after = finding.step.state
     assert error_type(after.get_attempt) is ErrorType.STORE_ERROR
     assert after.get_attempt is not None and after.get_attempt.error_details is not None
     assert after.get_attempt.error_details.detailed_message == "The disk is full."
     assert (after.good, after.failures, after.postponed_until) == (before.good, 0, None)
     cycle.state = after
-    assert cycle(30 * HOUR).step.ending is Ending.DOWNLOADED
+    assert cycle(30 * HOUR).step.ending is IatiOutcome.DOWNLOADED
 
 
 def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path) -> None:
@@ -459,23 +464,25 @@ def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path
 
 
 def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store: Store) -> None:
-    (first,) = run([IatiVisit("a", "a", f"{server.url}/x", State())], store.stage)
+    (first,) = run([IatiCheckInput("a", "a", f"{server.url}/x", FileState())], store.stage)
     visits = [
-        IatiVisit("a", "a", f"{server.url}/x", first.step.state),
-        IatiVisit("b", "b", f"{server.url}/x", State()),
+        IatiCheckInput("a", "a", f"{server.url}/x", first.step.state),
+        IatiCheckInput("b", "b", f"{server.url}/x", FileState()),
     ]
     endings = {one.visit.resource_id: one.step.ending for one in run(visits, store.stage)}
-    assert endings == {"a": Ending.VERIFIED, "b": Ending.DOWNLOADED}
+    assert endings == {"a": IatiOutcome.VERIFIED, "b": IatiOutcome.DOWNLOADED}
 
 
 def test_many_at_once(server: IatiFiles, store: Store) -> None:
     server.latency = 0.05
     try:
-        visits = [IatiVisit(f"{n}", f"{n}", f"{server.url}/{n}", State()) for n in range(40)]
+        visits = [
+            IatiCheckInput(f"{n}", f"{n}", f"{server.url}/{n}", FileState()) for n in range(40)
+        ]
         found = run(visits, store.stage)
     finally:
         server.latency = 0.0
-    assert {one.step.ending for one in found} == {Ending.DOWNLOADED} and len(found) == 40
+    assert {one.step.ending for one in found} == {IatiOutcome.DOWNLOADED} and len(found) == 40
     assert server.peak > 20
 
 
@@ -484,12 +491,16 @@ def test_what_is_redirected_to_another_workers_host_is_handed_over(
 ) -> None:
     there = f"{server.url_at('127.0.0.2')}/there.xml"
     server.faults["/file.xml"] = faults.Redirect(there)
-    visit = IatiVisit("a", "a", f"{server.url}/file.xml", State())
-    options = Options(mine=lambda host: host == "127.0.0.1")
+    visit = IatiCheckInput("a", "a", f"{server.url}/file.xml", FileState())
+    options = EngineOptions(mine=lambda host: host == "127.0.0.1")
     (finding,) = run([visit], store.stage, options=options)
-    assert (finding.handed_to, finding.step.state, finding.step.ending) == (there, State(), None)
+    assert (finding.handed_to, finding.step.state, finding.step.ending) == (
+        there,
+        FileState(),
+        None,
+    )
     (finding,) = run([replace(visit, start_at=there)], store.stage)
-    assert finding.step.ending is Ending.DOWNLOADED
+    assert finding.step.ending is IatiOutcome.DOWNLOADED
     assert finding.final_url == there
     assert finding.step.state.good is not None
     assert finding.step.state.good.source_url == visit.url
@@ -499,7 +510,7 @@ def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_pat
     host = "files.example"
     with tls_servers(host, tmp_path, "127.0.0.1") as urls:
         for name in ("self-signed", "expired", "wrong-name", "untrusted"):
-            visit = IatiVisit("a", "a", urls[name], State())
+            visit = IatiCheckInput("a", "a", urls[name], FileState())
             (finding,) = run([visit], store.stage, hosts={host: ["127.0.0.1"]})
             assert error_type(finding.step.state.get_attempt) is ErrorType.SSL_ERROR
         excused = replace(SETTINGS, insecure_hosts=frozenset({host}))

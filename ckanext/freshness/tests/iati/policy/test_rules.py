@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.policy.attempts import Attempt, ErrorDetails, ErrorType
+from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
 from ckanext.freshness.iati.policy.rules import (
     FAILED,
     KEPT_ATTEMPTS,
-    Ask,
-    Document,
-    Ending,
-    Good,
-    Policy,
+    CheckSubject,
+    DownloadedFile,
+    FileState,
+    GoodDownload,
+    IatiDecision,
+    IatiOutcome,
+    IatiPolicy,
+    NextMethod,
     Response,
-    State,
-    Step,
-    Subject,
     backoff,
     brakes_expiry,
     decide,
@@ -36,12 +36,12 @@ MOMENT = timedelta(microseconds=1)
 URL = "https://example.org/file.xml"
 ETAG = '"v1"'
 MODIFIED = "Tue, 01 Sep 2026 10:00:00 GMT"
-POLICY = Policy()
-STRICT = Policy(strict=True)
-SUBJECT = Subject(URL)
+POLICY = IatiPolicy()
+STRICT = IatiPolicy(strict=True)
+SUBJECT = CheckSubject(URL)
 
-DOCUMENT = Document("a" * 40, "b" * 40, 1000, "<iati-activities")
-OTHER = Document("c" * 40, "d" * 40, 1001, "<iati-activities")
+DOCUMENT = DownloadedFile("a" * 40, "b" * 40, 1000, "<iati-activities")
+OTHER = DownloadedFile("c" * 40, "d" * 40, 1001, "<iati-activities")
 ONLY_THE_TIME = replace(DOCUMENT, hash="e" * 40)
 
 
@@ -49,41 +49,41 @@ def error(kind: ErrorType = ErrorType.HTTP_NON_200, method: str = "GET") -> Erro
     return ErrorDetails(kind, "It failed.", "It failed thus.", method, None, {}, URL)
 
 
-def downloaded(ago: timedelta, **more: object) -> State:
+def downloaded(ago: timedelta, **more: object) -> FileState:
     """What was downloaded so long ago."""
     at = NOW - ago
-    good = Good("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
-    return State(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
+    good = GoodDownload("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
+    return FileState(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
 
 
 def head(status: int | None = 200, **more: object) -> Response:
     fields: dict[str, object] = {"etag": ETAG, "last_modified": MODIFIED, "length": 1000, **more}
     if status != 200:
         fields["error"] = error(method="HEAD")
-    return Response(Ask.HEAD, status, **fields)  # type: ignore[arg-type]
+    return Response(NextMethod.HEAD, status, **fields)  # type: ignore[arg-type]
 
 
 def conditional(status: int | None, **more: object) -> Response:
     failure = None if status in (200, 304) else error()
-    return Response(Ask.CONDITIONAL_GET, status, error=failure, **more)  # type: ignore[arg-type]
+    return Response(NextMethod.CONDITIONAL_GET, status, error=failure, **more)  # type: ignore[arg-type]
 
 
-def got(document: Document = DOCUMENT, **more: object) -> Response:
+def got(document: DownloadedFile = DOCUMENT, **more: object) -> Response:
     fields: dict[str, object] = {"etag": ETAG, "last_modified": MODIFIED, **more}
-    return Response(Ask.GET, 200, document=document, **fields)  # type: ignore[arg-type]
+    return Response(NextMethod.GET, 200, document=document, **fields)  # type: ignore[arg-type]
 
 
 def failed_get(status: int | None = 500, kind: ErrorType = ErrorType.HTTP_NON_200) -> Response:
-    return Response(Ask.GET, status, error=error(kind))
+    return Response(NextMethod.GET, status, error=error(kind))
 
 
 def play(
-    state: State,
+    state: FileState,
     *responses: Response,
     now: datetime = NOW,
-    policy: Policy = POLICY,
-    subject: Subject = SUBJECT,
-) -> Step:
+    policy: IatiPolicy = POLICY,
+    subject: CheckSubject = SUBJECT,
+) -> IatiDecision:
     """The step after these responses; each answers what was asked."""
     step = decide(state, None, now, policy, subject)
     for response in responses:
@@ -95,15 +95,15 @@ def play(
 # Rule 1
 
 
-@pytest.mark.parametrize("state", [State(), downloaded(HOUR), downloaded(30 * HOUR)])
-def test_rule_1_the_check_is_noted(state: State) -> None:
+@pytest.mark.parametrize("state", [FileState(), downloaded(HOUR), downloaded(30 * HOUR)])
+def test_rule_1_the_check_is_noted(state: FileState) -> None:
     assert play(state).state.last_update_check == NOW
 
 
 def test_rule_1_is_never_postponed() -> None:
     state = replace(downloaded(HOUR), failures=1, postponed_until=NOW + MOMENT)
     step = play(state)
-    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.POSTPONED)
+    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.POSTPONED)
     assert step.state == replace(state, last_update_check=NOW)
 
 
@@ -113,21 +113,23 @@ def test_rule_1_is_never_postponed() -> None:
 @pytest.mark.parametrize(
     ("state", "subject", "asked"),
     [
-        (State(), SUBJECT, Ask.GET),
-        (downloaded(timedelta(0)), SUBJECT, Ask.HEAD),
-        (downloaded(24 * HOUR - MOMENT), SUBJECT, Ask.HEAD),
-        (downloaded(24 * HOUR), SUBJECT, Ask.HEAD),
-        (downloaded(24 * HOUR + MOMENT), SUBJECT, Ask.GET),
-        (downloaded(-MOMENT), SUBJECT, Ask.GET),
-        (downloaded(HOUR), Subject(f"{URL}?v=2"), Ask.GET),
-        (downloaded(HOUR), Subject(URL, lost=True), Ask.GET),
+        (FileState(), SUBJECT, NextMethod.GET),
+        (downloaded(timedelta(0)), SUBJECT, NextMethod.HEAD),
+        (downloaded(24 * HOUR - MOMENT), SUBJECT, NextMethod.HEAD),
+        (downloaded(24 * HOUR), SUBJECT, NextMethod.HEAD),
+        (downloaded(24 * HOUR + MOMENT), SUBJECT, NextMethod.GET),
+        (downloaded(-MOMENT), SUBJECT, NextMethod.GET),
+        (downloaded(HOUR), CheckSubject(f"{URL}?v=2"), NextMethod.GET),
+        (downloaded(HOUR), CheckSubject(URL, lost=True), NextMethod.GET),
     ],
     ids=[
         *("never", "now", "just inside", "at", "just outside", "from the future", "another URL"),
         "lost",
     ],
 )
-def test_rule_2_what_is_asked_first(state: State, subject: Subject, asked: Ask) -> None:
+def test_rule_2_what_is_asked_first(
+    state: FileState, subject: CheckSubject, asked: NextMethod
+) -> None:
     assert play(state, subject=subject).ask is asked
 
 
@@ -136,7 +138,7 @@ def test_rule_2_in_any_time_zone() -> None:
     state = downloaded(24 * HOUR)
     assert state.good is not None
     good = replace(state.good, downloaded=state.good.downloaded.astimezone(zone))
-    assert play(replace(state, good=good)).ask is Ask.HEAD
+    assert play(replace(state, good=good)).ask is NextMethod.HEAD
 
 
 # Rule 3, and the first half of rule 5
@@ -146,18 +148,18 @@ def test_rule_2_in_any_time_zone() -> None:
 @pytest.mark.parametrize(
     ("ago", "asked"),
     [
-        (timedelta(0), Ask.NOTHING),
-        (6 * HOUR - MOMENT, Ask.NOTHING),
-        (6 * HOUR, Ask.NOTHING),
-        (6 * HOUR + MOMENT, Ask.GET),
-        (24 * HOUR, Ask.GET),
+        (timedelta(0), NextMethod.NOTHING),
+        (6 * HOUR - MOMENT, NextMethod.NOTHING),
+        (6 * HOUR, NextMethod.NOTHING),
+        (6 * HOUR + MOMENT, NextMethod.GET),
+        (24 * HOUR, NextMethod.GET),
     ],
 )
-def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: Ask) -> None:
+def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: NextMethod) -> None:
     state = downloaded(ago)
     step = play(state, head(status))
     assert step.ask is asked
-    assert step.ending is (Ending.HEAD_FAILED if asked is Ask.NOTHING else None)
+    assert step.ending is (IatiOutcome.HEAD_FAILED if asked is NextMethod.NOTHING else None)
     assert step.state.good == state.good
     attempt = step.state.head_attempt
     assert attempt is not None and attempt.error_occurred and attempt.at == NOW
@@ -171,45 +173,45 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: As
 @pytest.mark.parametrize(
     ("stored", "answered", "asked"),
     [
-        ({}, {}, Ask.NOTHING),
-        ({}, {"etag": '"v2"'}, Ask.GET),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:01 GMT"}, Ask.GET),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 09:59:59 GMT"}, Ask.GET),
+        ({}, {}, NextMethod.NOTHING),
+        ({}, {"etag": '"v2"'}, NextMethod.GET),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:01 GMT"}, NextMethod.GET),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 09:59:59 GMT"}, NextMethod.GET),
         # One that is absent says nothing; one that is there and was not is another.
-        ({}, {"etag": None}, Ask.NOTHING),
-        ({}, {"last_modified": None}, Ask.NOTHING),
-        ({"etag": None}, {}, Ask.GET),
-        ({"last_modified": None}, {}, Ask.GET),
-        ({"etag": None}, {"etag": None}, Ask.NOTHING),
+        ({}, {"etag": None}, NextMethod.NOTHING),
+        ({}, {"last_modified": None}, NextMethod.NOTHING),
+        ({"etag": None}, {}, NextMethod.GET),
+        ({"last_modified": None}, {}, NextMethod.GET),
+        ({"etag": None}, {"etag": None}, NextMethod.NOTHING),
         # A server that compresses as it sends
-        ({"etag": f"W/{ETAG}"}, {}, Ask.NOTHING),
-        ({}, {"etag": f"W/{ETAG}"}, Ask.NOTHING),
-        ({}, {"etag": 'W/"v2"'}, Ask.GET),
+        ({"etag": f"W/{ETAG}"}, {}, NextMethod.NOTHING),
+        ({}, {"etag": f"W/{ETAG}"}, NextMethod.NOTHING),
+        ({}, {"etag": 'W/"v2"'}, NextMethod.GET),
         # Dates in other forms, and what is none
-        ({}, {"last_modified": "Tuesday, 01-Sep-26 10:00:00 GMT"}, Ask.NOTHING),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 12:00:00 +0200"}, Ask.NOTHING),
-        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:00 UTC"}, Ask.NOTHING),
-        ({}, {"last_modified": "yesterday"}, Ask.GET),
-        ({"last_modified": "yesterday"}, {"last_modified": "yesterday"}, Ask.NOTHING),
-        ({"last_modified": "yesterday"}, {"last_modified": "today"}, Ask.GET),
+        ({}, {"last_modified": "Tuesday, 01-Sep-26 10:00:00 GMT"}, NextMethod.NOTHING),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 12:00:00 +0200"}, NextMethod.NOTHING),
+        ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:00 UTC"}, NextMethod.NOTHING),
+        ({}, {"last_modified": "yesterday"}, NextMethod.GET),
+        ({"last_modified": "yesterday"}, {"last_modified": "yesterday"}, NextMethod.NOTHING),
+        ({"last_modified": "yesterday"}, {"last_modified": "today"}, NextMethod.GET),
         # The length
-        ({}, {"length": 1001}, Ask.GET),
-        ({}, {"length": None}, Ask.NOTHING),
-        ({}, {"length": 0}, Ask.NOTHING),
+        ({}, {"length": 1001}, NextMethod.GET),
+        ({}, {"length": None}, NextMethod.NOTHING),
+        ({}, {"length": 0}, NextMethod.NOTHING),
     ],
 )
 @pytest.mark.parametrize("ago", [timedelta(0), 24 * HOUR])
 def test_rules_4_and_5_head_was_answered(
-    stored: dict[str, Any], answered: dict[str, Any], asked: Ask, ago: timedelta
+    stored: dict[str, Any], answered: dict[str, Any], asked: NextMethod, ago: timedelta
 ) -> None:
     state = downloaded(ago, **stored)
     step = play(state, head(**answered))
     assert step.ask is asked
     attempt = step.state.head_attempt
-    assert attempt == Attempt(NOW, "HEAD", 200)
+    assert attempt == IatiAttempt(NOW, "HEAD", 200)
     assert state.good is not None
-    if asked is Ask.NOTHING:
-        assert step.ending is Ending.VERIFIED
+    if asked is NextMethod.NOTHING:
+        assert step.ending is IatiOutcome.VERIFIED
         assert step.state.good == replace(state.good, verified_on_server=NOW)
     else:
         assert step.state.good == state.good
@@ -222,21 +224,21 @@ NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
 @pytest.mark.parametrize(
     ("ago", "length", "asked"),
     [
-        (6 * HOUR - MOMENT, 1000, Ask.NOTHING),
-        (6 * HOUR, 1000, Ask.NOTHING),
-        (6 * HOUR, None, Ask.NOTHING),
-        (6 * HOUR + MOMENT, 1000, Ask.GET),
-        (timedelta(0), 999, Ask.GET),
+        (6 * HOUR - MOMENT, 1000, NextMethod.NOTHING),
+        (6 * HOUR, 1000, NextMethod.NOTHING),
+        (6 * HOUR, None, NextMethod.NOTHING),
+        (6 * HOUR + MOMENT, 1000, NextMethod.GET),
+        (timedelta(0), 999, NextMethod.GET),
     ],
 )
 def test_without_validators_the_6_hours_and_the_length_decide(
-    stored: dict[str, Any], ago: timedelta, length: int | None, asked: Ask
+    stored: dict[str, Any], ago: timedelta, length: int | None, asked: NextMethod
 ) -> None:
     state = downloaded(ago, **stored)
     step = play(state, head(length=length, **NOTHING))
     assert step.ask is asked
     assert step.state.good == state.good, "nothing has been verified"
-    assert step.ending is (Ending.TRUSTED if asked is Ask.NOTHING else None)
+    assert step.ending is (IatiOutcome.TRUSTED if asked is NextMethod.NOTHING else None)
 
 
 # HEAD is refused
@@ -250,13 +252,13 @@ def test_nothing_follows_a_refused_head_within_the_6_hours(
 ) -> None:
     state = replace(downloaded(ago, **validators), failures=2)
     step = play(state, head(status))
-    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.TRUSTED)
+    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
     assert step.state.good == state.good
     assert (step.state.failures, step.state.postponed_until) == (0, None)
     attempt = step.state.head_attempt
     assert attempt is not None and (attempt.method, attempt.http_status) == ("HEAD", status)
     assert step.state.get_attempt is None
-    assert play(step.state).ask is Ask.HEAD, "the next check asks by HEAD again"
+    assert play(step.state).ask is NextMethod.HEAD, "the next check asks by HEAD again"
 
 
 @pytest.mark.parametrize("status", [405, 501])
@@ -266,10 +268,10 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
 ) -> None:
     state = downloaded(ago)
     step = play(state, head(status), conditional(304))
-    assert (step.ask, step.ending, step.keep) == (Ask.NOTHING, Ending.VERIFIED, False)
+    assert (step.ask, step.ending, step.keep) == (NextMethod.NOTHING, IatiOutcome.VERIFIED, False)
     assert state.good is not None
     assert step.state.good == replace(state.good, verified_on_server=NOW)
-    assert step.state.get_attempt == Attempt(NOW, "GET", 304)
+    assert step.state.get_attempt == IatiAttempt(NOW, "GET", 304)
     assert step.state.failures == 0
 
 
@@ -277,23 +279,23 @@ def test_a_conditional_get_that_brings_a_file_is_a_download() -> None:
     state = downloaded(10 * HOUR)
     response = conditional(200, document=OTHER, etag='"v2"')
     step = play(state, head(405), response)
-    assert (step.ending, step.keep, step.changed_at) == (Ending.DOWNLOADED, True, NOW)
+    assert (step.ending, step.keep, step.changed_at) == (IatiOutcome.DOWNLOADED, True, NOW)
     assert step.state.good is not None and step.state.good.downloaded == NOW
 
 
 def test_a_conditional_get_that_brings_something_else_is_not_repeated() -> None:
-    response = Response(Ask.CONDITIONAL_GET, 200, error=error(ErrorType.NOT_IATI_CONTENT))
+    response = Response(NextMethod.CONDITIONAL_GET, 200, error=error(ErrorType.NOT_IATI_CONTENT))
     step = play(downloaded(10 * HOUR), head(405), response)
-    assert (step.ask, step.ending) == (Ask.NOTHING, Ending.NOT_IATI)
+    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.NOT_IATI)
 
 
 @pytest.mark.parametrize("status", [None, 412, 500])
 def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int | None) -> None:
-    assert play(downloaded(10 * HOUR), head(405), conditional(status)).ask is Ask.GET
+    assert play(downloaded(10 * HOUR), head(405), conditional(status)).ask is NextMethod.GET
 
 
 def test_without_a_validator_there_is_no_condition() -> None:
-    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).ask is Ask.GET
+    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).ask is NextMethod.GET
 
 
 # Rules 6 to 11
@@ -302,16 +304,16 @@ def test_without_a_validator_there_is_no_condition() -> None:
 @pytest.mark.parametrize(
     ("response", "ending"),
     [
-        (failed_get(None, ErrorType.CONNECTION_ERROR), Ending.GET_FAILED),
-        (failed_get(404), Ending.GET_FAILED),
-        (failed_get(200, ErrorType.NOT_IATI_CONTENT), Ending.NOT_IATI),
-        (failed_get(200, ErrorType.STORE_ERROR), Ending.NOT_STORED),
+        (failed_get(None, ErrorType.CONNECTION_ERROR), IatiOutcome.GET_FAILED),
+        (failed_get(404), IatiOutcome.GET_FAILED),
+        (failed_get(200, ErrorType.NOT_IATI_CONTENT), IatiOutcome.NOT_IATI),
+        (failed_get(200, ErrorType.STORE_ERROR), IatiOutcome.NOT_STORED),
     ],
 )
-@pytest.mark.parametrize("state", [State(), downloaded(30 * HOUR)], ids=["never", "before"])
-def test_rules_6_to_9_get_failed(state: State, response: Response, ending: Ending) -> None:
+@pytest.mark.parametrize("state", [FileState(), downloaded(30 * HOUR)], ids=["never", "before"])
+def test_rules_6_to_9_get_failed(state: FileState, response: Response, ending: IatiOutcome) -> None:
     step = play(state, response)
-    assert (step.ask, step.ending, step.keep) == (Ask.NOTHING, ending, False)
+    assert (step.ask, step.ending, step.keep) == (NextMethod.NOTHING, ending, False)
     assert step.state.good == state.good
     assert step.state.content_modified == state.content_modified
     attempt = step.state.get_attempt
@@ -320,14 +322,14 @@ def test_rules_6_to_9_get_failed(state: State, response: Response, ending: Endin
 
 
 def test_rules_10_and_11_the_first_download() -> None:
-    step = play(State(), got())
-    assert (step.ending, step.keep, step.changed_at) == (Ending.DOWNLOADED, True, None)
-    assert step.state.good == Good(
+    step = play(FileState(), got())
+    assert (step.ending, step.keep, step.changed_at) == (IatiOutcome.DOWNLOADED, True, None)
+    assert step.state.good == GoodDownload(
         "a" * 40, "b" * 40, NOW, NOW, 1000, "<iati-activities", ETAG, MODIFIED, URL
     )
     assert step.state.content_modified == NOW
     assert step.state.content_modified_excluding_generated_timestamp == NOW
-    assert step.state.get_attempt == Attempt(NOW, "GET", 200)
+    assert step.state.get_attempt == IatiAttempt(NOW, "GET", 200)
 
 
 BEFORE = NOW - 30 * HOUR
@@ -343,7 +345,7 @@ BEFORE = NOW - 30 * HOUR
     ids=["the same", "only the time", "another"],
 )
 def test_rules_10_and_11_when_contents_were_modified(
-    document: Document,
+    document: DownloadedFile,
     kept: bool,
     modified: datetime,
     modified_excluding: datetime,
@@ -364,7 +366,7 @@ def test_rules_10_and_11_when_contents_were_modified(
 
 
 def test_a_lost_copy_is_kept_though_it_is_the_same() -> None:
-    step = play(downloaded(HOUR), got(), subject=Subject(URL, lost=True))
+    step = play(downloaded(HOUR), got(), subject=CheckSubject(URL, lost=True))
     assert step.keep and step.changed_at is None
 
 
@@ -373,12 +375,12 @@ def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     step = play(before, got(OTHER))
     details = error(ErrorType.STORE_ERROR)
     left = not_stored(before, step, NOW, details)
-    assert left.ending is Ending.NOT_STORED and left.changed_at is None and not left.keep
-    attempt = Attempt(NOW, "GET", 200, details)
+    assert left.ending is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
+    attempt = IatiAttempt(NOW, "GET", 200, details)
     assert left.state == replace(
         before, last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
     )
-    assert play(left.state, now=NOW + MOMENT).ask is Ask.GET
+    assert play(left.state, now=NOW + MOMENT).ask is NextMethod.GET
 
 
 # Failing URLs
@@ -392,7 +394,7 @@ def test_the_more_it_failed_the_longer_a_url_is_left_alone(failures: int, minute
     assert backoff(failures, POLICY) == timedelta(minutes=minutes)
 
 
-def failing(times: int, **more: object) -> State:
+def failing(times: int, **more: object) -> FileState:
     state, now = downloaded(30 * HOUR, **more), NOW
     for _ in range(times):
         now = state.postponed_until or now
@@ -405,10 +407,12 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
     state = failing(times)
     until = state.postponed_until
     assert until is not None and state.failures == times
-    assert play(state, now=until - MOMENT).ending is Ending.POSTPONED
-    assert play(state, now=until).ask is Ask.GET
-    assert play(state, now=until - MOMENT, policy=STRICT).ask is Ask.GET
-    assert play(state, now=NOW - 10 * HOUR).ask is not Ask.NOTHING, "a clock that was set right"
+    assert play(state, now=until - MOMENT).ending is IatiOutcome.POSTPONED
+    assert play(state, now=until).ask is NextMethod.GET
+    assert play(state, now=until - MOMENT, policy=STRICT).ask is NextMethod.GET
+    assert play(state, now=NOW - 10 * HOUR).ask is not NextMethod.NOTHING, (
+        "a clock that was set right"
+    )
 
 
 @pytest.mark.parametrize(
@@ -431,8 +435,8 @@ def test_a_url_that_works_again_has_not_failed(
 
 def test_another_url_has_not_failed() -> None:
     state = failing(3)
-    step = play(state, now=NOW + MOMENT, subject=Subject(f"{URL}?v=2"))
-    assert (step.ask, step.state.failures) == (Ask.GET, 0)
+    step = play(state, now=NOW + MOMENT, subject=CheckSubject(f"{URL}?v=2"))
+    assert (step.ask, step.state.failures) == (NextMethod.GET, 0)
 
 
 @pytest.mark.parametrize(
@@ -469,7 +473,7 @@ def test_strictly_nothing_is_postponed() -> None:
     ],
 )
 def test_a_copy_expires(
-    failing_for: timedelta | None, failures: int, expired: bool, policy: Policy
+    failing_for: timedelta | None, failures: int, expired: bool, policy: IatiPolicy
 ) -> None:
     since = None if failing_for is None else NOW - failing_for
     state = replace(downloaded(900 * HOUR), failures=failures, failing_since=since)
@@ -507,8 +511,8 @@ def test_more_than_half_of_the_copies_do_not_expire_at_once(
 def test_a_success_ends_the_time_of_failing() -> None:
     state = replace(downloaded(HOUR), failures=3, failing_since=NOW - 80 * HOUR)
     assert play(state, head()).state.failing_since is None
-    tried = replace(state, attempts=(Attempt(NOW - HOUR, "GET", 500, error()),))
-    failed = play(tried, failed_get(), subject=Subject(f"{URL}?v=2")).state
+    tried = replace(state, attempts=(IatiAttempt(NOW - HOUR, "GET", 500, error()),))
+    failed = play(tried, failed_get(), subject=CheckSubject(f"{URL}?v=2")).state
     assert failed.failing_since == NOW, "another URL has not failed before"
 
 
@@ -529,7 +533,7 @@ def test_a_fault_of_ours_expires_nothing() -> None:
 )
 def test_times_that_contradict_each_other_are_refused(times: dict[str, timedelta]) -> None:
     with pytest.raises(ValueError, match="must"):
-        Policy(**times)  # type: ignore[arg-type]
+        IatiPolicy(**times)  # type: ignore[arg-type]
 
 
 # Whatever happens
@@ -541,11 +545,11 @@ kinds = st.sampled_from(ErrorType)
 
 
 @st.composite
-def responses(draw: st.DrawFn, asked: Ask) -> Response:
+def responses(draw: st.DrawFn, asked: NextMethod) -> Response:
     status = draw(statuses)
-    fine = status == 200 or (status == 304 and asked is Ask.CONDITIONAL_GET)
-    brings = status == 200 and asked is not Ask.HEAD and draw(st.booleans())
-    if status == 200 and asked is not Ask.HEAD:
+    fine = status == 200 or (status == 304 and asked is NextMethod.CONDITIONAL_GET)
+    brings = status == 200 and asked is not NextMethod.HEAD and draw(st.booleans())
+    if status == 200 and asked is not NextMethod.HEAD:
         fine = brings
     return Response(
         asked,
@@ -553,7 +557,7 @@ def responses(draw: st.DrawFn, asked: Ask) -> Response:
         etag=draw(validators),
         last_modified=draw(st.sampled_from([None, MODIFIED, "yesterday"])),
         length=draw(st.sampled_from([None, 0, 1000, 1001])),
-        error=None if fine else error(draw(kinds), "HEAD" if asked is Ask.HEAD else "GET"),
+        error=None if fine else error(draw(kinds), "HEAD" if asked is NextMethod.HEAD else "GET"),
         ours=draw(st.booleans()),
         document=draw(documents) if brings else None,
     )
@@ -562,15 +566,15 @@ def responses(draw: st.DrawFn, asked: Ask) -> Response:
 @given(st.data())
 def test_whatever_happens(data: st.DataObject) -> None:
     """Many cycles; in each it is noted, it ends, and what is good stays good."""
-    state, now = State(), NOW
+    state, now = FileState(), NOW
     for _ in range(data.draw(st.integers(1, 6))):
         now += data.draw(st.timedeltas(timedelta(0), 30 * HOUR))
         policy = data.draw(st.sampled_from([POLICY, STRICT]))
-        subject = Subject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
+        subject = CheckSubject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
         before = state
         step = decide(state, None, now, policy, subject)
         asked = []
-        while step.ask is not Ask.NOTHING:
+        while step.ask is not NextMethod.NOTHING:
             asked.append(step.ask)
             assert step.ending is None
             response = data.draw(responses(step.ask))
@@ -582,20 +586,20 @@ def test_whatever_happens(data: st.DataObject) -> None:
         assert [one.at for one in state.attempts] == sorted(
             (one.at for one in state.attempts), reverse=True
         )
-        assert (step.ending is Ending.POSTPONED) is (not asked)
-        if step.ending is Ending.POSTPONED:
+        assert (step.ending is IatiOutcome.POSTPONED) is (not asked)
+        if step.ending is IatiOutcome.POSTPONED:
             assert state == replace(before, last_update_check=now) and policy is POLICY
         if before.good is None:
-            assert state.good is None or step.ending is Ending.DOWNLOADED
+            assert state.good is None or step.ending is IatiOutcome.DOWNLOADED
         else:
             assert state.good is not None, "what is good is never lost"
-            if step.ending is not Ending.DOWNLOADED:
+            if step.ending is not IatiOutcome.DOWNLOADED:
                 unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
                 assert unverified == before.good
-        if step.ending in FAILED or step.ending is Ending.NOT_STORED:
+        if step.ending in FAILED or step.ending is IatiOutcome.NOT_STORED:
             assert state.good == before.good
             assert state.content_modified == before.content_modified
-        if step.ending is Ending.DOWNLOADED:
+        if step.ending is IatiOutcome.DOWNLOADED:
             assert state.good is not None and state.good.downloaded == now
             assert step.keep is (before.good is None or before.good.hash != state.good.hash)
         if state.postponed_until is not None:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.brake import Part
+from ckanext.freshness.harvesting.brake import BrakeScope
 from ckanext.freshness.harvesting.strategy import (
     Containers,
     Deletions,
-    Known,
-    Outcome,
-    Seen,
+    KnownRecord,
+    ReadOutcome,
+    SeenRecord,
     deletions,
     guid_of,
 )
@@ -23,14 +23,14 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 SITE = "https://registry.example.org"
 
 
-def organisation(number: int) -> Known:
+def organisation(number: int) -> KnownRecord:
     url = f"{SITE}/organization/{number}"
-    return Known(url, guid_of(url, None))
+    return KnownRecord(url, guid_of(url, None))
 
 
-def dataset(number: int) -> Known:
+def dataset(number: int) -> KnownRecord:
     owner, url = organisation(0).url, f"{SITE}/dataset/{number}"
-    return Known(url, guid_of(url, owner), owner)
+    return KnownRecord(url, guid_of(url, owner), owner)
 
 
 def outcome(
@@ -41,12 +41,13 @@ def outcome(
     for make, (current, listed) in ((organisation, organisations), (dataset, datasets)):
         known += [make(number) for number in range(current)]
         seen += [
-            Seen(one.url, Outcome.PRESENT, (SITE,), is_catalog=one.is_catalog)
+            SeenRecord(one.url, ReadOutcome.PRESENT, (SITE,), is_catalog=one.is_catalog)
             for one in known[-current:][:listed]
             if current
         ]
     seen += [
-        Seen(f"{SITE}/dataset/new-{number}", Outcome.PRESENT, (SITE,)) for number in range(new)
+        SeenRecord(f"{SITE}/dataset/new-{number}", ReadOutcome.PRESENT, (SITE,))
+        for number in range(new)
     ]
     containers = Containers(SITE, listed={one.url for one in seen})
     return deletions(
@@ -141,20 +142,20 @@ def test_new_records_are_no_reason_to_let_known_ones_go() -> None:
 @pytest.mark.parametrize(
     ("part", "fraction", "min_records", "alarm"),
     [
-        (Part("datasets", 10, 5, 0, True), 0.5, 1, False),
-        (Part("datasets", 10, 6, 0, True), 0.5, 1, True),
-        (Part("datasets", 10, 6, 0, True), 0.5, 10, True),
-        (Part("datasets", 9, 9, 0, True), 0.5, 10, False),
-        (Part("datasets", 9, 9, 0, False), 0.5, 10, True),
-        (Part("datasets", 10, 0, 10, False), 0.5, 1, False),
-        (Part("datasets", 10, 2, 6, True), 0.5, 1, False),
-        (Part("datasets", 10, 3, 6, True), 0.5, 1, True),
-        (Part("datasets", 10, 10, 0, True), 1.0, 1, False),
-        (Part("datasets", 10, 1, 0, True), 0.0, 1, True),
+        (BrakeScope("datasets", 10, 5, 0, True), 0.5, 1, False),
+        (BrakeScope("datasets", 10, 6, 0, True), 0.5, 1, True),
+        (BrakeScope("datasets", 10, 6, 0, True), 0.5, 10, True),
+        (BrakeScope("datasets", 9, 9, 0, True), 0.5, 10, False),
+        (BrakeScope("datasets", 9, 9, 0, False), 0.5, 10, True),
+        (BrakeScope("datasets", 10, 0, 10, False), 0.5, 1, False),
+        (BrakeScope("datasets", 10, 2, 6, True), 0.5, 1, False),
+        (BrakeScope("datasets", 10, 3, 6, True), 0.5, 1, True),
+        (BrakeScope("datasets", 10, 10, 0, True), 1.0, 1, False),
+        (BrakeScope("datasets", 10, 1, 0, True), 0.0, 1, True),
     ],
 )
 def test_numbers_that_look_like_an_accident(
-    part: Part, fraction: float, min_records: int, alarm: bool
+    part: BrakeScope, fraction: float, min_records: int, alarm: bool
 ) -> None:
     assert (part.alarm(fraction, min_records) is not None) is alarm
 

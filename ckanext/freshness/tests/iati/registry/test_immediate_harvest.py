@@ -14,9 +14,9 @@ from ckanext.freshness.ckan_adapter import disconnect, harvest_model, model
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati.registry.immediate_harvest import (
+    HarvestProgress,
     HarvestRefused,
-    Progress,
-    Stage,
+    HarvestStage,
     harvest_now,
     heal,
 )
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 @pytest.mark.parametrize("kind", ["ckan", "bulk-data-service"])
 def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer, kind: str) -> None:
     harvest = add_registry(registry.url if kind == "ckan" else registry.index_url)
-    told: list[Progress] = []
+    told: list[HarvestProgress] = []
     result = harvest_now(harvest.source["id"], told.append)
     assert result.complete, result
     assert result.counts == {
@@ -46,7 +46,7 @@ def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer,
         "not modified": 0,
         "errored": 0,
     }
-    assert told[-1] == Progress(Stage.IMPORT, 9, 9)
+    assert told[-1] == HarvestProgress(HarvestStage.IMPORT, 9, 9)
     assert waiting() == 0 and running() == []
     shown = call_action("harvest_job_show", {"user": sysadmin()}, id=result.job_id)
     assert (shown["status"], shown["stats"]["added"]) == ("Finished", 9)
@@ -73,15 +73,15 @@ def die(*_arguments: Any) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def dies_at(stage: Stage, done: int) -> Callable[[Progress], None]:
-    def tell(progress: Progress) -> None:
+def dies_at(stage: HarvestStage, done: int) -> Callable[[HarvestProgress], None]:
+    def tell(progress: HarvestProgress) -> None:
         if progress.stage is stage and progress.done >= done:
             die()
 
     return tell
 
 
-def killed(harvest: Harvest, tell: Callable[[Progress], None] | None = None) -> None:
+def killed(harvest: Harvest, tell: Callable[[HarvestProgress], None] | None = None) -> None:
     """A harvest in a process of its own, which kills itself."""
     disconnect()
     child = os.fork()
@@ -124,17 +124,17 @@ def complete(harvest: Harvest, registry: RegistryServer) -> None:
 @pytest.mark.parametrize(
     ("stage", "done", "healed_by"),
     [
-        (Stage.GATHER, 1, "the next"),
-        (Stage.GATHER, 5, "harvester run"),
-        (Stage.IMPORT, 0, "the next"),
-        (Stage.IMPORT, 4, "the next"),
-        (Stage.IMPORT, 4, "harvester run"),
+        (HarvestStage.GATHER, 1, "the next"),
+        (HarvestStage.GATHER, 5, "harvester run"),
+        (HarvestStage.IMPORT, 0, "the next"),
+        (HarvestStage.IMPORT, 4, "the next"),
+        (HarvestStage.IMPORT, 4, "harvester run"),
     ],
 )
 def test_what_a_killed_process_left_is_done_by_the_next(
     registry: RegistryServer,
     monkeypatch: pytest.MonkeyPatch,
-    stage: Stage,
+    stage: HarvestStage,
     done: int,
     healed_by: str,
 ) -> None:
@@ -180,7 +180,7 @@ def test_a_process_killed_within_a_page_leaves_no_dataset_out_of_solr(
 
 def test_heal_leaves_alone_what_is_under_way(registry: RegistryServer) -> None:
     harvest = add_registry(registry.url)
-    killed(harvest, dies_at(Stage.IMPORT, 0))
+    killed(harvest, dies_at(HarvestStage.IMPORT, 0))
     with locked(f"harvest without queue {harvest.source['id']}"):
         assert heal() == [] and len(running()) == 1
     assert len(heal()) == 1 and heal() == []
@@ -191,8 +191,8 @@ def test_heal_leaves_alone_what_is_under_way(registry: RegistryServer) -> None:
 def test_a_failure_leaves_nothing_behind_either(registry: RegistryServer) -> None:
     harvest = add_registry(registry.url)
 
-    def fail(progress: Progress) -> None:
-        if progress.stage is Stage.IMPORT:
+    def fail(progress: HarvestProgress) -> None:
+        if progress.stage is HarvestStage.IMPORT:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -15,7 +15,7 @@ from ckanext.freshness.ckan_adapter import (
     model,
 )
 from ckanext.freshness.harvesting import stages
-from ckanext.freshness.iati.registry.immediate_harvest import Result, harvest_now
+from ckanext.freshness.iati.registry.immediate_harvest import HarvestResult, harvest_now
 from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
 from ckanext.freshness.tests.iati.cycle.registry.conftest import (
     add_registry,
@@ -30,12 +30,12 @@ from ckanext.freshness.tests.servers.registry import RegistryServer
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 
-def counts(result: Result) -> dict[str, int]:
+def counts(result: HarvestResult) -> dict[str, int]:
     """Those that are not 0."""
     return {key: count for key, count in result.counts.items() if count}
 
 
-def again(harvest: Harvest) -> Result:
+def again(harvest: Harvest) -> HarvestResult:
     result = harvest_now(harvest.source["id"])
     assert waiting() == 0
     return result

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting import source_config
-from ckanext.freshness.harvesting.record_identity import Current
+from ckanext.freshness.harvesting.record_identity import CurrentRecords
 from ckanext.freshness.harvesting.sightings import Sighting
-from ckanext.freshness.harvesting.strategy import Containers, Known, Outcome, guid_of
-from ckanext.freshness.harvesting.survey import Crawled
+from ckanext.freshness.harvesting.strategy import Containers, KnownRecord, ReadOutcome, guid_of
+from ckanext.freshness.harvesting.survey import CrawlEnd
 from ckanext.freshness.iati.registry import ckan_registry
-from ckanext.freshness.iati.registry.crawl import Crawl
+from ckanext.freshness.iati.registry.crawl import RegistryCrawl
 from ckanext.freshness.iati.registry.registries import Asker, Terms
 from ckanext.freshness.iati.registry.registry_types import KINDS, kind_of
 from ckanext.freshness.tests.servers import faults
@@ -28,7 +28,7 @@ from ckanext.freshness.tests.servers.registry import (
 )
 from ckanext.freshness.tests.servers.registry_model import sample
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, Limits, Settings
+from ckanext.freshness.web.client import Client, ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 LOOPBACK = "127.0.0.0/8"
@@ -49,23 +49,23 @@ class Crawler:
         server: RegistryServer,
         kind: str = "ckan",
         *,
-        known: tuple[Known, ...] = (),
+        known: tuple[KnownRecord, ...] = (),
         max_records: int = 10_000,
         limits: Limits = LIMITS,
     ) -> None:
         self.url = server.url if kind == "ckan" else server.index_url
         self.kind = kind
-        self.known = Current(known)
+        self.known = CurrentRecords(known)
         self.terms = Terms(max_records)
         self.limits = limits
         self.sightings: list[Sighting] = []
-        self.crawled: Crawled = asyncio.run(self._run())
+        self.crawled: CrawlEnd = asyncio.run(self._run())
 
-    async def _run(self) -> Crawled:
-        settings = Settings("test", limits=self.limits, guard=Guard([LOOPBACK]))
+    async def _run(self) -> CrawlEnd:
+        settings = ClientSettings("test", limits=self.limits, guard=Guard([LOOPBACK]))
         async with Client(settings, Hosts(HostPolicy(8, 10_000))) as client:
             registry = KINDS[self.kind](Asker(client, self.url), self.url, self.terms)
-            crawl = Crawl(registry, self.url, self.known, self._take, salt="")
+            crawl = RegistryCrawl(registry, self.url, self.known, self._take, salt="")
             return await crawl.run()
 
     def _take(self, sighting: Sighting, containers: Containers) -> None:
@@ -313,7 +313,7 @@ def test_known_organisations_keep_their_datasets_when_their_listing_fails(
 ) -> None:
     urls = [f"{server.url}/organization/{one}" for one in server.registry.organisations]
     server.faults[lambda request: "organization_list" in request.target] = faults.Status(code=500)
-    found = Crawler(server, known=tuple(Known(url, guid_of(url, None)) for url in urls))
+    found = Crawler(server, known=tuple(KnownRecord(url, guid_of(url, None)) for url in urls))
     assert len(found.read(catalogs=False)) == 12
 
 
@@ -378,7 +378,7 @@ def test_a_dataset_that_lacks_something_protects_itself_and_costs_no_other(
     assert not found.crawled.containers.unreadable and words in found.errors
     assert len(found.read(catalogs=False)) == 11
     (sighting,) = [one for one in found.sightings if one.error]
-    assert sighting.seen.outcome is Outcome.MALFORMED and sighting.seen.listed_in
+    assert sighting.seen.outcome is ReadOutcome.MALFORMED and sighting.seen.listed_in
     assert bad in sighting.seen.url
 
 
