@@ -45,7 +45,7 @@ class DatasetEntry:
 
     :ivar good: the fields of its last known good copy by their names in the index file; None if there
         never was a copy, or it is no longer there
-    :ivar head_attempt: a request as it is stored, see :meth:`..checking.iati.attempts.Attempt.as_json`
+    :ivar head_attempt: a request, as :meth:`..policy.attempts.IatiAttempt.as_json` returns it
     :ivar get_attempt: likewise
     :ivar attempts: the last ones, the newest first
     :ivar path: of its file in the bulk ZIPs, below the folder of the data; made of the short names if
