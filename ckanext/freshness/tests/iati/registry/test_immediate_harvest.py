@@ -22,7 +22,7 @@ from ckanext.freshness.iati.registry.immediate_harvest import (
 )
 from ckanext.freshness.tests.harvesting.conftest import Harvest, stored, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
-from ckanext.freshness.tests.iati.cycle.registry.conftest import (
+from ckanext.freshness.tests.iati.registry.conftest import (
     add_registry,
     organizations,
     packages,
