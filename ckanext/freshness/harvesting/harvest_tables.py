@@ -11,7 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_model, model, package_extra
-from .fdp.mapping_tables import RESOURCE_KEYS
+from .record import RESOURCE_KEYS
 from .strategy import KnownRecord, LostDistribution
 
 _ROWS = 500

@@ -13,21 +13,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from .contacts import PEOPLE_KEYS, people
-from .fdp.mapping_tables import PACKAGE_KEYS, RESOURCE_KEYS
-from .record import LaidOutRecord
+from .record import RESOURCE_KEYS, LaidOutRecord
 from .url_spelling import loose_spelling
-
-_AGENT = ("uri", "name", "email", "url", "type", "identifier")
-DCAT_EXTRAS = frozenset(
-    [f"{agent}_{key}" for agent in ("contact", "publisher", "creator") for key in _AGENT]
-    + [f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")]
-    + ["temporal_start", "temporal_end", "spatial_uri", "spatial_text"]
-    + ["spatial_bbox", "spatial_centroid"]
-)
-"""Extras of ckanext-dcat's harvesters on sites without a schema: they go when a source is taken over."""
-
-OWNED_KEYS = PACKAGE_KEYS | DCAT_EXTRAS
-"""What goes from a package when its source no longer gives it."""
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
 """Extras that ckanext-harvest adds to what is shown; written back they would be there twice."""
@@ -47,7 +34,8 @@ def merge(
     existing: Mapping[str, Any],
     laid: LaidOutRecord | Mapping[str, Any],
     keep_fields: Collection[str] = (),
-    owned: Collection[str] = OWNED_KEYS,
+    *,
+    owned: Collection[str],
 ) -> dict[str, Any]:
     """The dictionary for ``package_update``; equal to `existing` where there is nothing to update.
 

@@ -195,7 +195,7 @@ class PackageWriter:
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             owned |= before.fields.keys()
-        merged = merge(existing, laid, keep, owned)
+        merged = merge(existing, laid, keep, owned=owned)
         if self._organizations is not None:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:

@@ -7,6 +7,19 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+RESOURCE_KEYS = frozenset(
+    [
+        *("access_rights", "access_services", "access_url", "applicable_legislation"),
+        *("availability", "compress_format", "conforms_to", "description"),
+        *("description_translated", "documentation", "download_url", "format", "has_policy"),
+        *("hash", "hash_algorithm", "identifier", "issued", "language", "license", "mimetype"),
+        *("modified", "name", "name_translated", "package_format", "publisher"),
+        *("retention_period", "rights", "size", "spatial_resolution_in_meters", "status"),
+        *("temporal_resolution", "uri", "url", "version"),
+    ]
+)
+"""Every key that a harvested resource can have; the names are those of ckanext-dcat."""
+
 
 @dataclass(slots=True)
 class Record:

@@ -376,14 +376,18 @@ PACKAGE_KEYS = frozenset(
     for row in (*DATASET, *CATALOG)
     for name in (row.key, f"{row.key}_translated")[: 1 + row.translated]
 ) | {"uri", "tags_translated", "license_id", "licenses"}
-"""Every key that a package can owe to its record."""
+"""Every key of a package that the mapping can fill."""
 
-RESOURCE_KEYS = frozenset(
-    name
-    for row in (*RESOURCE, *CHECKSUM)
-    for name in (row.key, f"{row.key}_translated")[: 1 + row.translated]
-) | {"uri", "url", "format", "mimetype"}
-"""Every key that a resource can owe to its distribution."""
+_AGENT_EXTRAS = ("uri", "name", "email", "url", "type", "identifier")
+OWNED_KEYS = PACKAGE_KEYS | frozenset(
+    [f"{agent}_{key}" for agent in ("contact", "publisher", "creator") for key in _AGENT_EXTRAS]
+    + [f"dcat_{key}" for key in ("issued", "modified", "publisher_name", "publisher_email")]
+    + ["temporal_start", "temporal_end", "spatial_uri", "spatial_text"]
+    + ["spatial_bbox", "spatial_centroid"]
+)
+"""Keys that leave a package when its source no longer gives them: those of the mapping, and the extras
+that ckanext-dcat's harvesters write on sites without a schema.
+"""
 
 SERVER_NOISE: Mapping[Node, str] = {
     SIO.SIO_000628: "metrics that the server invents, the same for each record",

@@ -15,7 +15,6 @@ from ...web.client import Client, run
 from ...web.hosts import Hosts
 from ..document_memory import DocumentMemory
 from ..header_secrets import OPTION, read_headers
-from ..package_merge import OWNED_KEYS
 from ..record_identity import CurrentRecords
 from ..sightings import Sink
 from ..source_config import ConfigError, SourceConfig
@@ -25,6 +24,7 @@ from . import dcat_profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
+from .mapping_tables import OWNED_KEYS
 from .rdf_parser import RdfParser
 
 MAPPING_VERSION = 2

@@ -9,6 +9,7 @@ import pytest
 from ckan.common import config
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.harvesting.fdp.mapping_tables import OWNED_KEYS
 from ckanext.freshness.harvesting.package_layout import (
     CatalogSite,
     license_index,
@@ -128,7 +129,7 @@ def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: R
     assert found("cohort-a")["id"] == package["id"]
 
     # The same record again is nothing to update.
-    merged = merge(package, package_dict(rich, site))
+    merged = merge(package, package_dict(rich, site), owned=OWNED_KEYS)
     assert same_package(package, merged)
     assert merged == package
 
@@ -138,7 +139,7 @@ def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: R
     del rich.fields["version"], rich.fields["frequency"]
     rich.resources.pop(0)
     rich.resources[0].pop("description")
-    merged = merge(shown(package["id"]), package_dict(rich, site))
+    merged = merge(shown(package["id"]), package_dict(rich, site), owned=OWNED_KEYS)
     write("package_update", merged)
     after = shown(package["id"])
     assert (after["title"], after["author"]) == ("Cohort B", "An editor")
@@ -147,7 +148,7 @@ def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: R
     assert [r["id"] for r in after["resources"]] == [csv["id"]]
     assert not after["resources"][0]["description"]
     assert after["metadata_modified"] > package["metadata_modified"]
-    assert same_package(after, merge(after, package_dict(rich, site)))
+    assert same_package(after, merge(after, package_dict(rich, site), owned=OWNED_KEYS))
 
 
 def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
@@ -157,7 +158,7 @@ def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
     assert value_of(package, "spatial_coverage") == [{"text": "Utrecht"}]
     assert len(package["resources"]) == 3
     assert found("long")["id"] == package["id"]
-    assert same_package(package, merge(package, package_dict(LONG, site)))
+    assert same_package(package, merge(package, package_dict(LONG, site), owned=OWNED_KEYS))
 
     # So are plain datasets of a real server.
     for number, url in enumerate(RECORDING["datasets"][1:3]):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting import package_merge
 from ckanext.freshness.harvesting.fdp import mapping_tables
-from ckanext.freshness.harvesting.package_merge import OWNED_KEYS, merge, same_package
-from ckanext.freshness.harvesting.record import LaidOutRecord
+from ckanext.freshness.harvesting.fdp.mapping_tables import OWNED_KEYS
+from ckanext.freshness.harvesting.package_merge import same_package
+from ckanext.freshness.harvesting.record import RESOURCE_KEYS, LaidOutRecord
+
+merge = functools.partial(package_merge.merge, owned=OWNED_KEYS)
 
 EXISTING: dict[str, Any] = {
     "id": "p-1",
@@ -282,7 +287,10 @@ def test_the_harvester_owns_what_it_can_write() -> None:
     rows = (*mapping_tables.DATASET, *mapping_tables.CATALOG)
     assert {row.key for row in rows} <= OWNED_KEYS
     assert {f"{row.key}_translated" for row in rows if row.translated} <= OWNED_KEYS
-    assert {row.key for row in mapping_tables.RESOURCE} <= mapping_tables.RESOURCE_KEYS
+    fields = (*mapping_tables.RESOURCE, *mapping_tables.CHECKSUM)
+    translated = {f"{row.key}_translated" for row in fields if row.translated}
+    others = {"uri", "url", "format", "mimetype"}
+    assert {row.key for row in fields} | translated | others == RESOURCE_KEYS
     assert not {"author", "maintainer", "guid", "name", "id", "review_date"} & OWNED_KEYS
 
 
