@@ -139,7 +139,7 @@ def test_a_disk_that_is_full_with_the_zip_takes_neither(
 def test_a_full_disk_stops_one_of_many_alone(folder: Store, root: Path) -> None:
     done = run(
         """
-        from ckanext.freshness.copies.store import Keeping
+        from ckanext.freshness.copies.store import KeepRequest
         from ckanext.freshness.copies.staging import IN_MEMORY
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
@@ -148,14 +148,14 @@ def test_a_full_disk_stops_one_of_many_alone(folder: Store, root: Path) -> None:
         for number, body in enumerate([SMALL, LARGE[:IN_MEMORY], SMALL]):
             staged = store.stage()
             staged.write(body)
-            wanted.append(Keeping(f"org/{number}.xml", staged, "a.xml"))
+            wanted.append(KeepRequest(f"org/{number}.xml", staged, "a.xml"))
         for result in store.keep_all(wanted):
             print(result)
         """,
         root,
     )
     lines = done.stdout.splitlines()
-    assert [line.startswith("Kept") for line in lines] == [True, False, True], done.stderr
+    assert [line.startswith("StoredCopy") for line in lines] == [True, False, True], done.stderr
     assert sorted(folder.keys("org/")) == [
         f"org/{n}.{end}" for n in (0, 2) for end in ("xml", "zip")
     ]
@@ -333,8 +333,8 @@ def test_memory_does_not_grow_with_a_body(root: Path) -> None:
             for _ in range(size):
                 staged.write(piece)
             kept = store.keep("org/a.xml", staged, zip_member="a.xml")
-        from ckanext.freshness.iati.files.archive import Archive, Member, build
-        build(store, [Archive("bulk.zip", "x")], [Member(kept.zip_key, "a.xml")])
+        from ckanext.freshness.iati.files.archive import Archive, ArchiveMember, build
+        build(store, [Archive("bulk.zip", "x")], [ArchiveMember(kept.zip_key, "a.xml")])
         for _ in store.open("org/a.xml"):
             pass
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

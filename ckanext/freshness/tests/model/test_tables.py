@@ -38,7 +38,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]
-MIGRATIONS = Path(__file__).parents[1] / "migration" / "freshness"
+MIGRATIONS = Path(__file__).parents[2] / "migration" / "freshness"
 
 
 def sql(type_: Any) -> str:

@@ -6,4 +6,5 @@ from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     clean_queues,
     clean_site,
     fdp,
+    stumbling,
 )
