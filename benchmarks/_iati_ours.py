@@ -87,7 +87,8 @@ class Bench:
 
     def cycle(self) -> dict[str, float]:
         """A cycle, an hour after the last one."""
-        from ckanext.freshness.ckan_adapter import harvest_model
+        from ckanext.harvest import model as harvest_model
+
         from ckanext.freshness.iati.cycle import cycle
 
         self.now += timedelta(hours=1)

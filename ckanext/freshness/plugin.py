@@ -1,4 +1,4 @@
-"""The plugins: which CKAN hook goes to which room."""
+"""The plugin ``freshness``: which CKAN hook goes to which subpackage. ``harvesters.py`` has the others."""
 
 from __future__ import annotations
 
@@ -10,27 +10,18 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import yaml
 
-from ckanext.harvest.interfaces import IHarvester
-
 from . import settings, views
 from .ckan_adapter import (
-    DefaultDatasetForm,
     DefaultTranslation,
     forget_validators,
-    keep_complete_objects,
-    let_consumers_wait,
     let_odd_dates_be_indexed,
     removed_options_in_use,
     tables,
 )
 from .dates import utc_now
-from .harvesting import stages
-from .harvesting.fdp.source_type import FAIR_DATA_POINT
 from .iati import registration
-from .iati.registry.source_type import IATI_REGISTRY
 from .logic import (
     arguments,
-    catalog_type,
     dataset_actions,
     freshness_actions,
     harvest_actions,
@@ -89,7 +80,10 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         let_odd_dates_be_indexed()
         tables.look_again()
         if p.plugin_loaded("harvest"):
-            let_consumers_wait()
+            # Imported only where ckanext-harvest is installed.
+            from . import harvesters
+
+            harvesters.connect()
 
     def get_actions(self) -> dict[str, Any]:
         own = {
@@ -156,79 +150,3 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         if context.get("validate", True):
             shown_status.show_current(pkg_dict, utc_now())
         url_facts.show([pkg_dict], context)
-
-
-class _Harvester:
-    """What harvesters of all source types answer to ckanext-harvest, and to CKAN's start."""
-
-    source_type: Any
-    title: str
-    description: str
-
-    def configure(self, config: Any) -> None:
-        for needed in ("freshness", "harvest"):
-            if not p.plugin_loaded(needed):
-                raise RuntimeError(
-                    f"{self.name} needs the plugin {needed}: add it to ckan.plugins"  # type: ignore[attr-defined]
-                )
-        keep_complete_objects()
-
-    def info(self) -> dict[str, str]:
-        return {
-            "name": self.source_type.name,
-            "title": self.title,
-            "description": self.description,
-            "form_config_interface": "Text",
-        }
-
-    def validate_config(self, config: str) -> str:
-        checked: str = self.source_type.validate_config(config)
-        return checked
-
-    def get_original_url(self, harvest_object_id: str) -> str | None:
-        return stages.original_url(harvest_object_id)
-
-    def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        with tables.telling():
-            return stages.gather(self.source_type, harvest_job)
-
-    def fetch_stage(self, harvest_object: Any) -> bool:
-        return stages.fetch(harvest_object)
-
-    def import_stage(self, harvest_object: Any) -> bool | str:
-        with tables.telling():
-            return stages.import_(harvest_object)
-
-
-class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):
-    """The harvester of IATI's registries, source type ``iati_registry``."""
-
-    p.implements(p.IConfigurable)
-    p.implements(IHarvester)
-
-    source_type = IATI_REGISTRY
-    title = "IATI registry"
-    description = "Harvests the reporting organisations and the datasets of a registry of IATI's"
-
-
-class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
-    """The harvester of FAIR Data Points, source type ``fdp``."""
-
-    p.implements(p.IConfigurable)
-    p.implements(p.IDatasetForm)
-    p.implements(p.IPackageController, inherit=True)
-    p.implements(IHarvester)
-
-    source_type = FAIR_DATA_POINT
-    title = "FAIR Data Point"
-    description = "Harvests the datasets of a FAIR Data Point, or of one catalog of it"
-
-    def is_fallback(self) -> bool:
-        return False
-
-    def package_types(self) -> list[str]:
-        return catalog_type.types_of(self)
-
-    def before_dataset_search(self, search_params: dict[str, Any]) -> dict[str, Any]:
-        ours = bool(self.package_types())
-        return catalog_type.only_if_asked_for(search_params) if ours else search_params

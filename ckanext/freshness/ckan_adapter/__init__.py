@@ -1,6 +1,6 @@
 """What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between versions.
 
-Nothing else imports ``ckan.model``, ``ckan.lib`` or ``ckanext.harvest``.
+Nothing else imports ``ckan.model`` or ``ckan.lib``. Only ``harvesters.py`` imports ``ckanext.harvest``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,6 @@ from ckan.lib.plugins import DefaultDatasetForm, DefaultTranslation
 from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
 from ckan.lib.search import is_available as solr_answers
-
-from ckanext.harvest import model as harvest_model
-from ckanext.harvest.queue import get_harvester
 
 from .csrf import exempt_from_csrf
 from .database import (
@@ -40,12 +37,14 @@ from .extras import (
 )
 from .forms import declared_fields
 from .harvest import (
+    HarvestExtension,
+    connect_harvest,
+    get_harvester,
     give_back_done_messages,
     harvest_queue_connection,
     harvest_routing_keys,
     harvesting_user,
     keep_complete_objects,
-    let_consumers_wait,
     normalized_source_url,
     publish_jobs,
     publish_objects,
@@ -79,6 +78,7 @@ __all__ = [
     "CkanConfigurationException",
     "DefaultDatasetForm",
     "DefaultTranslation",
+    "HarvestExtension",
     "Letter",
     "MailError",
     "MailFailure",
@@ -86,6 +86,7 @@ __all__ = [
     "SearchQueryError",
     "background_worker_names",
     "background_workers",
+    "connect_harvest",
     "connect_to_redis",
     "copy_into",
     "declared_fields",
@@ -95,7 +96,6 @@ __all__ = [
     "forget_validators",
     "get_harvester",
     "give_back_done_messages",
-    "harvest_model",
     "harvest_queue_connection",
     "harvest_routing_keys",
     "harvesting_user",
@@ -105,7 +105,6 @@ __all__ = [
     "index_package",
     "job_from_id",
     "keep_complete_objects",
-    "let_consumers_wait",
     "let_odd_dates_be_indexed",
     "lock_packages",
     "mailer_problem",

@@ -1,20 +1,46 @@
-"""ckanext-harvest: its tables, its queues and its harvesters."""
+"""The queues and the harvesters of ckanext-harvest.
+
+Only ``harvesters.py`` imports ckanext-harvest. It hands over the parts used here by :func:`connect_harvest`.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from ckan import model
 
-from ckanext.harvest import model as harvest_model
-from ckanext.harvest import queue
-from ckanext.harvest.interfaces import IHarvester
-from ckanext.harvest.logic.validators import _normalize_url
+from . import harvest_tables
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestExtension:
+    """The parts of ckanext-harvest that this module calls."""
+
+    queue: Any
+    """The module ``ckanext.harvest.queue``."""
+    normalize_url: Callable[[str], str]
+    """The function that its validators compare sources' URLs with."""
+
+
+_extension: HarvestExtension | None = None
+
+
+def connect_harvest(extension: HarvestExtension) -> None:
+    """Use ckanext-harvest from now on. Without this call, no harvester and no queue is found."""
+    global _extension
+    _extension = extension
+    _let_consumers_wait(extension.queue)
+
+
+def _queue() -> Any:
+    if _extension is None:
+        raise RuntimeError("ckanext-harvest is not in use: add the plugin harvest to ckan.plugins")
+    return _extension.queue
 
 
 def harvesting_user() -> Any:
@@ -37,19 +63,25 @@ def harvesting_user() -> Any:
 def normalized_source_url(url: str) -> str | None:
     """A URL as ckanext-harvest compares those of sources; None if it is no URL at all."""
     try:
-        return _normalize_url(url)
+        return _extension.normalize_url(url) if _extension else url
     except ValueError:
         return None
 
 
 def registered_source_types() -> list[str]:
     """The types of sources that the enabled plugins harvest."""
-    return [harvester.info()["name"] for harvester in p.PluginImplementations(IHarvester)]
+    harvesters = tk.get_action("harvesters_info_show")({"ignore_auth": True}, {})
+    return [harvester["name"] for harvester in harvesters]
+
+
+def get_harvester(source_type: str | None) -> Any | None:
+    """Return the enabled plugin that harvests a type of sources; None if there is none."""
+    return _extension.queue.get_harvester(source_type) if _extension else None
 
 
 def publish_objects(object_ids: Sequence[str]) -> None:
     """Put harvest objects on ckanext-harvest's fetch queue."""
-    publisher = queue.get_fetch_publisher()
+    publisher = _queue().get_fetch_publisher()
     for object_id in object_ids:
         publisher.send({"harvest_object_id": object_id})
     publisher.close()
@@ -57,7 +89,7 @@ def publish_objects(object_ids: Sequence[str]) -> None:
 
 def publish_jobs(job_ids: Sequence[str]) -> None:
     """Put harvest jobs on ckanext-harvest's gather queue."""
-    publisher = queue.get_gather_publisher()
+    publisher = _queue().get_gather_publisher()
     for job_id in job_ids:
         publisher.send({"harvest_job_id": job_id})
     publisher.close()
@@ -72,7 +104,7 @@ def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
     connection = harvest_queue_connection() if ids else None
     if connection is None:
         return []
-    key = queue.get_gather_routing_key()
+    key = harvest_routing_keys()["gather"]
     # In this order: a message that a consumer takes in between is then seen in its hands.
     waiting = {json.loads(one)["harvest_job_id"] for one in connection.lrange(key, 0, -1)}
     return [one for one in ids if one not in waiting and not connection.exists(f"{key}:{one}")]
@@ -86,9 +118,9 @@ def give_back_done_messages() -> None:
     connection = harvest_queue_connection()
     if connection is None:
         return
-    prefix = queue.get_fetch_routing_key() + ":"
+    prefix = harvest_routing_keys()["fetch"] + ":"
     keys = {key.removeprefix(prefix): key for key in connection.scan_iter(f"{prefix}*")}
-    objects = harvest_model.HarvestObject.__table__
+    objects = harvest_tables.OBJECT
     done = model.Session.execute(
         sa.select(objects.c.id).where(
             objects.c.id.in_(keys),
@@ -101,7 +133,13 @@ def give_back_done_messages() -> None:
 
 
 def harvest_queue_connection() -> Any | None:
-    """A connection to the Redis of ckanext-harvest's queues; None where they are in RabbitMQ."""
+    """Connect to the Redis of ckanext-harvest's queues.
+
+    :returns: None if the queues are in RabbitMQ or ckanext-harvest is not in use.
+    """
+    if _extension is None:
+        return None
+    queue = _extension.queue
     if tk.config.get("ckan.harvest.mq.type", queue.MQ_TYPE) != "redis":
         return None
     return queue.get_connection_redis()
@@ -109,10 +147,11 @@ def harvest_queue_connection() -> Any | None:
 
 def harvest_routing_keys() -> dict[str, str]:
     """The keys of ckanext-harvest's queues in Redis, by stage."""
+    queue = _queue()
     return {"gather": queue.get_gather_routing_key(), "fetch": queue.get_fetch_routing_key()}
 
 
-def let_consumers_wait() -> None:
+def _let_consumers_wait(queue: Any) -> None:
     """Let ckanext-harvest's consumers wait for work as long as it takes.
 
     redis-py 8, which CKAN 2.12 pins, gives every connection a time-out of five seconds unless told
@@ -133,20 +172,22 @@ def let_consumers_wait() -> None:
     queue.get_connection_redis = patient
 
 
-def keep_complete_objects() -> None:
+def keep_complete_objects(harvest_object: type[Any]) -> None:
     """Let no complete harvest object of our source types become an errored one.
 
     If a message comes again after its job has ended, or for the fifth time, ckanext-harvest 1.6.3 calls
     its object errored before any harvester is asked, whatever has become of the object.
+
+    :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
     """
-    if not sa.event.contains(harvest_model.HarvestObject, "before_update", _stay_complete):
-        sa.event.listen(harvest_model.HarvestObject, "before_update", _stay_complete)
+    if not sa.event.contains(harvest_object, "before_update", _stay_complete):
+        sa.event.listen(harvest_object, "before_update", _stay_complete)
 
 
 def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
     if target.state != "ERROR":
         return
-    objects, sources = harvest_model.HarvestObject.__table__, harvest_model.HarvestSource.__table__
+    objects, sources = harvest_tables.OBJECT, harvest_tables.SOURCE
     stored = connection.execute(
         sa.select(objects.c.state, objects.c.report_status, sources.c.type)
         .join(sources, sources.c.id == objects.c.harvest_source_id)
@@ -154,5 +195,5 @@ def _stay_complete(mapper: Any, connection: Any, target: Any) -> None:
     ).first()
     if stored is None or stored.state != "COMPLETE":
         return
-    if getattr(queue.get_harvester(stored.type), "source_type", None) is not None:
+    if getattr(get_harvester(stored.type), "source_type", None) is not None:
         target.state, target.report_status = stored.state, stored.report_status

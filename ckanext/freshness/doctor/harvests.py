@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
 from ..harvesting.source_types import source_type_named
@@ -24,9 +24,9 @@ CRON = timedelta(minutes=20)
 """``ckan harvester run`` is to be called every few minutes."""
 _BIG = 1 << 30
 
-_job = harvest_model.HarvestJob.__table__
-_object = harvest_model.HarvestObject.__table__
-_source = harvest_model.HarvestSource.__table__
+_job = harvest_tables.JOB
+_object = harvest_tables.OBJECT
+_source = harvest_tables.SOURCE
 _package = model.Package.__table__
 
 _MOVED = sa.func.max(

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..ckan_adapter import (
     background_workers,
-    harvest_model,
+    harvest_tables,
     has_newest_migration,
     model,
     registered_source_types,
@@ -50,12 +50,14 @@ def migrations(now: datetime) -> Iterator[Finding]:
 
 def source_types(now: datetime) -> Iterator[Finding]:
     """Whether each active source has a harvester."""
-    source = harvest_model.HarvestSource
+    source = harvest_tables.SOURCE.c
     known = registered_source_types()
-    rows = model.Session.query(source.type, sa.func.count(source.id), sa.func.min(source.title))
-    for source_type, count, title in rows.filter(
-        source.active.is_(True), source.type.not_in(known)
-    ).group_by(source.type):
+    rows = model.Session.execute(
+        sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
+        .where(source.active.is_(True), source.type.not_in(known))
+        .group_by(source.type)
+    )
+    for source_type, count, title in rows:
         yield problem(
             f"No enabled plugin harvests the type {source_type}, which "
             f"{counted(count, 'active source has', 'active sources have')}, "

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from ..model import HarvestDocument
 from .harvest_tables import resources_of_package
 from .record import Record
@@ -56,7 +56,7 @@ class DocumentMemory:
 
         If another harvester wrote the object, they are read from the object's dataset.
         """
-        table = harvest_model.HarvestObject.__table__
+        table = harvest_tables.OBJECT
         row = model.Session.execute(
             sa.select(table.c.content, table.c.package_id).where(table.c.id == object_id)
         ).first()

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model, package_extra
+from ..ckan_adapter import harvest_tables, model, package_extra
 from .record import RESOURCE_KEYS
 from .strategy import KnownRecord, LostDistribution
 
@@ -30,8 +30,8 @@ _KNOWN_EXTRAS = (
     "in_pages",
 )
 
-_object = harvest_model.HarvestObject.__table__
-_extra = harvest_model.HarvestObjectExtra.__table__
+_object = harvest_tables.OBJECT
+_extra = harvest_tables.OBJECT_EXTRA
 
 
 def current_records(source_id: str) -> dict[str, KnownRecord]:
@@ -57,7 +57,7 @@ def orphaned_records(
     :param organizations: the sources made organizations, and packages of these. Then the deleted source
         itself must have been of the asking one's organization, and the packages still of those it made.
     """
-    source = harvest_model.HarvestSource.__table__
+    source = harvest_tables.SOURCE
     gone = sa.select(source.c.id).where(
         source.c.active.is_(False), source.c.type.in_(types), source.c.id != but
     )

@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import (
     SearchIndexError,
+    harvest_tables,
     model,
     publish_objects,
     solr_commit,
@@ -48,17 +49,17 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
     :param lead: the HarvestObject that the queue named.
     :returns: whether the lead itself was imported. Its followers' states are written here.
     """
-    lead_id, source = lead.id, lead.source
+    lead_id, source_id = lead.id, lead.harvest_source_id
     if lead.report_status in _DONE and not lead.current:
         # The queue sends it once more. Its record may have been found again since, or deleted.
         log.info("Harvest object %s has been imported: not imported again", lead_id)
         return lead.report_status == "deleted" or "unchanged"
     followers = json.loads(extras_of(lead_id).get("page", "[]"))
     ids = [lead_id, *object_states.in_state(followers, PAGED)]
-    with locked(*_locks(source.id, ids)):
+    with locked(*_locks(source_id, ids)):
         # Who waited for another consumer of the same page finds that page done.
         ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
-        failed, rest = _import_page(source, ids)
+        failed, rest = _import_page(source_id, ids)
         done = set(ids) - failed - set(rest) - {lead_id}
         object_states.finish(sorted(done), sorted(failed - {lead_id}))
     if rest:
@@ -70,7 +71,7 @@ def import_page(lead: Any) -> bool | Literal["unchanged"]:
 
 
 def import_without_queue(
-    source: Any, ids: Sequence[str], page_size: int, tell: Callable[[int], None]
+    source_id: str, ids: Sequence[str], page_size: int, tell: Callable[[int], None]
 ) -> None:
     """Import objects that are in nobody's queue, a page after the other.
 
@@ -81,16 +82,16 @@ def import_without_queue(
     left = list(ids)
     while left:
         page = left[:page_size]
-        with locked(*_locks(source.id, page)):
-            failed, rest = _import_page(source, page)
+        with locked(*_locks(source_id, page)):
+            failed, rest = _import_page(source_id, page)
             object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
         left = rest + left[page_size:]
         tell(len(ids) - len(left))
 
 
-def _import_page(source: Any, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str]]:
     """Import objects in order; returns those that failed, and those left for want of time."""
-    model.Session.refresh(source, ["active"])
+    source = harvest_tables.source_row(source_id)
     with without_solr_commits():
         with queued() as queue:
             failed, rest = _import_each(source, ids, queue)

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from . import unmapped
 from .source_types import our_names
 
@@ -20,10 +20,10 @@ def warnings_and_drafts(job_id: str) -> dict[str, Any]:
         sorted by URL; ``warning_count``, the number of all messages; and ``drafts``, the number of
         distributions that are listed and were never readable. Empty for jobs of other harvesters.
     """
-    objects = harvest_model.HarvestObject.__table__
-    extras = harvest_model.HarvestObjectExtra.__table__
+    objects = harvest_tables.OBJECT
+    extras = harvest_tables.OBJECT_EXTRA
     told = extras.alias()
-    sources = harvest_model.HarvestSource.__table__
+    sources = harvest_tables.SOURCE
     keys = ("warnings", "drafts", "dataset_url", "catalog_url")
     rows = model.Session.execute(
         sa.select(objects.c.id, objects.c.guid, extras.c.key, extras.c.value)
@@ -66,6 +66,6 @@ def unmapped_properties(job_id: str) -> dict[str, Any]:
     :returns: ``unmapped``, a list of dictionaries with ``name``, ``records`` and ``example``, by name. Empty
         for jobs of other harvesters.
     """
-    source = harvest_model.HarvestJob.get(job_id).source
+    source = harvest_tables.source_row(harvest_tables.job_row(job_id).source_id)
     records = unmapped.of_current_objects(source.id) if source.type in our_names() else {}
     return {"unmapped": [asdict(one) for one in unmapped.count(records.values())]}

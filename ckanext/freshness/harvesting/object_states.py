@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_now
 from .object_writer import PAGED, RESOURCE_IDS, set_extras
 from .url_spelling import loose_spelling, spellings
 
-_object = harvest_model.HarvestObject.__table__
-_extra = harvest_model.HarvestObjectExtra.__table__
-_error = harvest_model.HarvestObjectError.__table__
+_object = harvest_tables.OBJECT
+_extra = harvest_tables.OBJECT_EXTRA
+_error = harvest_tables.OBJECT_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,14 +276,14 @@ def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool =
         _object.c.harvest_source_id != source_id,
     )
     if active_only:
-        source = harvest_model.HarvestSource.__table__
+        source = harvest_tables.SOURCE
         has_it = has_it.where(source.c.id == _object.c.harvest_source_id, source.c.active.is_(True))
     return bool(model.Session.execute(sa.select(has_it)).scalar())
 
 
 def is_of_an_ended_job(object_id: str) -> bool:
     """Whether an object's job is over: it was aborted, and a later one may have found otherwise."""
-    job = harvest_model.HarvestJob.__table__
+    job = harvest_tables.JOB
     statement = (
         sa.select(job.c.status)
         .select_from(_object.join(job, job.c.id == _object.c.harvest_job_id))

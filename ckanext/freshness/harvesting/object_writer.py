@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_now
 from .strategy import RecordClass
 
@@ -38,9 +38,9 @@ STATUS = {
 }
 """The harvest object extra ``status`` for each class of a record."""
 
-_object = harvest_model.HarvestObject.__table__
-_extra = harvest_model.HarvestObjectExtra.__table__
-_error = harvest_model.HarvestObjectError.__table__
+_object = harvest_tables.OBJECT
+_extra = harvest_tables.OBJECT_EXTRA
+_error = harvest_tables.OBJECT_ERROR
 
 
 @dataclass(slots=True)
@@ -181,7 +181,7 @@ class ObjectWriter:
             .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
         )
         # With the objects and not after them: a job that has objects must not be gathered again.
-        job = harvest_model.HarvestJob.__table__
+        job = harvest_tables.JOB
         model.Session.execute(
             sa.update(job).where(job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
         )
@@ -193,7 +193,7 @@ def discard_attempt(job_id: str) -> None:
     model.Session.execute(
         sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
-    errors = harvest_model.HarvestGatherError.__table__
+    errors = harvest_tables.GATHER_ERROR
     model.Session.execute(sa.delete(errors).where(errors.c.harvest_job_id == job_id))
     model.Session.commit()
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from .object_writer import set_extras
 
 ORGANIZATION_ID = "organization_id"
 """Extra of the objects of organisations: the organization of CKAN's that theirs became."""
 
-_object = harvest_model.HarvestObject.__table__
-_extra = harvest_model.HarvestObjectExtra.__table__
+_object = harvest_tables.OBJECT
+_extra = harvest_tables.OBJECT_EXTRA
 _package = model.Package.__table__
 
 
@@ -78,7 +78,7 @@ def owned_packages(organization_id: str, source_id: str) -> tuple[int, int]:
 
 def is_of_another_source(organization_id: str, source_id: str) -> bool:
     """Whether another active source has an organization too."""
-    source = harvest_model.HarvestSource.__table__
+    source = harvest_tables.SOURCE
     return bool(
         model.Session.execute(
             sa.select(
@@ -96,7 +96,7 @@ def is_of_another_source(organization_id: str, source_id: str) -> bool:
 
 def take_over(organization_id: str, source_id: str) -> None:
     """Take an organization from the sources that were deleted. No commit."""
-    source = harvest_model.HarvestSource.__table__
+    source = harvest_tables.SOURCE
     gone = sa.select(source.c.id).where(source.c.active.is_(False), source.c.id != source_id)
     has_it = sa.select(_extra.c.harvest_object_id).where(
         _extra.c.key == ORGANIZATION_ID, _extra.c.value == organization_id

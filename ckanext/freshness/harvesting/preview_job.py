@@ -18,7 +18,7 @@ import ckan.plugins.toolkit as tk
 from rq import get_current_job
 from rq.job import Job, JobStatus
 
-from ..ckan_adapter import harvest_model, job_from_id
+from ..ckan_adapter import harvest_tables, job_from_id
 from ..dates import aware, utc_now, utc_text
 from .preview import ForeignSource, preview
 from .source_config import ConfigError
@@ -113,7 +113,7 @@ def run(source_id: str) -> dict[str, Any]:
 
     :returns: ``{"preview": ...}``, or ``{"error": ...}`` for people.
     """
-    source = harvest_model.HarvestSource.get(source_id)
+    source = harvest_tables.source_row(source_id)
     if source is None:
         return {"error": "The source has been removed"}
     now = utc_now()

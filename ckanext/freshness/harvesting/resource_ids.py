@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from .object_writer import RESOURCE_IDS
 from .url_spelling import loose_spelling
 
@@ -67,18 +67,12 @@ def made_id(package_id: str, key: str) -> str:
 
 def remembered_ids(package_id: str) -> dict[str, str]:
     """Return the ids that earlier imports of a dataset have remembered."""
+    object_, extra = harvest_tables.OBJECT, harvest_tables.OBJECT_EXTRA
     rows: Sequence[str] = (
         model.Session.execute(
-            sa.select(harvest_model.HarvestObjectExtra.value)
-            .join(
-                harvest_model.HarvestObject,
-                harvest_model.HarvestObject.id
-                == harvest_model.HarvestObjectExtra.harvest_object_id,
-            )
-            .where(
-                harvest_model.HarvestObject.package_id == package_id,
-                harvest_model.HarvestObjectExtra.key == RESOURCE_IDS,
-            )
+            sa.select(extra.c.value)
+            .select_from(extra.join(object_, object_.c.id == extra.c.harvest_object_id))
+            .where(object_.c.package_id == package_id, extra.c.key == RESOURCE_IDS)
         )
         .scalars()
         .all()

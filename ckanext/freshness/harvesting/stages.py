@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model, publish_jobs, unqueued_jobs
+from ..ckan_adapter import harvest_tables, model, publish_jobs, unqueued_jobs
 from ..dates import utc_now
 from . import holds, imports, object_writer
 from .document_memory import DocumentMemory
@@ -45,7 +45,7 @@ def source_of(source: Any) -> Source:
 
 def gather(
     source_type: SourceType,
-    job: Any,
+    job_id: str,
     *,
     now: datetime | None = None,
     tell: Callable[[int], None] | None = None,
@@ -59,29 +59,28 @@ def gather(
     """
     now = now or utc_now()
     try:
-        return _gather_once(source_type, job, now, tell, queued)
+        return _gather_once(source_type, job_id, now, tell, queued)
     except (sa.exc.OperationalError, sa.exc.InterfaceError):
         # A connection that was broken off is no reason to give a job up. Should the database stay
         # away, this fails once more, and the job is queued again when it is back.
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
-        return _gather_once(source_type, job, now, tell, queued)
+        return _gather_once(source_type, job_id, now, tell, queued)
 
 
 def _gather_once(
     source_type: SourceType,
-    job: Any,
+    job_id: str,
     now: datetime,
     tell: Callable[[int], None] | None,
     queued: bool,
 ) -> list[str] | None:
-    job_id, gathered = job.id, job.gather_finished
     model.Session.commit()  # the queue has noted that the gather began, and not said so to anybody
     with locked(f"gather {job_id}"):
         # A gather of over two hours is queued again while the first one still runs. By the time
         # the lock is ours that one has either finished, or died and left a half-written attempt.
-        model.Session.refresh(job, ["gather_finished"])
-        if gathered or job.gather_finished:
+        job = harvest_tables.job_row(job_id)
+        if job.gather_finished:
             return object_writer.waiting(job_id)
         if job.status not in ("New", "Running"):
             # It was aborted after its consumer had died, and the queue has sent it again since.
@@ -90,9 +89,12 @@ def _gather_once(
         object_writer.discard_attempt(job_id)
         try:
             report = _Objects(ObjectWriter(job_id, job.source_id, now), tell)
-            return _gather(source_type, source_of(job.source), job_id, now, report, queued)
+            source = source_of(harvest_tables.source_row(job.source_id))
+            return _gather(source_type, source, job_id, now, report, queued)
         except ConfigError as error:
-            _gather_error(job_id, f"The source's configuration cannot be used: {error}")
+            harvest_tables.add_gather_error(
+                job_id, f"The source's configuration cannot be used: {error}"
+            )
             return None
 
 
@@ -102,7 +104,7 @@ def resend_lost_jobs() -> list[str]:
     ckanext-harvest does the same for objects. Its consumer gives a message back although the database
     was away, and a job counts as running before Redis was told. Only where queues are in Redis.
     """
-    job, source = harvest_model.HarvestJob.__table__, harvest_model.HarvestSource.__table__
+    job, source = harvest_tables.JOB, harvest_tables.SOURCE
     lost = unqueued_jobs(
         model.Session.execute(
             sa.select(job.c.id)
@@ -143,10 +145,12 @@ def _gather(
     )
     writer.flush()
     for line in found.container_errors:
-        _gather_error(job_id, line)
+        harvest_tables.add_gather_error(job_id, line)
     if found.brake:
         package = model.Package.get(source.id)
-        _gather_error(job_id, words_of_brake(found.brake, package.name if package else source.id))
+        harvest_tables.add_gather_error(
+            job_id, words_of_brake(found.brake, package.name if package else source.id)
+        )
     object_writer.set_extras(report.extras)
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
@@ -279,11 +283,6 @@ def summary(found: Survey) -> str:
         f"{counts}; {found.kept} kept unseen, {errors} errors, {len(found.warnings)} warnings, "
         f"{found.drafts} drafts, {found.requests} requests"
     )
-
-
-def _gather_error(job_id: str, message: str) -> None:
-    job = harvest_model.HarvestJob.get(job_id)
-    harvest_model.HarvestGatherError.create(message=message, job=job)
 
 
 def fetch(harvest_object: Any) -> Literal[True]:

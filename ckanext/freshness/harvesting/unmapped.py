@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 
 KEY = "unmapped"
 """The harvest object extra with the properties of a record, as JSON."""
@@ -46,8 +46,8 @@ def count(records: Iterable[Mapping[str, str]]) -> list[UnmappedProperty]:
 
 def of_current_objects(source_id: str) -> dict[str, dict[str, str]]:
     """Return the properties of a source's current records, by the id of the harvest object."""
-    objects = harvest_model.HarvestObject.__table__
-    extras = harvest_model.HarvestObjectExtra.__table__
+    objects = harvest_tables.OBJECT
+    extras = harvest_tables.OBJECT_EXTRA
     rows = model.Session.execute(
         sa.select(objects.c.id, extras.c.value)
         .join(extras, extras.c.harvest_object_id == objects.c.id)

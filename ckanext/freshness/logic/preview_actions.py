@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import harvest_model, model
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_now, utc_text
 from ..harvesting import holds, preview_job
 from ..harvesting.preview import ForeignSource, source_type_of
@@ -160,7 +160,7 @@ def harvest_source(id_or_name: str) -> Any:
     package = model.Package.get(id_or_name)
     source = None
     if p.plugin_loaded("harvest") and package is not None and package.type == "harvest":
-        source = harvest_model.HarvestSource.get(package.id)
+        source = harvest_tables.source_row(package.id)
     if source is None:
         raise tk.ObjectNotFound(tk._("Harvest source not found"))
     return source

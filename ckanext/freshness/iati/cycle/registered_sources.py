@@ -8,7 +8,7 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_model, model
+from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_tables, model
 from ...model import IatiDataset
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME
 from .dataset_rows import RegisteredDataset
@@ -17,9 +17,9 @@ from .published_files import SOURCE_TYPE
 
 def sources() -> list[Any]:
     """The active sources of IATI's registries, in the order of their ids."""
-    table = harvest_model.HarvestSource
-    query = model.Session.query(table).filter(table.type == SOURCE_TYPE, table.active.is_(True))
-    return list(query.order_by(table.id))
+    table = harvest_tables.SOURCE
+    query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
+    return list(model.Session.execute(query.order_by(table.c.id)))
 
 
 def sources_of(package_id: str) -> list[Any]:

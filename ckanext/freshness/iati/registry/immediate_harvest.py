@@ -20,17 +20,18 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_model, harvesting_user, model
+from ...ckan_adapter import harvest_tables, harvesting_user, model
 from ...dates import utc, utc_now
 from ...harvesting import holds, imports, stages
 from ...harvesting.locks import is_held, locked_if_free
 from ...harvesting.object_writer import GATHERED, ONCE, PAGED, set_extras
 from ...harvesting.source_types import source_type_named
+from ...harvesting.survey import SourceType
 
 log = logging.getLogger(__name__)
 
-_job = harvest_model.HarvestJob.__table__
-_object = harvest_model.HarvestObject.__table__
+_job = harvest_tables.JOB
+_object = harvest_tables.OBJECT
 
 
 class HarvestStage(enum.Enum):
@@ -106,7 +107,7 @@ def harvest_now(
     :param tell: is told of the progress.
     :raises HarvestRefused: no such source, or none of ours, or somebody else harvests it now.
     """
-    source = harvest_model.HarvestSource.get(source_id)
+    source = harvest_tables.source_row(source_id)
     if source is None or not source.active:
         raise HarvestRefused(f"There is no active harvest source with the id {source_id}")
     source_type = source_type_named(source.type)
@@ -122,15 +123,15 @@ def harvest_now(
                 f"Another process harvests {source.title or source.url} now: try again when it is done"
             )
         _end_killed(source.id)
-        job = _begin(source)
+        job_id = _begin(source)
         try:
-            _harvest(source_type, source, job, tell, now)
+            _harvest(source_type, source.id, job_id, tell, now)
         finally:
             # A failure here may have come from a session that can do nothing more.
             model.Session.rollback()
-            _end(job.id)
+            _end(job_id)
             _finish(source.id)
-        return _result(source.id, job.id)
+        return _result(source.id, job_id)
 
 
 def heal() -> list[str]:
@@ -151,10 +152,12 @@ def heal() -> list[str]:
     return ended
 
 
-def _harvest(source_type: Any, source: Any, job: Any, tell: Tell, now: datetime | None) -> None:
+def _harvest(
+    source_type: SourceType, source_id: str, job_id: str, tell: Tell, now: datetime | None
+) -> None:
     ids = stages.gather(
         source_type,
-        job,
+        job_id,
         now=now,
         tell=lambda read: tell(HarvestProgress(HarvestStage.GATHER, read)),
         queued=False,
@@ -162,9 +165,8 @@ def _harvest(source_type: Any, source: Any, job: Any, tell: Tell, now: datetime 
     if ids:
         total = len(ids)
         tell(HarvestProgress(HarvestStage.IMPORT, 0, total))
-        model.Session.refresh(source)
         imports.import_without_queue(
-            source,
+            source_id,
             ids,
             stages.PAGE_SIZE,
             lambda done: tell(HarvestProgress(HarvestStage.IMPORT, done, total)),
@@ -179,7 +181,7 @@ def _is_ours() -> Any:
     return _job.c.id.like(f"{ONCE}%")
 
 
-def _begin(source: Any) -> Any:
+def _begin(source: Any) -> str:
     other = model.Session.execute(
         sa.select(_job.c.id).where(
             _job.c.source_id == source.id, _job.c.status.in_(("New", "Running"))
@@ -190,13 +192,14 @@ def _begin(source: Any) -> Any:
             f"The harvest job {other} of {source.title or source.url} is under way: wait for its end, "
             "or give it up with: ckan harvester job-abort"
         )
-    job = harvest_model.HarvestJob()
-    job.id = f"{ONCE}{uuid.uuid4()}"
-    job.source = source
-    job.status = "Running"
-    job.gather_started = utc(utc_now())
-    job.save()
-    return job
+    job_id, now = f"{ONCE}{uuid.uuid4()}", utc(utc_now())
+    model.Session.execute(
+        sa.insert(_job).values(
+            id=job_id, source_id=source.id, status="Running", created=now, gather_started=now
+        )
+    )
+    model.Session.commit()
+    return job_id
 
 
 def _end(job_id: str) -> None:
@@ -230,13 +233,14 @@ def _end_killed(source_id: str) -> list[str]:
         ).scalars()
     )
     for job_id in ids:
-        job = harvest_model.HarvestJob.get(job_id)
         message = "The process that harvested was killed; the next harvest goes on where it was"
-        harvest_model.HarvestGatherError.create(message=message, job=job)
+        harvest_tables.add_gather_error(job_id, message)
+        model.Session.execute(
+            sa.update(_job)
+            .where(_job.c.id == job_id)
+            .values(status="Finished", finished=utc(utc_now()))
+        )
         _end(job_id)
-        job.status = "Finished"
-        job.finished = utc(utc_now())
-        job.save()
     return ids
 
 
@@ -263,7 +267,7 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
         .group_by(_object.c.report_status)
     )
     counts |= {status: count for status, count in rows}
-    gather = harvest_model.HarvestGatherError.__table__
+    gather = harvest_tables.GATHER_ERROR
     source_errors = model.Session.execute(
         sa.select(gather.c.message)
         .where(gather.c.harvest_job_id == job_id)
@@ -282,8 +286,8 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
 
 
 def _record_errors(job_id: str) -> dict[str, tuple[str, ...]]:
-    error = harvest_model.HarvestObjectError.__table__
-    extra = harvest_model.HarvestObjectExtra.__table__
+    error = harvest_tables.OBJECT_ERROR
+    extra = harvest_tables.OBJECT_EXTRA
     url = (
         sa.select(extra.c.value)
         .where(

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from ... import settings
 from ...checking import check_rows as checked
 from ...checking.results import CheckedResource, CheckResult
-from ...ckan_adapter import harvest_model, model
+from ...ckan_adapter import harvest_tables, model
 from ...copies import store_keys
 from ...copies.store import Store, StoreError
 from ...dates import utc
@@ -60,11 +60,9 @@ def is_wanted() -> bool:
         return True
     if not p.plugin_loaded("harvest"):
         return False
-    table = harvest_model.HarvestSource
-    keeping = model.Session.query(table.id).filter(
-        table.active.is_(True), table.type.in_(KEEPING_TYPES)
-    )
-    return bool(_sources()) or keeping.first() is not None
+    source = harvest_tables.SOURCE.c
+    keeping = sa.exists().where(source.active.is_(True), source.type.in_(KEEPING_TYPES))
+    return bool(_sources()) or bool(model.Session.execute(sa.select(keeping)).scalar())
 
 
 def keep(store: Store, findings: Iterable[CheckResult], now: datetime) -> Iterator[str]:
@@ -178,9 +176,11 @@ def _wanted(resource_ids: list[str]) -> dict[str, bool]:
 
 def _sources() -> list[str]:
     """Sources whose configuration says "keep_copies"."""
-    table = harvest_model.HarvestSource
-    rows = model.Session.query(table.id, table.config).filter(
-        table.active.is_(True), table.config.contains('"keep_copies"')
+    source = harvest_tables.SOURCE.c
+    rows = model.Session.execute(
+        sa.select(source.id, source.config).where(
+            source.active.is_(True), source.config.contains('"keep_copies"')
+        )
     )
     return [source_id for source_id, config in rows if _says_so(config)]
 

@@ -14,7 +14,6 @@ from ckan import model
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
-from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.doctor import Finding, Severity, copies, mails
@@ -23,6 +22,7 @@ from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati import doctor_checks
 from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.model import CheckRun, Copy
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 

@@ -18,12 +18,13 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
-from ckanext.freshness.ckan_adapter import harvest_model, model, solr_queue
+from ckanext.freshness.ckan_adapter import model, solr_queue
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.usual_site import use_hooks_of
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 PRESETS = (

@@ -18,12 +18,13 @@ from ckan.lib.search.common import make_connection
 from ckan.tests.helpers import call_action, changed_config
 from redis.exceptions import ConnectionError as RedisAway
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, indexing
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.servers.tcp import TcpProxy
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 from ckanext.harvest.utils import fetch_consumer, gather_consumer
 

@@ -12,13 +12,14 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.test_takeover import switch
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.fdp import FdpServer, as_single_catalogue
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 from ckanext.freshness.tests.servers.replay import FDP_EDITED, ReplayServer
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 

@@ -11,7 +11,7 @@ from ckan.lib.search import clear
 from ckan.tests import factories
 from ckan.tests.helpers import call_action, changed_config
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import (
     add_source,
     extras,
@@ -22,6 +22,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site")

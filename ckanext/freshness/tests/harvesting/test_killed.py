@@ -14,12 +14,7 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import (
-    harvest_model,
-    harvest_queue_connection,
-    harvest_routing_keys,
-    model,
-)
+from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
 from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import imports
 from ckanext.freshness.harvesting.locks import is_held, locked
@@ -29,6 +24,7 @@ from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.processes import CkanProcess
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest import queue
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")

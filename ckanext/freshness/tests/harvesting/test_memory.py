@@ -12,8 +12,9 @@ import pytest
 import sqlalchemy as sa
 from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.harvest import model as harvest_model
 
 FEW, MANY = 1_000, 20_000
 BOUND = 40 << 20

@@ -8,10 +8,11 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting.harvest_tables import current_records
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 

@@ -15,11 +15,12 @@ from ckan.lib.jobs import Worker
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model, job_from_id, model
+from ckanext.freshness.ckan_adapter import job_from_id, model
 from ckanext.freshness.harvesting import preview_job
 from ckanext.freshness.harvesting.preview_job import PreviewState
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 

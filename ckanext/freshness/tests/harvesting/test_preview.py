@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.harvesting.object_writer import STATUS
 from ckanext.freshness.harvesting.preview import ForeignSource, Preview, preview
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.harvest import model as harvest_model
 
 TABLES = (
     "harvest_job",

@@ -15,13 +15,13 @@ from ckan import model
 from ckan.lib.plugins import DefaultPermissionLabels
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.mails import recipients
 from ckanext.freshness.mails.rules import MailOutcome
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.mails.conftest import OVERDUE, Make, Notify, age, later
 from ckanext.freshness.tests.servers.smtp import MailHost
 from ckanext.freshness.tests.usual_site import use_hooks_of
+from ckanext.harvest import model as harvest_model
 
 ANN, BOB, ADMIN = "ann@example.org", "bob@example.org", "admin@example.org"
 

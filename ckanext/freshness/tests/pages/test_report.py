@@ -20,13 +20,14 @@ from ckan.lib import search
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, ResourceCheck
 from ckanext.freshness.reporting import history, report, table_access
 from ckanext.freshness.runs import night_parts
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
 from ckanext.freshness.tests.usual_site import use_hooks_of
+from ckanext.harvest import model as harvest_model
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 PLAIN = NOW.replace(tzinfo=None)

@@ -11,10 +11,11 @@ import pytest
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import clean_queues, clean_site, sysadmin  # noqa: F401
 from ckanext.freshness.tests.status.test_harvested import imported, ours
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import harvest_model, model, package_extras
+from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.status import defaults
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.harvesting.conftest import (
@@ -22,6 +22,7 @@ from ckanext.freshness.tests.harvesting.conftest import (
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 from ckanext.freshness.tests.status.measuring import measured
+from ckanext.harvest import model as harvest_model
 from ckanext.harvest.harvesters.base import HarvesterBase
 
 pytestmark = pytest.mark.usefixtures("clean_site")

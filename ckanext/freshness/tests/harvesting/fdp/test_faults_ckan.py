@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, extras
 from ckanext.freshness.tests.servers import faults
@@ -22,6 +22,7 @@ from ckanext.freshness.tests.servers.faults import Fault
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Breakage, Record
 from ckanext.freshness.tests.servers.fdp_model import Kind as Level
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("impatient", "clean_site")
 

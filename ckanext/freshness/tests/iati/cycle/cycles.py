@@ -12,7 +12,6 @@ from typing import Any
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import harvest_model
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.iati.cycle import cycle, published_files
 from ckanext.freshness.iati.cycle.report import CycleReport
@@ -20,6 +19,7 @@ from ckanext.freshness.model import Copy, IatiDataset
 from ckanext.freshness.runs.copies import options
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Dataset
+from ckanext.harvest import model as harvest_model
 
 
 @dataclass

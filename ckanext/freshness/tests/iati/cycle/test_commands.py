@@ -12,7 +12,7 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.ckan_adapter import disconnect, harvest_model
+from ckanext.freshness.ckan_adapter import disconnect
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati import gauges
 from ckanext.freshness.iati.cycle.night import cycles
@@ -22,6 +22,7 @@ from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.tcp import TcpProxy
+from ckanext.harvest import model as harvest_model
 
 from .cycles import Site
 from .test_cycle import datasets

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.ckan_adapter import harvest_model, model
+from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     Harvest,
     add_source,
@@ -16,6 +16,7 @@ from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
 )
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import sample
+from ckanext.harvest import model as harvest_model
 
 
 @pytest.fixture

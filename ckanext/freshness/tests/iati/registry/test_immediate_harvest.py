@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.ckan_adapter import disconnect, harvest_model, model
+from ckanext.freshness.ckan_adapter import disconnect, model
 from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati.registry.immediate_harvest import (
@@ -29,6 +29,7 @@ from ckanext.freshness.tests.iati.registry.conftest import (
     waiting,
 )
 from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.harvest import model as harvest_model
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 

@@ -1,0 +1,74 @@
+"""The tables of ckanext-harvest, with the columns that this extension reads and writes.
+
+They are declared here, and not taken from ``ckanext.harvest.model``, so that this extension can be imported
+without ckanext-harvest. Call ``p.plugin_loaded("harvest")`` before a statement uses them: a site
+without that plugin need not have them.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any
+
+import sqlalchemy as sa
+from ckan import model
+
+from ..dates import utc, utc_now
+
+log = logging.getLogger(__name__)
+
+
+def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
+    types = (
+        (texts, sa.UnicodeText),
+        (dates, sa.DateTime),
+        (flags, sa.Boolean),
+        (numbers, sa.Integer),
+    )
+    columns = [sa.column(key, kind) for keys, kind in types for key in keys.split()]
+    return sa.table(name, *columns)
+
+
+SOURCE = _table(
+    "harvest_source",
+    "id url title config type frequency",
+    dates="created next_run",
+    flags="active",
+)
+JOB = _table(
+    "harvest_job",
+    "id source_id status",
+    dates="created gather_started gather_finished finished",
+)
+OBJECT = _table(
+    "harvest_object",
+    "id guid content state report_status harvest_job_id harvest_source_id package_id",
+    dates="gathered fetch_started fetch_finished import_started import_finished",
+    flags="current",
+    numbers="retry_times",
+)
+OBJECT_EXTRA = _table("harvest_object_extra", "id harvest_object_id key value")
+OBJECT_ERROR = _table("harvest_object_error", "id harvest_object_id message stage", dates="created")
+GATHER_ERROR = _table("harvest_gather_error", "id harvest_job_id message", dates="created")
+
+
+def source_row(source_id: str) -> Any:
+    """Return the row of a source, active or not; None if there is none."""
+    return model.Session.execute(sa.select(SOURCE).where(SOURCE.c.id == source_id)).first()
+
+
+def job_row(job_id: str) -> Any:
+    """Return the row of a job; None if there is none."""
+    return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
+
+
+def add_gather_error(job_id: str, message: str) -> None:
+    """Add an error to a job, log it and commit."""
+    model.Session.execute(
+        sa.insert(GATHER_ERROR).values(
+            id=str(uuid.uuid4()), harvest_job_id=job_id, message=message, created=utc(utc_now())
+        )
+    )
+    model.Session.commit()
+    log.info(message)
