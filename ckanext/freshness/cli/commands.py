@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import click
 
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.tables import TablesMissingError
 from ..copies.store import StoreError
+from ..logic.preview_actions import harvest_source
 from ..settings import OptionError
 
 _IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
@@ -27,6 +29,22 @@ class ReportingGroup(click.Group):
                 return super().invoke(ctx)
         except _IN_SENTENCES as error:
             raise click.ClickException(str(error)) from error
+
+
+def source_named(name: str) -> Any:
+    """Return the row of a harvest source by its id or name.
+
+    :raises click.ClickException: there is none
+    """
+    if not p.plugin_loaded("harvest"):
+        raise click.ClickException(
+            tk._("This command needs ckanext-harvest: install it and add harvest to ckan.plugins")
+        )
+    try:
+        return harvest_source(name)
+    except tk.ObjectNotFound as error:
+        words = tk._("There is no harvest source {name}").format(name=name)
+        raise click.ClickException(words) from error
 
 
 def site_user() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
@@ -14,9 +13,8 @@ from ..harvesting.preview import ForeignSource, Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
 from ..harvesting.strategy import RecordClass
-from ..logic.preview_actions import harvest_source
 from ..reporting.labels import counted
-from .commands import site_user
+from .commands import site_user, source_named
 from .progress import ProgressCounter
 
 
@@ -28,7 +26,7 @@ def preview(source: str, as_json: bool) -> None:
 
     Ends with 1 if the source could not be read.
     """
-    row = _source(source)
+    row = source_named(source)
     counter = ProgressCounter(tk._("records read"))
     try:
         made = make_preview(row, now=utc_now(), progress=counter.show)
@@ -54,7 +52,7 @@ def release(source: str, yes: bool) -> None:
     Shows the list and asks first. The release is for exactly this list and the next job.
     """
     context = {"user": site_user(), "ignore_auth": True}
-    source_id = _source(source).id
+    source_id = source_named(source).id
     hold = tk.get_action("freshness_harvest_hold_show")(dict(context), {"id": source_id})
     if hold is None:
         raise click.ClickException(tk._("No deletions of this source are held"))
@@ -123,11 +121,3 @@ def _entries(label: str, entries: list[PreviewEntry], *, listed: bool = True) ->
     if listed:
         lines += [f"  {one.url}  {one.reason}" for one in entries]
     return lines
-
-
-def _source(name: str) -> Any:
-    try:
-        return harvest_source(name)
-    except tk.ObjectNotFound as error:
-        words = tk._("There is no harvest source {name}").format(name=name)
-        raise click.ClickException(words) from error

@@ -17,8 +17,7 @@ from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
 from ..iati.cycle import cycle, registered_sources
 from ..iati.cycle.report import CycleReport
-from ..logic.preview_actions import harvest_source
-from .commands import ReportingGroup
+from .commands import ReportingGroup, source_named
 from .progress import visits_progress
 
 
@@ -38,11 +37,7 @@ def update(source: str, strict: bool, as_json: bool) -> None:
     and the bulk ZIPs. What one was killed in the middle of, the next one makes good. Ends with 1 if not
     all was done; a file that fails is its publisher's affair.
     """
-    try:
-        row = harvest_source(source)
-    except tk.ObjectNotFound as error:
-        words = tk._("There is no harvest source {name}").format(name=source)
-        raise click.ClickException(words) from error
+    row = source_named(source)
     if row.type != registered_sources.SOURCE_TYPE:
         words = tk._("{name} is no source of an IATI registry, but of the type {type}")
         raise click.ClickException(words.format(name=source, type=row.type))
