@@ -24,7 +24,7 @@ from ckanext.freshness.aging import frequency
 from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
-from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, namespaces
+from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, rdf
 from ckanext.freshness.logic import (
     auth,
     freshness_actions,
@@ -145,7 +145,7 @@ def mapping() -> Iterator[str]:
         cells = [(path_words(predicate), reason) for predicate, reason in reasons.items()]
         yield from table(("Predicate", "What it is"), cells, "30 70")
     yield from heading("Prefixes", "-")
-    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in namespaces.PREFIXES.items()]
+    spaces = [(f"``{prefix}``", f"``{space!s}``") for prefix, space in rdf.PREFIXES.items()]
     yield from table(("Prefix", "Namespace"), spaces, "20 80")
 
 
@@ -357,7 +357,7 @@ def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
 def path_words(path: Node | graph_values.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
-    return f"``{'/'.join(namespaces.short(str(step)) for step in steps)}``"
+    return f"``{'/'.join(rdf.short(str(step)) for step in steps)}``"
 
 
 def reader_words(row: graph_values.MappingRow) -> str:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from rdflib import URIRef
 
 from ...web.urls import display_url
 from ..record_identity import CurrentRecords
 from ..sightings import Sighting, Sink
-from ..strategy import ReadOutcome, SeenRecord
+from ..strategy import Containers, ReadOutcome, SeenRecord
+from ..url_spelling import spelling, spellings
 from . import documents
 from .documents import DocumentOutline, Mapper
-from .listings import DatasetListing
+from .linked_documents import ServiceReader
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, first_page, understood
-from .services import ServiceReader
-from .task_group import TaskGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,147 @@ class CrawlOptions:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Sent to the source's own origin only."""
     concurrency: int = 8
+
+
+class TaskGroup:
+    """A bounded group of tasks of one event loop.
+
+    (asyncio.TaskGroup is bounded by nothing, and does not exist in Python 3.10.)
+    """
+
+    def __init__(self, size: int) -> None:
+        """
+        :param size: how many tasks may be under way, at least 1.
+        """
+        self._room = asyncio.Semaphore(size)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: BaseException | None = None
+
+    async def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Begin a task as soon as there is room for it.
+
+        :raises BaseException: what an earlier task ended with; the work is then not begun.
+        """
+        try:
+            await self._room.acquire()
+        except BaseException:
+            work.close()
+            raise
+        if self._failure is not None:
+            self._room.release()
+            work.close()
+            raise self._failure
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def join(self) -> None:
+        """Wait until nothing is under way.
+
+        :raises BaseException: what the first task that failed ended with, as soon as it has.
+        """
+        while self._tasks and self._failure is None:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        if self._failure is not None:
+            raise self._failure
+
+    async def dismiss(self) -> None:
+        """Cancel what is under way, and wait until that has ended too."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.release()
+        if not task.cancelled() and self._failure is None:
+            self._failure = task.exception()
+
+
+class DatasetListing:
+    """Dataset URLs, each with the containers that list it.
+
+    The URL as it is listed is a record's identity; documents may spell it in another way
+    (:meth:`listed_as`).
+
+    :ivar containers: what is known of the containers themselves
+    :ivar errors: a line for people, URL and reason, for each that could not be read
+    """
+
+    def __init__(self, root: str, limit: int) -> None:
+        """
+        :param root: the source's URL.
+        :param limit: how many datasets are taken up.
+        """
+        self.containers = Containers(root=root)
+        self.errors: list[str] = []
+        self._limit = limit
+        self._found: dict[str, tuple[str, ...]] = {}
+        self._spellings: dict[str, str] = {}
+        self._claimed: set[str] = set()
+
+    def add(self, dataset: str, container: str) -> None:
+        """Note that a container lists a dataset; it has not been read whole if that is one too many."""
+        before = self._found.get(dataset, ())
+        if not before:
+            if len(self._found) >= self._limit:
+                words = f"the source lists more than max_records ({self._limit}) datasets"
+                self.unreadable(container, words)
+                return
+            # Most URLs are spelled as all would be, and there may be many.
+            if (plain := spelling(dataset)) != dataset:
+                self._spellings.setdefault(plain, dataset)
+        self._found[dataset] = tuple(sorted({*before, container}))
+        self.containers.listed.add(dataset)
+
+    def unreadable(self, container: str, reason: str, *, told: bool = False) -> None:
+        """Note that a container, or a page of it, could not be read whole.
+
+        :param told: somebody says so already, or will.
+        """
+        if container not in self.containers.unreadable:
+            self.containers.unreadable[container] = reason
+            if not told:
+                self.errors.append(f"{display_url(container)}: {reason}")
+
+    def leave_out(self, urls: Collection[str]) -> None:
+        """Take URLs out that are no datasets."""
+        for url in urls:
+            self._found.pop(url, None)
+        self._spellings = {kept: url for kept, url in self._spellings.items() if url in self._found}
+
+    def containers_of(self, dataset: str) -> tuple[str, ...]:
+        """The containers that list a dataset, sorted."""
+        return self._found[dataset]
+
+    def listed_as(self, url: str) -> str | None:
+        """The listed URL that is this one, or differs from it only in spelling."""
+        if url in self._found:
+            return url
+        for plain in spellings(url):
+            if plain in self._found:
+                return plain
+            if plain in self._spellings:
+                return self._spellings[plain]
+        return None
+
+    def claim(self, dataset: str) -> bool:
+        """Whether a dataset is still to be read; it counts as read from now on."""
+        if dataset in self._claimed:
+            return False
+        self._claimed.add(dataset)
+        return True
+
+    def __contains__(self, url: object) -> bool:
+        return url in self._found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def urls(self) -> list[str]:
+        """All listed datasets."""
+        return list(self._found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +234,7 @@ class ContainerCrawl:
                     self._containers.catalogs.add(url)
                     readable.append(url)
                     first = first_page(url, "dataset")
-                    if not outline.by_containers or (first and self._reader.has_read(first)):
+                    if not outline.by_containers or (first and self._reader.memory.knows(first)):
                         with_pages.append(url)
                 if container.sighting is not None:
                     self._sink(container.sighting, self._containers)

@@ -17,11 +17,11 @@ from ..record_identity import CurrentRecords
 from ..sightings import Sighting, Sink
 from ..strategy import Containers, ReadOutcome, SeenRecord, must_ask
 from . import documents
-from .containers import ContainerCrawl, CrawlOptions
+from .containers import ContainerCrawl, CrawlOptions, DatasetListing, TaskGroup
 from .datasets import DatasetAssembler
 from .documents import DocumentOutline, ListedDataset
-from .listings import DatasetListing
-from .rdf_parser import RdfParser
+from .linked_documents import ServiceReader
+from .rdf import RdfParser
 from .reader import (
     MOST_PAGES,
     NO_SUCH_ENDPOINT,
@@ -31,8 +31,6 @@ from .reader import (
     UnreadableDocument,
     first_page,
 )
-from .services import ServiceReader
-from .task_group import TaskGroup
 
 _MAY_BE_MEANT = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -144,7 +142,7 @@ class Crawl:
         url = first = first_page(catalog, "dataset")
         if first is None:
             return
-        was_there = self._reader.has_read(first)
+        was_there = self._reader.memory.knows(first)
         pages = Pages(MOST_PAGES + len(self._listing))
         page, is_first, whole = None, True, True
         while url is not None:

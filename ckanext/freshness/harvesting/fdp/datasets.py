@@ -20,12 +20,10 @@ from ..record import Record, resource_order
 from ..strategy import KnownRecord, LostDistribution, ReadOutcome, datasets_of, fate_of_distribution
 from ..url_spelling import loose_spelling
 from . import documents
-from .distributions import DistributionDocuments, DistributionReader
 from .documents import ListedDataset, Mapper
-from .namespaces import DCAT
-from .rdf_parser import DocumentError
+from .linked_documents import DistributionDocuments, DistributionReader, ServiceReader
+from .rdf import DCAT, DocumentError
 from .reader import DocumentReader, FetchedDocument, UnreadableDocument, understood
-from .services import ServiceReader
 
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
@@ -299,7 +297,7 @@ class _DatasetAssembly:
     def _resources(self) -> Mapping[str, dict[str, Any]]:
         """The resources that the dataset has, by URI."""
         if self._had is None:
-            self._had = self._reader.resources_of(self._object_id) if self._object_id else {}
+            self._had = self._reader.memory.resources_of(self._object_id) if self._object_id else {}
         return self._had
 
     async def result(self, fingerprint: str, *, is_last: bool, all_read: bool) -> FoundDataset:

@@ -24,7 +24,7 @@ from . import geometry
 from .documents import record_graph
 from .graph_values import RecordView, text_or_texts
 from .mapping import MappingError
-from .namespaces import DCAT
+from .rdf import DCAT
 
 GROUP = "ckan.rdf.profiles"
 """The entry points under which ckanext-dcat and others register profiles."""

@@ -20,11 +20,10 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
+from ..record import Record
 from ..url_spelling import loose_spelling
-from .mapping import MappingError, Record
-from .namespaces import DCAT
-from .rdf_parser import DocumentError
-from .rdflib_log import unlogged
+from .mapping import MappingError
+from .rdf import DCAT, DocumentError, unlogged
 
 log = logging.getLogger(__name__)
 

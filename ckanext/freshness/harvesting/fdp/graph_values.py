@@ -20,7 +20,7 @@ from rdflib.term import Node
 from ...dates import iso_date
 from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line
 from . import geometry
-from .namespaces import SCHEMA, SCHEMAS, VCARD
+from .rdf import SCHEMA, SCHEMAS, VCARD
 
 Objects = Sequence[Node]
 Reader = Callable[["RecordView", Objects, str], Any]

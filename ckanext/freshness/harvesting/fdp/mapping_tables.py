@@ -36,7 +36,7 @@ from .graph_values import (
     text_or_texts,
     texts,
 )
-from .namespaces import (
+from .rdf import (
     ADMS,
     DCAT,
     DCATAP,

@@ -8,7 +8,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urljoin
 
 from rdflib import Graph
@@ -20,9 +19,9 @@ from ...web.urls import display_url, parse_url
 from ..document_memory import DocumentMemory
 from ..source_hosts import SourceHosts
 from ..strategy import ReadOutcome
-from . import rdf_parser
+from . import rdf
 from .documents import DocumentOutline
-from .rdf_parser import DocumentError, RdfParser
+from .rdf import DocumentError, RdfParser
 
 PAGE_SIZE = 50
 """Children asked for with one request where the server has page endpoints."""
@@ -70,7 +69,7 @@ class FetchedDocument:
     @property
     def is_html(self) -> bool:
         """A page for people: what a user interface answers to any path that it does not know."""
-        return rdf_parser.media_type(self.content_type) == "text/html"
+        return rdf.media_type(self.content_type) == "text/html"
 
     async def parsed(self) -> Graph:
         """Return its graph, parsed when first asked for.
@@ -144,7 +143,7 @@ class DocumentReader:
         :param salt: part of every hash.
         """
         self._client = client
-        self._memory = memory
+        self.memory = memory
         self._salt = salt
         self._parser = parser
         self._reach = SourceHosts(source_url, allowed_hosts, headers)
@@ -200,16 +199,8 @@ class DocumentReader:
 
         :param base: the URL that answered.
         """
-        digest = self.hash(rdf_parser.media_type(content_type), body)
+        digest = self.hash(rdf.media_type(content_type), body)
         return FetchedDocument(url, base, body, content_type, digest, self._parser)
-
-    def recall(self, key: str, digest: str) -> str | None:
-        """Return what an earlier crawl remembered, as JSON."""
-        return self._memory.recall(key, digest)
-
-    def remember(self, key: str, digest: str, text: str) -> None:
-        """Keep something, as JSON, for later crawls."""
-        self._memory.remember(key, digest, text)
 
     async def outline(
         self, document: FetchedDocument, role: str, learn: Callable[[Graph], DocumentOutline]
@@ -221,22 +212,14 @@ class DocumentReader:
         :raises Unreadable: the document cannot be understood.
         """
         digest = self.hash(role, DocumentOutline.shape(), document.digest)
-        text = self._memory.recall(document.url, digest)
+        text = self.memory.recall(document.url, digest)
         if text is not None:
             return DocumentOutline.from_json(text)
         graph = await document.parsed()
         with understood(document.url):
             outline = learn(graph)
-        self._memory.remember(document.url, digest, outline.as_json())
+        self.memory.remember(document.url, digest, outline.as_json())
         return outline
-
-    def has_read(self, url: str) -> bool:
-        """Whether an earlier crawl of the source has read a document."""
-        return self._memory.knows(url)
-
-    def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
-        """The resources of a harvested record by URI."""
-        return self._memory.resources_of(object_id)
 
     def hash(self, *parts: str | bytes) -> str:
         """SHA-256 in hex of some parts and of the salt."""
@@ -257,7 +240,7 @@ class DocumentReader:
             raise UnreadableDocument(url, ReadOutcome.FAILED, words, told=True)
         request = Request(
             url,
-            accept=rdf_parser.ACCEPT,
+            accept=rdf.ACCEPT,
             headers=self._reach.headers_for(target),
             host_allowed=self._reach.hosts.__contains__,
         )

@@ -25,7 +25,7 @@ from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 from .mapping_tables import OWNED_KEYS
-from .rdf_parser import RdfParser
+from .rdf import RdfParser
 
 MAPPING_VERSION = 2
 """To be raised when mapping or layout make another package of the same record: all are read again."""

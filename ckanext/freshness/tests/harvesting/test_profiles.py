@@ -21,10 +21,10 @@ from rdflib import DCTERMS, RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import dcat_profiles
 from ckanext.freshness.harvesting.fdp.documents import mapped
-from ckanext.freshness.harvesting.fdp.mapping import MappingError, Record
-from ckanext.freshness.harvesting.fdp.namespaces import DCAT, LOCN
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError
+from ckanext.freshness.harvesting.fdp.mapping import MappingError
+from ckanext.freshness.harvesting.fdp.rdf import DCAT, LOCN, DocumentError
 from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.record import Record
 
 from .fdp.test_mapping import RICH, SUBJECT, graph_of
 from .fdp.test_mapping_recording import COHORT_A, RECORDING, merged

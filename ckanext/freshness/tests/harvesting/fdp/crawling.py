@@ -14,7 +14,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.rdf_parser import RdfParser
+from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.record_identity import CurrentRecords
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import (

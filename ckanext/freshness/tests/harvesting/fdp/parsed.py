@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rdflib import Graph
 
-from ckanext.freshness.harvesting.fdp import rdf_parser, triples
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, RdfParser
+from ckanext.freshness.harvesting.fdp import rdf, triples
+from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
 from ckanext.freshness.harvesting.legal_values import brief
 from ckanext.freshness.sandbox.errors import Unopened
 
@@ -15,10 +15,10 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
 
     :raises DocumentError: it cannot be understood
     """
-    kind = rdf_parser.media_type(content_type)
-    asked = rdf_parser.request(body, kind, url)
+    kind = rdf.media_type(content_type)
+    asked = rdf.request(body, kind, url)
     try:
-        return rdf_parser.graph_of(triples.read(asked))
+        return rdf.graph_of(triples.read(asked))
     except Unopened as error:
         raise DocumentError(f"the {kind} {brief(error)}") from error
 

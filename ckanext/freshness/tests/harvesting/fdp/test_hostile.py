@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp import rdf_parser
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError, RdfParser
+from ckanext.freshness.harvesting.fdp import rdf
+from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.harvesting.fdp.crawling import LIMITS, Site
@@ -108,7 +108,7 @@ def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
 
 
 def test_the_limits_are_those_that_the_documentation_promises() -> None:
-    assert rdf_parser.LIMITS.seconds <= 30 and rdf_parser.LIMITS.memory <= 512 * MIB
+    assert rdf.LIMITS.seconds <= 30 and rdf.LIMITS.memory <= 512 * MIB
 
 
 def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
@@ -128,16 +128,14 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
 
 def test_a_document_that_never_ends_is_ended() -> None:
     attributes = " ".join(f'xmlns:n{n}="http://n/{n}"' for n in range(200_000))
-    (error,) = errors(
-        replace(rdf_parser.LIMITS, cpu_seconds=1), RDF.format(attributes, "").encode()
-    )
+    (error,) = errors(replace(rdf.LIMITS, cpu_seconds=1), RDF.format(attributes, "").encode())
     assert error == "the application/rdf+xml takes more than 1 seconds of processor time"
 
 
 def test_a_source_of_such_documents_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else each of its documents would keep the queue of all sources waiting."""
-    monkeypatch.setattr(rdf_parser, "MOST_EXCEEDED", 2)
+    monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
     document = with_dtd("", "x")
-    *first, last = errors(replace(rdf_parser.LIMITS, answer=10), *[document] * 3)
+    *first, last = errors(replace(rdf.LIMITS, answer=10), *[document] * 3)
     assert all("gives more than 10 bytes" in error for error in first)
     assert "was not parsed: 2 documents of this source have taken more time" in last

@@ -12,7 +12,7 @@ from rdflib import RDF, BNode, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import mapping_tables
 from ckanext.freshness.harvesting.fdp.mapping import MappingError, map_catalog, map_dataset
-from ckanext.freshness.harvesting.fdp.namespaces import DCAT
+from ckanext.freshness.harvesting.fdp.rdf import DCAT
 from ckanext.freshness.harvesting.record import Record
 
 SUBJECT = URIRef("https://fdp.example.org/dataset/1")

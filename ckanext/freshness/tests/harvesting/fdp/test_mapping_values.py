@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckanext.freshness.dates import iso_date, utc_moment
-from ckanext.freshness.harvesting.fdp.formats import FileFormat, file_format
 from ckanext.freshness.harvesting.fdp.geometry import geojson
+from ckanext.freshness.harvesting.fdp.mapping import FileFormat, file_format
 
 EU = "http://publications.europa.eu/resource/authority/file-type/"
 IANA = "https://www.iana.org/assignments/media-types/"

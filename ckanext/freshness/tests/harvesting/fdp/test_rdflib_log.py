@@ -14,8 +14,7 @@ from rdflib import XSD, Graph, Literal, URIRef
 
 from ckanext.freshness.harvesting.fdp import documents
 from ckanext.freshness.harvesting.fdp.mapping import map_dataset
-from ckanext.freshness.harvesting.fdp.rdf_parser import RdfParser
-from ckanext.freshness.harvesting.fdp.rdflib_log import unlogged
+from ckanext.freshness.harvesting.fdp.rdf import RdfParser, unlogged
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 
 URL = "http://fdp.example.org/dataset/1"

@@ -9,7 +9,7 @@ import pytest
 from rdflib import BNode, Graph
 from rdflib.compare import isomorphic
 
-from ckanext.freshness.harvesting.fdp.rdf_parser import DocumentError
+from ckanext.freshness.harvesting.fdp.rdf import DocumentError
 from ckanext.freshness.tests.harvesting.fdp.parsed import parse
 from ckanext.freshness.tests.servers.negotiation import FORMATS, converted
 

@@ -4,14 +4,81 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from rdflib import BNode, Graph, Literal, URIRef
+from rdflib import (
+    DCTERMS,
+    FOAF,
+    OWL,
+    PROV,
+    RDF,
+    RDFS,
+    SKOS,
+    TIME,
+    BNode,
+    Graph,
+    Literal,
+    Namespace,
+    URIRef,
+)
 from rdflib.term import Node
 
 from ...sandbox.errors import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
 from .triples import MEDIA_TYPES, Term
+
+ADMS = Namespace("http://www.w3.org/ns/adms#")
+DCAT = Namespace("http://www.w3.org/ns/dcat#")
+"""With the terms of DCAT 3, which rdflib's closed list lacks."""
+DCATAP = Namespace("http://data.europa.eu/r5r/")
+DPV = Namespace("https://w3id.org/dpv#")
+DQV = Namespace("http://www.w3.org/ns/dqv#")
+FDP_O = Namespace("https://w3id.org/fdp/fdp-o#")
+HEALTHDCATAP = Namespace("http://healthdataportal.eu/ns/health#")
+LDP = Namespace("http://www.w3.org/ns/ldp#")
+LOCN = Namespace("http://www.w3.org/ns/locn#")
+OA = Namespace("http://www.w3.org/ns/oa#")
+ODRL = Namespace("http://www.w3.org/ns/odrl/2/")
+SCHEMA = Namespace("http://schema.org/")
+SCHEMAS = Namespace("https://schema.org/")
+"""schema.org itself says https since 2020; documents have both."""
+SIO = Namespace("http://semanticscience.org/resource/")
+SPDX = Namespace("http://spdx.org/rdf/terms#")
+VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
+
+HOME_PAGE = URIRef(str(FOAF) + "homePage")
+"""How the reference implementation writes ``foaf:homepage``."""
+
+PREFIXES = {
+    "adms": ADMS,
+    "dcat": DCAT,
+    "dcatap": DCATAP,
+    "dct": DCTERMS,
+    "dpv": DPV,
+    "dqv": DQV,
+    "fdp-o": FDP_O,
+    "foaf": FOAF,
+    "healthdcatap": HEALTHDCATAP,
+    "locn": LOCN,
+    "oa": OA,
+    "odrl": ODRL,
+    "owl": OWL,
+    "prov": PROV,
+    "rdf": RDF,
+    "rdfs": RDFS,
+    "schema": SCHEMA,
+    "schemas": SCHEMAS,
+    "sio": SIO,
+    "skos": SKOS,
+    "spdx": SPDX,
+    "time": TIME,
+    "vcard": VCARD,
+}
+"""The prefixes under which people know these vocabularies."""
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
@@ -23,6 +90,14 @@ MOST_EXCEEDED = 10
 
 _BIG = 256 * 1024
 """Bytes above which a graph is built in a thread, so that the clocks of other requests go on."""
+
+
+def short(iri: str) -> str:
+    """Return an IRI with its prefix, or in angle brackets if it is of another vocabulary."""
+    for prefix, space in PREFIXES.items():
+        if iri.startswith(str(space)):
+            return f"{prefix}:{iri[len(str(space)) :]}"
+    return f"<{iri}>"
 
 
 class DocumentError(Exception):
@@ -116,3 +191,28 @@ def _term(value: Term) -> Node:
     if len(value) == 3:
         literal.__setstate__((None, {"language": None, "datatype": URIRef(value[2])}))
     return literal
+
+
+_LOGGER = "rdflib.term"
+
+
+class _OtherThreads(logging.Filter):
+    """Lets only pass what other threads have logged, which may work on something else."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._thread = threading.get_ident()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.thread != self._thread
+
+
+@contextmanager
+def unlogged() -> Iterator[None]:
+    """A block, or as a decorator a function, in which this thread's odd terms are not logged."""
+    logger, quiet = logging.getLogger(_LOGGER), _OtherThreads()
+    logger.addFilter(quiet)
+    try:
+        yield
+    finally:
+        logger.removeFilter(quiet)
