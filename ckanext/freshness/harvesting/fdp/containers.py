@@ -1,4 +1,4 @@
-"""Root and catalogs: which there are, what they list, and which of them could not be read."""
+"""Containers of a source: its root and catalogs, the datasets that they list, and failures to read them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from .reader import DocumentReader, FetchedDocument, UnreadableDocument, first_p
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions:
-    """The limits and habits of one crawl."""
+    """The options of one crawl."""
 
     mapper: Mapper
     now: datetime
     catalog_mapper: Mapper | None = None
-    """Set where catalogs are records too."""
+    """None if catalogs are not harvested as records."""
     salt: str = ""
-    """Whatever a record's contents depend on besides its bytes (mapping version, language)."""
+    """Part of every hash: what a record's contents depend on besides its bytes, such as the language."""
     max_records: int = 100_000
     max_catalogs: int = 10_000
     max_depth: int = 5
@@ -42,23 +42,23 @@ class CrawlOptions:
 
 
 class TaskGroup:
-    """A bounded group of tasks of one event loop.
+    """A group of tasks of one event loop, of which a limited number runs at a time.
 
-    (asyncio.TaskGroup is bounded by nothing, and does not exist in Python 3.10.)
+    asyncio.TaskGroup has no limit, and Python 3.10 does not have it.
     """
 
     def __init__(self, size: int) -> None:
         """
-        :param size: how many tasks may be under way, at least 1.
+        :param size: how many tasks run at a time, at least 1.
         """
         self._room = asyncio.Semaphore(size)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: BaseException | None = None
 
     async def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin a task as soon as there is room for it.
+        """Start a task as soon as there is room for it.
 
-        :raises BaseException: what an earlier task ended with; the work is then not begun.
+        :raises BaseException: the exception of the first task that failed; the new task is not started.
         """
         try:
             await self._room.acquire()
@@ -74,17 +74,17 @@ class TaskGroup:
         task.add_done_callback(self._ended)
 
     async def join(self) -> None:
-        """Wait until nothing is under way.
+        """Wait until all tasks have ended.
 
-        :raises BaseException: what the first task that failed ended with, as soon as it has.
+        :raises BaseException: the exception of the first task that failed, without waiting for others.
         """
         while self._tasks and self._failure is None:
             await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         if self._failure is not None:
             raise self._failure
 
-    async def dismiss(self) -> None:
-        """Cancel what is under way, and wait until that has ended too."""
+    async def cancel(self) -> None:
+        """Cancel all tasks and wait until they have ended."""
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -98,19 +98,18 @@ class TaskGroup:
 
 
 class DatasetListing:
-    """Dataset URLs, each with the containers that list it.
+    """The listed datasets of a source, each with the containers that list it.
 
-    The URL as it is listed is a record's identity; documents may spell it in another way
-    (:meth:`listed_as`).
+    A record's identity is its URL as listed. Documents may spell it differently (:meth:`listed_as`).
 
-    :ivar containers: what is known of the containers themselves
-    :ivar errors: a line for people, URL and reason, for each that could not be read
+    :ivar containers: the containers, as the strategy needs them
+    :ivar errors: one line for people, URL and reason, for each container that could not be read
     """
 
     def __init__(self, root: str, limit: int) -> None:
         """
         :param root: the source's URL.
-        :param limit: how many datasets are taken up.
+        :param limit: the most datasets that are listed.
         """
         self.containers = Containers(root=root)
         self.errors: list[str] = []
@@ -120,41 +119,41 @@ class DatasetListing:
         self._claimed: set[str] = set()
 
     def add(self, dataset: str, container: str) -> None:
-        """Note that a container lists a dataset; it has not been read whole if that is one too many."""
+        """Add a dataset of a container. If the limit is reached, mark the container as unreadable."""
         before = self._found.get(dataset, ())
         if not before:
             if len(self._found) >= self._limit:
-                words = f"the source lists more than max_records ({self._limit}) datasets"
-                self.unreadable(container, words)
+                reason = f"the source lists more than max_records ({self._limit}) datasets"
+                self.mark_unreadable(container, reason)
                 return
-            # Most URLs are spelled as all would be, and there may be many.
+            # Listings may be long, and most URLs are in the plain spelling already.
             if (plain := spelling(dataset)) != dataset:
                 self._spellings.setdefault(plain, dataset)
         self._found[dataset] = tuple(sorted({*before, container}))
         self.containers.listed.add(dataset)
 
-    def unreadable(self, container: str, reason: str, *, told: bool = False) -> None:
-        """Note that a container, or a page of it, could not be read whole.
+    def mark_unreadable(self, container: str, reason: str, *, reported: bool = False) -> None:
+        """Record that a container, or a page of it, was not read whole.
 
-        :param told: somebody says so already, or will.
+        :param reported: another error reports this failure, so add none.
         """
         if container not in self.containers.unreadable:
             self.containers.unreadable[container] = reason
-            if not told:
+            if not reported:
                 self.errors.append(f"{display_url(container)}: {reason}")
 
-    def leave_out(self, urls: Collection[str]) -> None:
-        """Take URLs out that are no datasets."""
+    def remove(self, urls: Collection[str]) -> None:
+        """Remove URLs that turned out to be containers."""
         for url in urls:
             self._found.pop(url, None)
         self._spellings = {kept: url for kept, url in self._spellings.items() if url in self._found}
 
     def containers_of(self, dataset: str) -> tuple[str, ...]:
-        """The containers that list a dataset, sorted."""
+        """Return the containers that list a dataset, sorted."""
         return self._found[dataset]
 
     def listed_as(self, url: str) -> str | None:
-        """The listed URL that is this one, or differs from it only in spelling."""
+        """Return the listed URL that equals this URL or is another spelling of it."""
         if url in self._found:
             return url
         for plain in spellings(url):
@@ -165,7 +164,7 @@ class DatasetListing:
         return None
 
     def claim(self, dataset: str) -> bool:
-        """Whether a dataset is still to be read; it counts as read from now on."""
+        """Return True for the first claim of a dataset: the caller reads it. Return False afterwards."""
         if dataset in self._claimed:
             return False
         self._claimed.add(dataset)
@@ -178,20 +177,23 @@ class DatasetListing:
         return len(self._found)
 
     def urls(self) -> list[str]:
-        """All listed datasets."""
         return list(self._found)
 
 
 @dataclass(frozen=True, slots=True)
 class _Container:
-    """A root or a catalog that was read; with its own sighting where catalogs are records too."""
+    """A root or a catalog that was read."""
 
     outline: DocumentOutline
     sighting: Sighting | None
+    """Set if catalogs are harvested as records."""
 
 
 class ContainerCrawl:
-    """The first part of a crawl."""
+    """The first part of a crawl: the root and its catalogs.
+
+    :ivar aliases: the listed URL of each container, by its URL in its document
+    """
 
     def __init__(
         self,
@@ -203,9 +205,9 @@ class ContainerCrawl:
         services: ServiceReader,
     ) -> None:
         """
-        :param listing: takes what is found.
+        :param listing: receives the datasets and the unreadable containers.
         :param known: the current records of the source.
-        :param sink: is called with catalogs, where they are records too.
+        :param sink: called with each catalog, if catalogs are harvested as records.
         """
         self._reader = reader
         self._listing = listing
@@ -214,21 +216,22 @@ class ContainerCrawl:
         self._known = known
         self._sink = sink
         self._services = services
-        self._crew = TaskGroup(options.concurrency)
-        self._drafts: dict[str, UnreadableDocument] = {}
+        self._tasks = TaskGroup(options.concurrency)
+        self._forbidden: dict[str, UnreadableDocument] = {}
         self.aliases: dict[str, str] = {}
-        """By what a container is called in its document, the URL under which it is listed."""
 
     async def read(self) -> list[str]:
         """Read root and catalogs, level by level.
 
-        :returns: the catalogs that were read whole and whose pages would say as much as their records.
+        :returns: the catalogs whose datasets can be read from pages. A catalog is left out if only
+            the container in its document names its datasets, because pages do not have such
+            containers, unless an earlier crawl read its pages.
         """
         readable, with_pages = [], []
-        level, asked = [self._containers.root], {self._containers.root}
+        level, requested = [self._containers.root], {self._containers.root}
         for depth in range(self._options.max_depth + 1):
             below: set[str] = set()
-            for url, container in self._told_apart(await self._read_level(level)):
+            for url, container in self._without_aliases(await self._read_level(level)):
                 outline = container.outline
                 if depth or outline.is_catalog:
                     self._containers.catalogs.add(url)
@@ -240,49 +243,54 @@ class ContainerCrawl:
                     self._sink(container.sighting, self._containers)
                 for dataset in outline.datasets:
                     self._listing.add(dataset, url)
-                children = set(outline.catalogs) - asked - below - self.aliases.keys()
+                children = set(outline.catalogs) - requested - below - self.aliases.keys()
                 most = self._options.max_catalogs
-                if len(asked) + len(below) + len(children) > most:
-                    self._listing.unreadable(url, f"the source lists more than {most} catalogs")
+                if len(requested) + len(below) + len(children) > most:
+                    reason = f"the source lists more than {most} catalogs"
+                    self._listing.mark_unreadable(url, reason)
                 else:
                     below |= children
-                for one in outline.refused:
-                    self._refused(one, url)
-                for one in outline.refused_catalogs:
-                    self._listing.unreadable(one, self._refused(one, url), told=True)
+                for dataset in outline.refused:
+                    self._report_refused(dataset, url)
+                for catalog in outline.refused_catalogs:
+                    reason = self._report_refused(catalog, url)
+                    self._listing.mark_unreadable(catalog, reason, reported=True)
             level = sorted(below)
-            asked |= below
+            requested |= below
             self._containers.catalogs.update(level)
             self._containers.listed.update(level)
             if not level:
                 break
         for url in level:
-            words = f"it lies deeper than {self._options.max_depth} levels of catalogs"
-            self._listing.unreadable(url, words)
-        self._listing.leave_out([self._containers.root, *readable])
-        self._tell_of_drafts()
+            reason = f"it lies deeper than {self._options.max_depth} levels of catalogs"
+            self._listing.mark_unreadable(url, reason)
+        self._listing.remove([self._containers.root, *readable])
+        self._report_forbidden()
         return with_pages
 
-    def _refused(self, listed: str, container: str) -> str:
-        """Tell that a container lists what nobody can ask for: it may be there, and cannot be read."""
-        words = f"it lists {display_url(listed)}, which cannot be asked for"
-        self._listing.errors.append(f"{display_url(container)}: {words}")
+    def _report_refused(self, listed: str, container: str) -> str:
+        """Report a listed URL that cannot be requested; return the reason.
+
+        If the URL is a current record's, the record counts as failed, so it is kept.
+        """
+        reason = f"it lists {display_url(listed)}, which cannot be asked for"
+        self._listing.errors.append(f"{display_url(container)}: {reason}")
         if self._known.at(listed) is not None:
             seen = SeenRecord(listed, ReadOutcome.FAILED, listed_in=(container,))
             self._sink(
                 Sighting(seen, error=f"{display_url(listed)}: cannot be asked for"),
                 self._containers,
             )
-        return words
+        return reason
 
     async def _read_level(self, urls: Iterable[str]) -> dict[str, _Container]:
         found: dict[str, _Container] = {}
         try:
             for url in urls:
-                await self._crew.start(self._read_container(url, found))
-            await self._crew.join()
+                await self._tasks.start(self._read_container(url, found))
+            await self._tasks.join()
         finally:
-            await self._crew.dismiss()
+            await self._tasks.cancel()
         return found
 
     async def _read_container(self, url: str, found: dict[str, _Container]) -> None:
@@ -301,30 +309,34 @@ class ContainerCrawl:
             if mapper and (outline.is_catalog or not is_root):
                 sighting = await self._catalog_record(url, document, outline, mapper)
         except UnreadableDocument as failure:
-            if failure.outcome is ReadOutcome.FORBIDDEN and not is_root:
-                self._drafts[url] = failure
-            self._listing.unreadable(url, failure.words, told=failure.told or url in self._drafts)
+            is_forbidden = failure.outcome is ReadOutcome.FORBIDDEN and not is_root
+            if is_forbidden:
+                self._forbidden[url] = failure
+            self._listing.mark_unreadable(
+                url, failure.reason, reported=failure.reported or is_forbidden
+            )
         else:
             found[url] = _Container(outline, sighting)
 
-    def _told_apart(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
-        """The containers of one level, each once, whatever URLs lead to it.
+    def _without_aliases(self, found: dict[str, _Container]) -> list[tuple[str, _Container]]:
+        """Return the containers of one level, each under one URL.
 
-        One that answers with the document of another one has not been read: its URL may have been
-        turned into a redirect, by design or by accident.
+        If a URL answers with the document of another container, it counts as unread: it may redirect
+        there by design or by accident.
         """
-        each = []
-        # Who answers under the URL that its document has is itself; then the others.
+        containers = []
+        # A container that answers under the URL in its own document comes before its aliases.
         for url in sorted(found, key=lambda url: (found[url].outline.subject != url, url)):
-            other = self.aliases.setdefault(found[url].outline.subject or url, url)
-            if other == url:
-                each.append((url, found[url]))
-            elif other.rstrip("/") == url.rstrip("/"):
+            first = self.aliases.setdefault(found[url].outline.subject or url, url)
+            if first == url:
+                containers.append((url, found[url]))
+            elif first.rstrip("/") == url.rstrip("/"):
                 self._containers.catalogs.discard(url)
                 self._containers.listed.discard(url)
             else:
-                self._listing.unreadable(url, f"it describes {display_url(other)} instead")
-        return sorted(each, key=lambda item: item[0])
+                reason = f"it describes {display_url(first)} instead"
+                self._listing.mark_unreadable(url, reason)
+        return sorted(containers, key=lambda item: item[0])
 
     async def _catalog_record(
         self, url: str, document: FetchedDocument, outline: DocumentOutline, mapper: Mapper
@@ -352,15 +364,18 @@ class ContainerCrawl:
         )
         return Sighting(seen, record, fingerprint)
 
-    def _tell_of_drafts(self) -> None:
-        """Catalogs that are drafts, and always were, are no fault of anybody."""
-        ours = {url for one in self._known for url in (one.url, one.catalog_url)}
-        lost_one = any(
-            one.catalog_url not in self._containers.catalogs
-            and self._listing.listed_as(one.url) is None
-            for one in self._known
+    def _report_forbidden(self) -> None:
+        """Report catalogs that answer 401 or 403, if records of ours may be in them.
+
+        Other such catalogs are drafts, which are no error.
+        """
+        known_urls = {url for record in self._known for url in (record.url, record.catalog_url)}
+        # A catalog that vanished with all its records may have been below any forbidden catalog.
+        is_catalog_lost = any(
+            record.catalog_url not in self._containers.catalogs
+            and self._listing.listed_as(record.url) is None
+            for record in self._known
         )
-        for url, failure in self._drafts.items():
-            # One that vanished with all that it lists may have been below this one.
-            if lost_one or url in ours:
+        for url, failure in self._forbidden.items():
+            if is_catalog_lost or url in known_urls:
                 self._listing.errors.append(str(failure))

@@ -1,14 +1,13 @@
-"""One crawl of a FAIR Data Point: containers first, then records, all politely waited for together.
+"""One crawl of a FAIR Data Point: read the containers, then the records, many at a time.
 
-The crawl says what it saw (:class:`Sighting`, one per record, handed on as it comes; and
-:class:`~ckanext.freshness.harvesting.strategy.Containers` at the end) and decides nothing: what is
-deleted is the strategy's business.
+The crawl reports and decides nothing. It hands each record to a sink as soon as it is read
+(:class:`~ckanext.freshness.harvesting.sightings.Sighting`) and ends with the containers
+(:class:`~ckanext.freshness.harvesting.strategy.Containers`). The strategy decides about deletions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any
 
 from ...web.client import Client
 from ...web.urls import display_url
@@ -32,11 +31,16 @@ from .reader import (
     first_page,
 )
 
-_MAY_BE_MEANT = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
+_OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
 
 class Crawl:
-    """One crawl of one source. Not to be run twice."""
+    """One crawl of one source. Call :meth:`run` once.
+
+    :ivar containers: the containers read so far
+    :ivar errors: one line for people, URL and reason, for each container that could not be read;
+        complete when :meth:`run` returns
+    """
 
     def __init__(
         self,
@@ -50,9 +54,8 @@ class Crawl:
     ) -> None:
         """
         :param known: the current records of the source.
-        :param sink: is called with every record as soon as it is read, in no particular order.
+        :param sink: called with each record as soon as it is read, in no particular order.
         """
-        self._options = options
         self._known = known
         self._sink = sink
         self._reader = DocumentReader(
@@ -64,80 +67,98 @@ class Crawl:
             headers=options.headers,
             salt=options.salt,
         )
-        # Records have a crew of their own: pages under way wait for room in it.
-        self._page_crew = TaskGroup(options.concurrency)
-        self._record_crew = TaskGroup(options.concurrency * 4)
+        # Tasks that read pages wait until there is room for the records they start. In one group,
+        # pages could fill all the room and wait for each other.
+        self._page_tasks = TaskGroup(options.concurrency)
+        self._record_tasks = TaskGroup(options.concurrency * 4)
         self._listing = DatasetListing(source_url, options.max_records)
         services = ServiceReader(self._reader, options.now)
         self._catalogs = ContainerCrawl(self._reader, self._listing, options, known, sink, services)
-        self._subjects: dict[str, str] = {}
-        self._only_in_pages: dict[str, set[str]] = {}
-        self._missed_pages: dict[str, str] = {}
-        """First pages that were there at an earlier crawl, and why they do not say what they list."""
-        self._malformed_pages: list[tuple[str, UnreadableDocument]] = []
-        self._malformed_in: set[str] = set()
-        self._paged_whole: set[str] = set()
         self._datasets = DatasetAssembler(
             self._reader, services, options.mapper, self._dataset_of, options.now
         )
-        self._lent: dict[str, set[str]] = {}
+        self._subjects: dict[str, str] = {}
+        """The listed URL of each dataset, by its URL in its document."""
         self._present: set[str] = set()
+        """Listed URLs of the datasets that were read."""
+        self._record_failed = False
+        """A listed record could not be read, and it is not just a draft."""
+        self._described_elsewhere: dict[str, set[str]] = {}
+        """By dataset, URLs of other datasets' documents that describe distributions of it."""
         self._in_pages: set[str] = set()
-        self._missed_one = False
+        """Listed URLs of the datasets that pages have."""
+        self._only_in_pages: dict[str, set[str]] = {}
+        """By URL of a dataset that pages have and no container lists: the catalogs of these pages."""
+        self._paged_whole: set[str] = set()
+        """Catalogs whose pages were read from the first to the last."""
+        self._missed_pages: dict[str, str] = {}
+        """First pages that an earlier crawl read, with the reason why they are of no use now."""
+        self._malformed_pages: list[tuple[str, UnreadableDocument]] = []
+        self._with_malformed_record: set[str] = set()
+        """Catalogs that list a record whose own document is malformed."""
         self.containers = self._listing.containers
         self.errors = self._listing.errors
 
     async def run(self) -> Containers:
-        """Crawl; afterwards ``containers`` and ``errors`` are whole.
+        """Read all containers and records; return the containers.
 
-        ``errors`` is a line for people, URL and reason, for each container that could not be read.
-
-        :raises Exception: whatever the sink raises; the crawl then ends at once.
+        :raises Exception: the sink failed; the crawl then ends at once.
         """
         try:
             with_pages = await self._catalogs.read()
-            self._subjects = self._subjects_of_known()
+            # Two listed URLs may lead to one document. The record keeps the URL that it had,
+            # whichever of the two answers first.
+            self._subjects = {
+                record.subject: record.url
+                for record in self._known
+                if record.subject is not None and record.url in self._listing
+            }
             for catalog in with_pages:
-                await self._page_crew.start(self._read_pages(catalog))
-            await self._page_crew.join()
-            await self._read_the_rest()
-            for url, found_in in sorted(self._only_in_pages.items()):
+                await self._page_tasks.start(self._read_pages(catalog))
+            await self._page_tasks.join()
+            await self._read_unread_datasets()
+            for url, catalogs in sorted(self._only_in_pages.items()):
                 if self._dataset_of(url) is None:
-                    for catalog in sorted(found_in):
+                    for catalog in sorted(catalogs):
                         self._listing.add(url, catalog)
-            await self._read_the_rest()
-            self._miss_pages()
-            for url, lent in sorted(self._lent.items()):
+            await self._read_unread_datasets()
+            self._report_missed_pages()
+            for url, document_urls in sorted(self._described_elsewhere.items()):
                 if url in self._present:
-                    await self._record_crew.start(self._read_again(url, lent))
-            await self._record_crew.join()
-            self._tell_of_malformed_pages()
+                    await self._record_tasks.start(self._read_again(url, document_urls))
+            await self._record_tasks.join()
+            # A malformed record makes its page malformed: the record's own error is enough.
+            self.errors += [
+                str(failure)
+                for catalog, failure in self._malformed_pages
+                if catalog not in self._with_malformed_record
+            ]
             if self.containers.unreadable:
                 listed = self._listed_records()
                 for record in self._known:
                     if must_ask(record, listed, self.containers):
-                        await self._record_crew.start(self._ask_for(record.url))
-                await self._record_crew.join()
+                        await self._record_tasks.start(self._check_unlisted(record.url))
+                await self._record_tasks.join()
         finally:
-            await self._page_crew.dismiss()
-            await self._record_crew.dismiss()
+            await self._page_tasks.cancel()
+            await self._record_tasks.cancel()
         self.errors += self._reader.errors
         return self.containers
 
-    async def _read_the_rest(self) -> None:
-        """Read by itself each listed dataset that no page had."""
+    async def _read_unread_datasets(self) -> None:
+        """Read each listed dataset that was in no page from its own URL."""
         for url in self._listing.urls():
             if self._listing.claim(url):
-                await self._record_crew.start(self._read_record(url))
-        await self._record_crew.join()
+                await self._record_tasks.start(self._read_record(url))
+        await self._record_tasks.join()
 
     # Pages of datasets
 
     async def _read_pages(self, catalog: str) -> None:
-        """Read a catalog's datasets a page at a time, as far as the server offers that.
+        """Read the pages of a catalog's datasets, if the server has such pages.
 
-        A page that cannot be read leaves its datasets, and one that does not answer also those of
-        the pages after it, to be read record by record.
+        If a page is malformed, its datasets are left to be read one by one. If a page does not
+        answer, so are those of the pages after it.
         """
         url = first = first_page(catalog, "dataset")
         if first is None:
@@ -158,106 +179,118 @@ class Crawl:
                 url = pages.after(page)
             except UnreadableDocument as failure:
                 if not is_first or failure.status not in NO_SUCH_ENDPOINT:
-                    self._listing.unreadable(failure.url, failure.words, told=failure.told)
+                    self._listing.mark_unreadable(
+                        failure.url, failure.reason, reported=failure.reported
+                    )
                 else:
                     if failure.outcome is not ReadOutcome.FORBIDDEN:
                         self._datasets.distributions.has_pages = False
                     if was_there:
-                        self._missed_pages[first] = failure.words
+                        self._missed_pages[first] = failure.reason
                 return
-        # A server that says nothing of pages may have sent a part of them all, or no page at all.
+        # Without links to the first or last page, the server may have sent only some datasets.
         if page is not None and page.is_paged:
             if whole:
                 self._paged_whole.add(catalog)
         elif was_there:
             self._missed_pages[first] = "it does not say which page is the last one"
 
-    def _miss_pages(self) -> None:
-        """Count pages that were there as unread if a current record is listed nowhere else.
+    async def _read_page(self, catalog: str, page: FetchedDocument) -> bool:
+        """Start to read the datasets of a page; return whether the page is well-formed."""
+        try:
+            outline = await self._reader.outline(page, "page", documents.outline_of_page)
+        except UnreadableDocument as failure:
+            self._listing.mark_unreadable(page.url, failure.reason, reported=True)
+            self._malformed_pages.append((catalog, failure))
+            return False
+        for subject, member in outline.members.items():
+            url = self._listing.listed_as(subject)
+            if url is not None and self._listing.claim(url):
+                self._subjects.setdefault(subject, url)
+                await self._record_tasks.start(self._read_record(url, page, member))
+            elif url is None and subject in self._subjects:
+                # A persistent URL of a listed record, whose own document is read.
+                self._in_pages.add(self._subjects[subject])
+            elif url is None and (member.part_of or self._known.at(subject)):
+                # Without dct:isPartOf, an unlisted dataset is only mentioned.
+                self._only_in_pages.setdefault(subject, set()).add(catalog)
+        return True
 
-        Each record that is missed is asked for itself, and may just be gone.
+    def _report_missed_pages(self) -> None:
+        """Report missed pages as unreadable if a current record is listed nowhere else.
+
+        The strategy then asks for each such record by its own URL, since it may be gone.
         """
         if not self._missed_pages:
             return
         listed = self._listed_records()
-        if any(one.url not in listed for one in self._known):
-            for first, words in sorted(self._missed_pages.items()):
-                self._listing.unreadable(first, words, told=True)
-
-    async def _read_page(self, catalog: str, page: FetchedDocument) -> bool:
-        """Begin to read the datasets of a page; return whether the page is well-formed."""
-        try:
-            outline = await self._reader.outline(page, "page", documents.outline_of_page)
-        except UnreadableDocument as failure:
-            self._listing.unreadable(page.url, failure.words, told=True)
-            self._malformed_pages.append((catalog, failure))
-            return False
-        for called, member in outline.members.items():
-            url = self._listing.listed_as(called)
-            if url is not None and self._listing.claim(url):
-                self._subjects.setdefault(called, url)
-                await self._record_crew.start(self._read_record(url, page, member))
-            elif url is None and called in self._subjects:
-                # A persistent URL: its own document says which record it is, and that is read.
-                self._in_pages.add(self._subjects[called])
-            elif url is None and (member.part_of or self._known.at(called)):
-                # What is neither listed nor says whose it is, is only mentioned.
-                self._only_in_pages.setdefault(called, set()).add(catalog)
-        return True
-
-    def _tell_of_malformed_pages(self) -> None:
-        """A page is malformed because one of its records is: that record's error says enough."""
-        for catalog, failure in self._malformed_pages:
-            if catalog not in self._malformed_in:
-                self.errors.append(str(failure))
+        if any(record.url not in listed for record in self._known):
+            for first, reason in sorted(self._missed_pages.items()):
+                self._listing.mark_unreadable(first, reason, reported=True)
 
     # Records
 
     async def _read_record(
         self, url: str, page: FetchedDocument | None = None, member: ListedDataset | None = None
     ) -> None:
-        """Read one listed record, out of a page or by itself, and hand it to the sink."""
+        """Read a listed dataset from a page, or from its own URL, and hand it to the sink."""
         listed_in = self._listing.containers_of(url)
         if page is not None:
             self._in_pages.add(url)
         try:
             if page is None or member is None:
-                page, outline = await self._read_alone(url)
+                page, outline = await self._read_document(url)
                 member = outline.members[url]
             sighting = await self._assemble(url, listed_in, page, member)
             self._present.add(url)
         except UnreadableDocument as failure:
             if failure.outcome is ReadOutcome.MALFORMED and failure.url == url:
-                self._malformed_in.update(listed_in)
-            # What was never ours may be a draft, or gone, without being anybody's fault.
-            ours = self._known.of(url, self.containers.listed)
-            expected = ours is None and failure.outcome in _MAY_BE_MEANT
-            self._missed_one |= not expected
+                self._with_malformed_record.update(listed_in)
+            is_draft = (
+                failure.outcome in _OUTCOMES_OF_DRAFTS
+                and self._known.of(url, self.containers.listed) is None
+            )
+            self._record_failed |= not is_draft
             left_out = self._is_left_out(url, listed_in)
             seen = SeenRecord(url, failure.outcome, listed_in, left_out=left_out)
-            sighting = Sighting(seen, error=None if expected or failure.told else str(failure))
+            error = None if is_draft or failure.reported else str(failure)
+            sighting = Sighting(seen, error=error)
         self._sink(sighting, self.containers)
 
-    def _is_left_out(self, url: str, listed_in: Collection[str]) -> bool:
-        """Whether the pages of its catalogs were read whole and do not have a listed dataset."""
-        return url not in self._in_pages and self._paged_whole.issuperset(listed_in)
+    async def _read_again(self, url: str, document_urls: Collection[str]) -> None:
+        """Read a dataset again with its distributions in other datasets' documents.
 
-    def _subjects_of_known(self) -> dict[str, str]:
-        """Which of the listed URLs have what documents call so: those that had it before.
+        These documents are known only when all other datasets have been read.
 
-        Of two URLs with one document the other would else become a second dataset, whenever it
-        answers first.
+        :param document_urls: URLs of these documents.
         """
-        return {
-            one.subject: one.url
-            for one in self._known
-            if one.subject is not None and one.url in self._listing
-        }
+        try:
+            document, outline = await self._read_document(url)
+            sighting = await self._assemble(
+                url,
+                self._listing.containers_of(url),
+                document,
+                outline.members[url],
+                other_documents=sorted(document_urls),
+                all_read=not self.containers.unreadable and not self._record_failed,
+            )
+        except UnreadableDocument:
+            return  # the first sighting counts
+        self._sink(sighting, self.containers)
 
-    async def _read_alone(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
-        """A dataset's own document.
+    async def _check_unlisted(self, url: str) -> None:
+        """Check whether a current record that no container lists still answers."""
+        try:
+            await self._reader.get(url)
+            outcome = ReadOutcome.PRESENT
+        except UnreadableDocument as failure:
+            outcome = failure.outcome
+        self._sink(Sighting(SeenRecord(url, outcome)), self.containers)
 
-        :raises Unreadable: it does not describe that dataset.
+    async def _read_document(self, url: str) -> tuple[FetchedDocument, DocumentOutline]:
+        """Return a dataset's own document and its outline.
+
+        :raises UnreadableDocument: it cannot be read or describes another dataset.
         """
         document = await self._reader.get(url)
         outline = await self._reader.outline(
@@ -267,11 +300,11 @@ class Crawl:
         )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
-            words = f"it describes {display_url(subject)} instead, which is listed itself"
-            raise UnreadableDocument(url, ReadOutcome.MALFORMED, words)
+            reason = f"it describes {display_url(subject)} instead, which is listed itself"
+            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
         if self._subjects.setdefault(subject, url) != url:
-            words = f"it describes {display_url(subject)}, as another listed URL does"
-            raise UnreadableDocument(url, ReadOutcome.MALFORMED, words)
+            reason = f"it describes {display_url(subject)}, as another listed URL does"
+            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
         return document, outline
 
     async def _assemble(
@@ -280,82 +313,72 @@ class Crawl:
         listed_in: tuple[str, ...],
         document: FetchedDocument,
         member: ListedDataset,
-        **lent: Any,
+        *,
+        other_documents: Collection[str] | None = None,
+        all_read: bool = False,
     ) -> Sighting:
-        """Make the sighting of a record out of its own document and those of its distributions.
+        """Return the sighting of a dataset with its distributions.
 
-        :param lent: see :meth:`Datasets.read`.
+        The parameters are those of :meth:`.DatasetAssembler.read`.
         """
         listed = self.containers.listed
-        ours = self._known.of(url, listed) or self._known.of(member.subject, listed)
+        known = self._known.of(url, listed) or self._known.of(member.subject, listed)
         adopted = None
-        if ours is None:
-            orphans = self._known.adoptable
-            adopted = orphans.of(url, listed) or orphans.of(member.subject, listed)
-        found = await self._datasets.read(url, document, member, listed_in, ours, adopted, **lent)
-        for owner, where in found.lends.items():
-            self._lent.setdefault(owner, set()).update(where)
-        if any(one.elsewhere for one in found.distributions.values()):
-            self._lent.setdefault(url, set())
+        if known is None:
+            adoptable = self._known.adoptable
+            adopted = adoptable.of(url, listed) or adoptable.of(member.subject, listed)
+        dataset = await self._datasets.read(
+            url,
+            document,
+            member,
+            listed_in,
+            known,
+            adopted,
+            other_documents=other_documents,
+            all_read=all_read,
+        )
+        for owner, document_urls in dataset.described_for_others.items():
+            self._described_elsewhere.setdefault(owner, set()).update(document_urls)
+        if any(lost.elsewhere for lost in dataset.distributions.values()):
+            self._described_elsewhere.setdefault(url, set())
         seen = SeenRecord(
             url,
             ReadOutcome.PRESENT,
             listed_in,
             part_of=self._catalog_named(member.part_of),
-            content_hash=found.content_hash,
+            content_hash=dataset.content_hash,
         )
-        was_in_pages = ours is not None and ours.in_pages
+        was_in_pages = known is not None and known.in_pages
         return Sighting(
             seen,
-            found.record,
-            found.fingerprint,
+            dataset.record,
+            dataset.fingerprint,
             subject=member.subject if member.subject != url else None,
-            distributions=found.distributions,
-            warnings=found.warnings,
-            drafts=found.drafts,
+            distributions=dataset.distributions,
+            warnings=dataset.warnings,
+            drafts=dataset.drafts,
             in_pages=url in self._in_pages
             or (was_in_pages and not self._is_left_out(url, listed_in)),
         )
 
+    def _is_left_out(self, url: str, listed_in: Collection[str]) -> bool:
+        """Return whether all pages of a dataset's catalogs were read and none has the dataset."""
+        return url not in self._in_pages and self._paged_whole.issuperset(listed_in)
+
     def _catalog_named(self, part_of: Iterable[str]) -> str | None:
-        """The catalog of this source that a record's dct:isPartOf names, however it is spelled."""
-        named = (self._catalogs.aliases.get(one, one) for one in part_of)
-        return next((found for one in named if (found := self.containers.catalog_as(one))), None)
+        """Return the catalog of this source that a record's dct:isPartOf names, in any spelling."""
+        for url in part_of:
+            catalog = self.containers.catalog_as(self._catalogs.aliases.get(url, url))
+            if catalog:
+                return catalog
+        return None
 
     def _dataset_of(self, url: str) -> str | None:
-        """The listed dataset that a URL means."""
+        """Return the listed URL of the dataset that a URL identifies."""
         return self._listing.listed_as(url) or self._subjects.get(url)
 
-    async def _read_again(self, url: str, lent: Collection[str]) -> None:
-        """Read a dataset once more, with the distributions that other datasets' documents describe.
-
-        Only when all others have been read is it known which these are.
-        """
-        try:
-            document, outline = await self._read_alone(url)
-            sighting = await self._assemble(
-                url,
-                self._listing.containers_of(url),
-                document,
-                outline.members[url],
-                lent=sorted(lent),
-                all_read=not self.containers.unreadable and not self._missed_one,
-            )
-        except UnreadableDocument:
-            return  # the first look at it counts
-        self._sink(sighting, self.containers)
-
     def _listed_records(self) -> set[str]:
-        """The URLs of all that is listed, and of the current records that go on under another one."""
+        """Return the URLs of all listed records, and of current records now listed under another URL."""
         listed = {*self._listing.urls(), *self.containers.catalogs}
-        means = (self._known.of(url, listed) for url in (*listed, *self._subjects))
-        return listed | {known.url for known in means if known is not None}
-
-    async def _ask_for(self, url: str) -> None:
-        """Learn whether a record that nothing lists is gone for itself."""
-        try:
-            await self._reader.get(url)
-            outcome = ReadOutcome.PRESENT
-        except UnreadableDocument as failure:
-            outcome = failure.outcome
-        self._sink(Sighting(SeenRecord(url, outcome)), self.containers)
+        known = (self._known.of(url, listed) for url in (*listed, *self._subjects))
+        return listed | {record.url for record in known if record is not None}

@@ -1,7 +1,7 @@
-"""One dataset, put together from its own document and from those of its distributions.
+"""One dataset, assembled from its own document and those of its distributions.
 
-The rules are the strategy's: which distributions a dataset has (``datasets_of``), and what becomes of the
-resources of distributions that cannot be read (``fate_of_distribution``).
+The strategy has the rules: which distributions a dataset has (``datasets_of``), and what becomes of the
+resource of a distribution that cannot be read (``fate_of_distribution``).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from rdflib import Graph, URIRef
@@ -28,26 +29,26 @@ from .reader import DocumentReader, FetchedDocument, UnreadableDocument, underst
 _REFUSALS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class FoundDataset:
     """A dataset as one job found it."""
 
     content_hash: str | None
-    record: Record | None = None
-    """None if all documents hash as last time."""
-    fingerprint: str | None = None
-    """Hash of all documents; None if these do not prove next time that nothing has changed."""
-    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
-    """To be remembered for the next job."""
+    record: Record | None
+    """None if all documents have the same hashes as last time."""
+    fingerprint: str | None
+    """Hash of all documents; None if equal documents do not prove that the dataset is unchanged."""
+    distributions: Mapping[str, LostDistribution]
+    """What the next job needs to know about distributions, by URI."""
     warnings: list[str] = field(default_factory=list)
     drafts: int = 0
-    """Distributions that answer 401, 403, 404 or 410 and were never read."""
-    lends: dict[str, set[str]] = field(default_factory=dict)
-    """Other datasets, by URL, to which distributions in these documents belong: the documents' URLs."""
+    """Number of distributions that answer 401, 403, 404 or 410 and were never read."""
+    described_for_others: Mapping[str, set[str]] = field(default_factory=dict)
+    """URLs of this dataset's documents that describe other datasets' distributions, by dataset."""
 
 
 class DatasetAssembler:
-    """Puts datasets together."""
+    """Assembles the datasets of one crawl."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class DatasetAssembler:
         now: datetime,
     ) -> None:
         """
-        :param dataset_of: the listed URL of the dataset of this source that a URL means.
+        :param dataset_of: returns the listed URL of the dataset that a URL identifies, or None.
         """
         self.reader = reader
         self.services = services
@@ -67,7 +68,7 @@ class DatasetAssembler:
         self.now = now
         self.distributions = DistributionReader(reader)
         self.unread: dict[str, UnreadableDocument] = {}
-        """By spelling, the distributions that some dataset lists and that could not be read."""
+        """Listed distributions of any dataset that could not be read, by spelling."""
         self.missed_page = False
         """A page of distributions could not be read."""
 
@@ -80,50 +81,52 @@ class DatasetAssembler:
         known: KnownRecord | None,
         adopted: KnownRecord | None = None,
         *,
-        lent: Collection[str] | None = None,
+        other_documents: Collection[str] | None = None,
         all_read: bool = False,
     ) -> FoundDataset:
         """Read a dataset with its distributions.
 
         :param known: the current record, if there is one.
-        :param adopted: the record of a deleted source whose dataset this one takes over, with its resources.
-        :param lent: URLs of other datasets' documents that describe distributions of this one; None
-            while other datasets are still to be read.
+        :param adopted: the record of a deleted source whose package and resources the dataset takes over.
+        :param other_documents: URLs of other datasets' documents that describe distributions of this
+            one; None while other datasets are still to be read.
         :param all_read: all datasets of the source were read.
-        :raises Unreadable: the dataset's own document cannot be understood.
+        :raises UnreadableDocument: the dataset's own document cannot be understood.
         """
         before = known or adopted
-        only_in_pages = any(
-            one.only_in_pages for one in (before.distributions if before else {}).values()
+        lost = before.distributions.values() if before else ()
+        parts = await self.distributions.read(
+            url, member, had_pages=any(distribution.only_in_pages for distribution in lost)
         )
-        parts = await self.distributions.read(url, member, had_pages=only_in_pages)
         own = self.reader.hash(
             member.digest,
             *member.part_of,
             *listed_in,
             *member.distributions,
-            *(one.digest for one in parts.documents),
+            *(part.digest for part in parts.documents),
         )
         fingerprint = own
         if known is None or known.fingerprint != own:
             fingerprint = await self.services.fingerprint(url, own)
-        as_before = known is not None and known.url == url and known.fingerprint == fingerprint
-        if known is not None and as_before and lent is None:
+        unchanged = known is not None and known.url == url and known.fingerprint == fingerprint
+        if known is not None and unchanged and other_documents is None:
             return FoundDataset(known.content_hash, None, fingerprint, known.distributions)
-        work = _DatasetAssembly(self, url, member, before, parts)
-        await work.look_at(document)
-        for one in lent or ():
-            await work.borrow(one)
-        result = await work.result(own, is_last=lent is not None, all_read=all_read)
-        self.unread |= {loose_spelling(one): failure for one, failure in parts.failed.items()}
-        self.missed_page |= parts.broken_page is not None or work.missed_in_pages
-        if not parts.failed and not parts.broken_page and not work.is_special:
-            result.fingerprint = await self.services.fingerprint(url, own)
-        return result
+        assembly = _DatasetAssembly(self, url, member, before, parts)
+        await assembly.add_documents(document)
+        for other_url in other_documents or ():
+            await assembly.add_other_document(other_url)
+        dataset = await assembly.result(own, is_last=other_documents is not None, all_read=all_read)
+        self.unread |= {
+            loose_spelling(part_url): failure for part_url, failure in parts.failed.items()
+        }
+        self.missed_page |= parts.broken_page is not None or assembly.missed_in_pages
+        if parts.failed or parts.broken_page or assembly.without_fingerprint:
+            return dataset
+        return replace(dataset, fingerprint=await self.services.fingerprint(url, own))
 
 
 class _DatasetAssembly:
-    """The putting together of one dataset."""
+    """The assembly of one dataset."""
 
     def __init__(
         self,
@@ -136,74 +139,63 @@ class _DatasetAssembly:
         self._datasets = datasets
         self._reader = datasets.reader
         self._url = url
-        self._own_names = {loose_spelling(url), loose_spelling(member.subject)}
+        self._own_spellings = {loose_spelling(url), loose_spelling(member.subject)}
         self._member = member
         self._subject = URIRef(member.subject)
         self._lost = known.distributions if known else {}
         self._object_id = known.object_id if known else None
-        self._had: Mapping[str, dict[str, Any]] | None = None
         self._parts = parts
         self._graph = Graph()
         self._inside: set[Node] = set()
+        """Own distributions that the dataset's own document describes."""
         self._outside: list[tuple[Graph, set[Node]]] = []
+        """Own distributions in other documents."""
         self._named_nodes: set[Node] = set()
         self._named: dict[str, str] = {}
-        """Spelling to URL of all distributions that the dataset's dcat:distribution names."""
+        """All distributions that the dataset's dcat:distribution names: URL by spelling."""
         self._described: set[str] = set()
-        """Spellings of the distributions that some document describes, whosever they are."""
+        """Spellings of all distributions that a document describes, also of other datasets'."""
         self._remembered: dict[str, LostDistribution] = {}
-        self._lends: dict[str, set[str]] = {}
-        self.is_special = False
-        """Documents that are as last time do not prove that the dataset is."""
+        self._described_for_others: dict[str, set[str]] = {}
+        self.without_fingerprint = False
+        """Equal documents in the next job do not prove that the dataset is unchanged."""
         self.missed_in_pages = False
         """A page that was not read may list distributions of this dataset or of others."""
 
-    async def look_at(self, document: FetchedDocument) -> None:
-        """Take up what the dataset's own document and those of its distributions say."""
+    @cached_property
+    def _old_resources(self) -> Mapping[str, dict[str, Any]]:
+        """The dataset's resources before this job, by URI."""
+        return self._reader.memory.resources_of(self._object_id) if self._object_id else {}
+
+    async def add_documents(self, document: FetchedDocument) -> None:
+        """Add the dataset's own document and those of its distributions."""
         self._graph = await document.parsed()
         self._named_nodes = set(self._graph.objects(self._subject, DCAT.distribution))
         named = documents.distributions_of(self._graph, self._subject)
-        self._named = {loose_spelling(one): one for one in named}
+        self._named = {loose_spelling(url): url for url in named}
         for node, part_of in documents.distributions_inside(self._graph, self._subject):
-            if self._is_mine(node, part_of, document):
+            if self._claim(node, part_of, document):
                 self._inside.add(node)
         for page in self._parts.pages:
             try:
-                self._take(await page.parsed(), page, is_page=True)
+                self._add_distributions(await page.parsed(), page, is_page=True)
             except UnreadableDocument as failure:
                 self._parts.broken_page = failure
         if self._parts.pages:
-            await self._read_what_pages_leave_out()
-        for url, one in self._parts.single.items():
+            await self._read_missing_in_pages()
+        for url, single in self._parts.single.items():
             try:
-                graph = await one.parsed()
+                graph = await single.parsed()
                 with understood(url):
-                    node = documents.distribution_of(graph, url, one.base)
-                    self._refuse_another(graph, node, url)
+                    node = documents.distribution_of(graph, url, single.base)
+                    self._refuse_replacement(graph, node, url)
             except UnreadableDocument as failure:
                 self._parts.failed[url] = failure
                 continue
-            self._take(graph, one, listed_as=(node, url))
+            self._add_distributions(graph, single, listed_as=(node, url))
 
-    def _refuse_another(self, graph: Graph, node: Node, url: str) -> None:
-        """Refuse a document that describes another distribution than the one that has a resource.
-
-        A URL that leads to another record for a while says nothing of its own.
-
-        :raises DocumentError: it does.
-        """
-        spelled, asked_as = loose_spelling(str(node)), loose_spelling(url)
-        if spelled == asked_as or asked_as not in map(loose_spelling, self._resources()):
-            return
-        owners = documents.distributions_in(graph)
-        part_of = next((named for one, named in owners if one == node), [])
-        if spelled in self._named or self._url not in datasets_of(
-            part_of, [self._url], self._dataset_of
-        ):
-            raise DocumentError(f"it describes {display_url(str(node))} instead")
-
-    async def borrow(self, url: str) -> None:
-        """Take up the distributions of this dataset in a document of another one."""
+    async def add_other_document(self, url: str) -> None:
+        """Add the distributions of this dataset in another dataset's document."""
         try:
             document = await self._reader.get(url)
             graph = await document.parsed()
@@ -211,26 +203,40 @@ class _DatasetAssembly:
             self._parts.broken_page = failure
             return
         before = set(self._described)
-        for node in self._take(graph, document, lends=False):
+        for node in self._add_distributions(graph, document, note_others=False):
             if loose_spelling(str(node)) not in before:
                 self._remembered[str(node)] = LostDistribution(elsewhere=True)
 
-    async def _read_what_pages_leave_out(self) -> None:
-        """Read what no page has: a draft; or a page was cut short, or could not be read."""
-        missing = [one for key, one in self._named.items() if key not in self._described]
-        if not self._parts.broken_page:
-            missing += [self._lost[uri].listed_as or uri for uri in self._missed_in_pages()]
+    def _refuse_replacement(self, graph: Graph, node: Node, url: str) -> None:
+        """Refuse a distribution that answers at the URL of another one that has a resource.
+
+        A URL may lead to another record for a while. That does not change the resource.
+
+        :raises DocumentError: the document describes such a distribution.
+        """
+        spelled, requested = loose_spelling(str(node)), loose_spelling(url)
+        if spelled == requested or requested not in map(loose_spelling, self._old_resources):
+            return
+        part_of = dict(documents.distributions_in(graph)).get(node, [])
+        owners = datasets_of(part_of, [self._url], self._dataset_of)
+        if spelled in self._named or self._url not in owners:
+            raise DocumentError(f"it describes {display_url(str(node))} instead")
+
+    async def _read_missing_in_pages(self) -> None:
+        """Read the distributions that no page has: drafts, or those of a page that was cut short."""
+        missing = [url for spelled, url in self._named.items() if spelled not in self._described]
         contained = [
-            one for one in self._member.contained if loose_spelling(one) not in self._described
+            url for url in self._member.contained if loose_spelling(url) not in self._described
         ]
         if not self._parts.broken_page:
-            contained = [one for one in contained if one in self._resources()]
+            missing += [self._lost[uri].listed_as or uri for uri in self._missed_in_pages()]
+            contained = [url for url in contained if url in self._old_resources]
         if missing or contained:
             await self._datasets.distributions.read_each([*missing, *contained], self._parts)
-        self.is_special |= bool(self._parts.single)
+        self.without_fingerprint |= bool(self._parts.single)
 
     def _missed_in_pages(self) -> list[str]:
-        """The distributions that only pages listed, and that may be on one that was not read."""
+        """Return URIs of distributions that only pages listed and that an unread page may have."""
         if self._parts.listed_whole:
             return []
         return [
@@ -239,26 +245,31 @@ class _DatasetAssembly:
             if lost.only_in_pages and loose_spelling(uri) not in self._described
         ]
 
-    def _take(
+    def _add_distributions(
         self,
         graph: Graph,
         document: FetchedDocument,
         *,
         listed_as: tuple[Node, str] | None = None,
         is_page: bool = False,
-        lends: bool = True,
+        note_others: bool = True,
     ) -> set[Node]:
-        """Take up a document; returns the distributions in it that belong to this dataset."""
-        mine = set()
+        """Add the distributions of this dataset in a document, and return them.
+
+        :param listed_as: a distribution in the document, and the URL under which it is listed.
+        """
+        claimed = set()
         for node, part_of in documents.distributions_in(graph):
             url = listed_as[1] if listed_as and listed_as[0] == node else None
-            if self._is_mine(node, part_of, document, listed_as=url, is_page=is_page, lends=lends):
-                mine.add(node)
-        if mine:
-            self._outside.append((graph, mine))
-        return mine
+            if self._claim(
+                node, part_of, document, listed_as=url, is_page=is_page, note_others=note_others
+            ):
+                claimed.add(node)
+        if claimed:
+            self._outside.append((graph, claimed))
+        return claimed
 
-    def _is_mine(
+    def _claim(
         self,
         node: Node,
         part_of: Iterable[str],
@@ -266,87 +277,87 @@ class _DatasetAssembly:
         *,
         listed_as: str | None = None,
         is_page: bool = False,
-        lends: bool = True,
+        note_others: bool = True,
     ) -> bool:
+        """Note that a document describes a distribution; return whether it belongs to this dataset.
+
+        A distribution that several documents describe is claimed once.
+
+        :param part_of: URLs that the distribution's dct:isPartOf names.
+        :param note_others: note the document for other datasets that own the distribution.
+        """
         spelled = loose_spelling(str(node))
-        asked_as = loose_spelling(listed_as) if listed_as else spelled
+        requested = loose_spelling(listed_as) if listed_as else spelled
         is_new = isinstance(node, URIRef) and spelled not in self._described
-        named = node in self._named_nodes or not self._named.keys().isdisjoint({spelled, asked_as})
+        named = node in self._named_nodes or not self._named.keys().isdisjoint({spelled, requested})
         owners = datasets_of(part_of, [self._url] if named else [], self._dataset_of)
         if isinstance(node, URIRef):
-            self._described |= {spelled, asked_as}
-        if lends:
+            self._described |= {spelled, requested}
+        if note_others:
             for owner in owners - {self._url}:
-                self._lends.setdefault(owner, set()).add(document.url)
+                self._described_for_others.setdefault(owner, set()).add(document.url)
         was_only_in_pages = self._lost.get(str(node), LostDistribution()).only_in_pages
         listed = named or str(node) in self._member.contained
         if owners and not listed and (is_page or was_only_in_pages):
             self._remembered[str(node)] = LostDistribution(only_in_pages=True)
         if self._url not in owners or (isinstance(node, URIRef) and not is_new):
             return False
-        if listed_as and asked_as != spelled:
+        if listed_as and requested != spelled:
             before = self._remembered.get(str(node), LostDistribution())
             self._remembered[str(node)] = replace(before, listed_as=listed_as)
         return True
 
     def _dataset_of(self, url: str) -> str | None:
-        if loose_spelling(url) in self._own_names:
+        if loose_spelling(url) in self._own_spellings:
             return self._url
         return self._datasets.dataset_of(url)
 
-    def _resources(self) -> Mapping[str, dict[str, Any]]:
-        """The resources that the dataset has, by URI."""
-        if self._had is None:
-            self._had = self._reader.memory.resources_of(self._object_id) if self._object_id else {}
-        return self._had
-
     async def result(self, fingerprint: str, *, is_last: bool, all_read: bool) -> FoundDataset:
-        """Return the dataset.
+        """Return the dataset, without its fingerprint.
 
-        :param fingerprint: of all documents but those of services.
-        :param is_last: all other datasets have been looked at.
-        :param all_read: and all of them could be read.
+        :param fingerprint: of all documents except those of services.
+        :param is_last: the other datasets' documents have been added.
+        :param all_read: all datasets of the source were read.
         """
         warnings: list[str] = []
-        if (page := self._parts.broken_page) and not page.told:
+        if (page := self._parts.broken_page) and not page.reported:
             warnings.append(f"{page}; the distributions were read one by one")
         kept = self._kept(warnings, is_last=is_last, all_read=all_read)
+        # If the dataset names distributions, those that only a container lists are other datasets'.
         failed = {
             spelled: failure
             for url, failure in self._parts.failed.items()
-            # What a container lists beside the dataset's own list is another's.
             if (spelled := loose_spelling(url)) in self._named or not self._named
         }
         for uri in kept:
-            failed.pop(self._asked_as(uri), None)
+            failed.pop(self._requested_as(uri), None)
         never_read = [failure for failure in failed.values() if failure.outcome not in _REFUSALS]
         warnings += [f"distribution {failure}; it is left out" for failure in never_read]
-        # The mapper says what it leaves out of the distributions that nobody may ask for.
-        unasked = {
+        # The mapper warns about named distributions on hosts that may not be requested.
+        not_requested = {
             URIRef(url)
             for spelled, url in self._named.items()
             if spelled not in self._described
             and spelled not in failed
-            and all(spelled != self._asked_as(uri) for uri in kept)
+            and all(spelled != self._requested_as(uri) for uri in kept)
         }
         with understood(self._url):
             own = documents.record_graph(
-                self._graph, self._subject, self._inside | unasked, self._outside
+                self._graph, self._subject, self._inside | not_requested, self._outside
             )
             services = self._datasets.services
             warnings += await services.describe(self._url, fingerprint, own)
             record = documents.mapped(self._datasets.mapper, own, self._subject)
-        record.resources = sorted(
-            [*record.resources, *(one for one in kept.values() if one)], key=resource_order
-        )
+        kept_resources = [resource for resource in kept.values() if resource]
+        record.resources = sorted([*record.resources, *kept_resources], key=resource_order)
         for uri in self._missed_in_pages():
             self.missed_in_pages = True
-            if uri not in self._resources():  # another dataset's
+            if uri not in self._old_resources:  # another dataset's
                 self._remembered[uri] = self._lost[uri]
-        self.is_special |= bool(
-            self._lends
+        self.without_fingerprint |= bool(
+            self._described_for_others
             or self.missed_in_pages
-            or any(one.elsewhere for one in self._remembered.values())
+            or any(lost.elsewhere for lost in self._remembered.values())
         )
         return FoundDataset(
             self._reader.hash(record.digest()),
@@ -355,32 +366,40 @@ class _DatasetAssembly:
             dict(sorted(self._remembered.items())),
             sorted(warnings),
             len(failed) - len(never_read),
-            self._lends,
+            self._described_for_others,
         )
 
-    def _asked_as(self, uri: str) -> str:
+    def _requested_as(self, uri: str) -> str:
+        """Return the URL, in loose spelling, under which a distribution is listed."""
         return loose_spelling(self._lost.get(uri, LostDistribution()).listed_as or uri)
 
     def _kept(
         self, warnings: list[str], *, is_last: bool, all_read: bool
     ) -> dict[str, dict[str, Any] | None]:
-        """The resources of distributions that could not be read, by URI; None for those that go now."""
+        """Return the resources of listed distributions that could not be read, by URI.
+
+        A resource that is removed now has None. Warnings are added to ``warnings``.
+        """
         broken_page = self._parts.broken_page
-        if not (self._parts.failed or broken_page or self._lost or self._unasked()):
+        has_foreign_host = any(
+            spelled not in self._described and not self._reader.may_visit(url)
+            for spelled, url in self._named.items()
+        )
+        if not (self._parts.failed or broken_page or self._lost or has_foreign_host):
             return {}
-        failures = {loose_spelling(url): one for url, one in self._parts.failed.items()}
+        failures = {loose_spelling(url): failure for url, failure in self._parts.failed.items()}
         missed_in_pages = self._missed_in_pages()
-        found: dict[str, dict[str, Any] | None] = {}
-        for uri, resource in self._resources().items():
+        kept: dict[str, dict[str, Any] | None] = {}
+        for uri, resource in self._old_resources.items():
             if loose_spelling(uri) in self._described:
                 continue
-            lost, asked_as = self._lost.get(uri, LostDistribution()), self._asked_as(uri)
-            failure = failures.get(asked_as)
+            lost, requested = self._lost.get(uri, LostDistribution()), self._requested_as(uri)
+            failure = failures.get(requested)
             if failure is None and lost.elsewhere and is_last:
-                failure = self._datasets.unread.get(asked_as)
+                failure = self._datasets.unread.get(requested)
             may_be_elsewhere = not is_last or not all_read or self._datasets.missed_page
             listed = (
-                asked_as in self._named
+                requested in self._named
                 or failure is not None
                 or broken_page is not None
                 or (lost.elsewhere and may_be_elsewhere)
@@ -394,26 +413,23 @@ class _DatasetAssembly:
                 since=lost.since,
                 now=self._datasets.now,
             )
-            found[uri] = resource if fate.stays else None
-            remember = replace(lost, since=fate.since)
-            if fate.stays and remember != LostDistribution():
-                self._remembered[uri] = remember
+            kept[uri] = resource if fate.stays else None
+            remembered = replace(lost, since=fate.since)
+            if fate.stays and remembered != LostDistribution():
+                self._remembered[uri] = remembered
             if failure or broken_page or not lost.elsewhere:
-                warnings.append(_words(uri, failure or broken_page, fate.stays, fate.since))
-        return found
-
-    def _unasked(self) -> bool:
-        return any(
-            spelled not in self._described and not self._reader.may_visit(url)
-            for spelled, url in self._named.items()
-        )
+                warnings.append(_warning(uri, failure or broken_page, fate.stays, fate.since))
+        return kept
 
 
-def _words(
+def _warning(
     uri: str, failure: UnreadableDocument | None, stays: bool, since: datetime | None
 ) -> str:
-    """What becomes of the resource of a distribution that could not be read, for people."""
-    reason = failure.words if failure else "its host is not one that this source may visit"
+    """Return the warning about a distribution that could not be read and its resource.
+
+    :param since: when a job first found that the distribution is forbidden or gone.
+    """
+    reason = failure.reason if failure else "its host is not one that this source may visit"
     where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""
     words = f"distribution {display_url(uri)}: {reason}{where}; "
     if not stays:

@@ -1,8 +1,9 @@
-"""RDF documents of FAIR Data Points: what a document says of its members.
+"""RDF documents of FAIR Data Points: their outlines, and the graph of one record.
 
-Real servers share one container IRI among all documents (``<B/dataset/>`` stands in every catalog's
-answer), so containers are read document by document, before anything is merged. A page may merge the
-containers of several records into one: a container says where records can be read, never whose they are.
+Real servers use one container IRI in all documents (``<B/dataset/>`` is in every catalog's answer), so
+containers are read from each document by itself, before graphs are merged. A page may merge the
+containers of several records into one. A container therefore says where records can be read, and never
+which record they belong to.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import asdict, dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
-from rdflib import BNode, Graph, Literal, URIRef
+from rdflib import BNode, Graph, Literal, Namespace, URIRef
 from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
@@ -23,77 +24,69 @@ from ...web.urls import display_url
 from ..record import Record
 from ..url_spelling import loose_spelling
 from .mapping import MappingError
-from .rdf import DCAT, DocumentError, unlogged
+from .rdf import DCAT, FDP_O, LDP, DocumentError, unlogged
 
 log = logging.getLogger(__name__)
 
-_FDP_O = ("https://w3id.org/fdp/fdp-o#", "http://rdf.biosemantics.org/ontologies/fdp-o#")
-_LDP = "http://www.w3.org/ns/ldp#"
-_CONTAINS = URIRef(_LDP + "contains")
-_MEMBERSHIP_RESOURCE = URIRef(_LDP + "membershipResource")
-_HAS_MEMBER_RELATION = URIRef(_LDP + "hasMemberRelation")
-_R3D_CATALOG = URIRef("http://www.re3data.org/schema/3-0#dataCatalog")
-_CATALOG_PREDICATES = (
-    *(URIRef(base + "metadataCatalog") for base in _FDP_O),
-    _R3D_CATALOG,
-    DCAT.catalog,
-)
+_FDP_NAMESPACES = (FDP_O, Namespace("http://rdf.biosemantics.org/ontologies/fdp-o#"))
+_R3D = Namespace("http://www.re3data.org/schema/3-0#")
 _ROOT_TYPES = frozenset(
-    URIRef(base + name)
-    for base in _FDP_O
+    namespace[name]
+    for namespace in _FDP_NAMESPACES
     for name in ("FAIRDataPoint", "FairDataPoint", "MetadataService")
-) | {URIRef("http://www.re3data.org/schema/3-0#Repository")}
+) | {_R3D.Repository}
+_ROOT_PREDICATES = (*(space.metadataCatalog for space in _FDP_NAMESPACES), _R3D.dataCatalog)
+"""Predicates by which roots, and only roots, list catalogs."""
+_CATALOG_PREDICATES = (*_ROOT_PREDICATES, DCAT.catalog)
 
 DATASET_TYPES = (DCAT.Dataset, DCAT.DatasetSeries)
 """The types of records that become datasets."""
 
 _MOST_BYTES = 1200
-"""Longest URL of a record. Two of them make a guid, and an entry of PostgreSQL's index on guids has
-2,704 bytes at most."""
+"""Longest URL of a record. A guid has two URLs, and PostgreSQL's index on guids takes 2,704 bytes."""
 
 _NEVER_IN_URLS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
-_DISTRIBUTION = DCAT.distribution
 _RECORD_TYPES = frozenset({*DATASET_TYPES, DCAT.Catalog})
 
 _DEEPEST = 20
-"""Blank nodes within blank nodes whose names do not count."""
+"""Levels of nested blank nodes that are compared by their contents."""
 
 Mapper = Callable[[Graph, Node], Record]
-Said = list[tuple[Node, Node]]
+Statements = list[tuple[Node, Node]]
 """Predicates and objects of a node."""
 
 
 @dataclass(slots=True)
 class ListedDataset:
-    """What a document says of one dataset in it."""
+    """A dataset in a document: a page or the dataset's own document."""
 
     subject: str
-    """The dataset's URL in the document; it may differ from the one under which it is listed."""
+    """The dataset's URL in the document, which may differ from the listed one."""
     digest: str
-    """Hash of all that the document says of the dataset: also of the distributions that it describes."""
+    """Hash of the dataset's description, with the distributions that the document describes."""
     part_of: list[str] = field(default_factory=list)
     distributions: list[str] = field(default_factory=list)
-    """Distributions that it names and that are not described here: each has a document of its own."""
+    """Distributions that the dataset names and that have documents of their own."""
     contained: list[str] = field(default_factory=list)
-    """Further distributions that only a container lists for it. They may be other datasets'."""
+    """Distributions that only a container in the document lists. They may belong to other datasets."""
 
 
 @dataclass(slots=True)
 class DocumentOutline:
-    """All that a crawl needs of a document whose bytes are as they were: kept in place of parsing again."""
+    """Everything a crawl needs from a document; kept so that unchanged bytes are not parsed again."""
 
     subject: str | None = None
-    """The root's or catalog's own URL in the document; it may differ from the one that was asked for."""
+    """The root's or catalog's URL in the document, which may differ from the requested one."""
     is_catalog: bool = False
     catalogs: list[str] = field(default_factory=list)
     datasets: list[str] = field(default_factory=list)
     by_containers: bool = False
-    """Its datasets are named by the container in its document alone, which pages do not have."""
+    """Only the container in the document names the datasets; pages have no such container."""
     refused: list[str] = field(default_factory=list)
-    """Datasets that it lists and nobody can ask for, without control characters."""
+    """Listed datasets whose URLs cannot be requested; control characters are percent-encoded."""
     refused_catalogs: list[str] = field(default_factory=list)
-    """Catalogs of that kind."""
+    """Listed catalogs of that kind."""
     members: dict[str, ListedDataset] = field(default_factory=dict)
 
     def as_json(self) -> str:
@@ -101,7 +94,7 @@ class DocumentOutline:
 
     @classmethod
     def shape(cls) -> str:
-        """Names of all that an outline holds: outlines of another shape are of another version."""
+        """Return the names of all fields. It is part of the digest, so a new version reads outlines anew."""
         return " ".join(one.name for kind in (cls, ListedDataset) for one in fields(kind))
 
     @classmethod
@@ -115,22 +108,22 @@ class DocumentOutline:
 def outline_of_container(
     graph: Graph, url: str, *, is_root: bool, final_url: str = ""
 ) -> DocumentOutline:
-    """What the document of a root or a catalog lists.
+    """Return what the document of a root or a catalog lists.
 
-    :param final_url: what answered, where that is another URL.
-    :param is_root: it was asked for as the source itself, which may be a root or a catalog.
-    :raises DocumentError: it does not describe what was asked for.
+    :param is_root: the URL is the source's own, which may be that of a root or of a catalog.
+    :param final_url: the URL that answered, after redirects.
+    :raises DocumentError: the document does not describe the requested container.
     """
     catalogs = set(graph.subjects(RDF.type, DCAT.Catalog))
     roots = {node for kind in _ROOT_TYPES for node in graph.subjects(RDF.type, kind)}
-    roots |= {node for one in _CATALOG_PREDICATES[:3] for node in graph.subjects(one, None)}
+    roots |= {node for predicate in _ROOT_PREDICATES for node in graph.subjects(predicate)}
     subject = (
         _named(roots | catalogs, url)
         or (is_root and len(roots) == 1 and _alias(roots))
         or _alias(catalogs, url, final_url)
     )
     if not subject:
-        # A catalog's URL that leads to the root, as links that are gone often do, is no empty catalog.
+        # Servers often redirect a lost catalog to the root. It must not count as an empty catalog.
         expected = "neither a FAIR Data Point nor a dcat:Catalog" if is_root else "no dcat:Catalog"
         raise DocumentError(f"it describes {expected}")
     below = _listed(graph, subject, _CATALOG_PREDICATES)
@@ -138,8 +131,8 @@ def outline_of_container(
     return DocumentOutline(
         subject=str(subject),
         is_catalog=subject in catalogs and subject not in roots,
-        catalogs=list(filter(_can_be_asked_for, below)),
-        datasets=list(filter(_can_be_asked_for, datasets)),
+        catalogs=list(filter(_is_requestable, below)),
+        datasets=list(filter(_is_requestable, datasets)),
         by_containers=bool(datasets) and (subject, DCAT.dataset, None) not in graph,
         refused=_refused(datasets),
         refused_catalogs=_refused(below),
@@ -148,7 +141,7 @@ def outline_of_container(
 
 @unlogged()
 def outline_of_page(graph: Graph) -> DocumentOutline:
-    """Return what a page of datasets says of each, under the URLs that the page uses."""
+    """Return the datasets of a page, by the URLs that the page uses."""
     return DocumentOutline(
         members={str(node): _member(graph, node) for node in sorted(_datasets(graph))}
     )
@@ -156,10 +149,10 @@ def outline_of_page(graph: Graph) -> DocumentOutline:
 
 @unlogged()
 def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> DocumentOutline:
-    """What a dataset's own document says of it.
+    """Return the outline of a dataset's own document.
 
-    :param final_url: what answered, where that is another URL.
-    :raises DocumentError: it does not describe the dataset that was asked for as ``url``.
+    :param final_url: the URL that answered, after redirects.
+    :raises DocumentError: the document does not describe the dataset of this URL.
     """
     subjects = _datasets(graph)
     node = _named(subjects, url) or _alias(subjects, url, final_url)
@@ -172,9 +165,9 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
 
 @unlogged()
 def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
-    """The record that a graph holds. That of a series says that it is one.
+    """Map a graph to a record; set ``dcat_type`` if it is a dcat:DatasetSeries.
 
-    :raises DocumentError: it cannot be mapped.
+    :raises DocumentError: the graph cannot be mapped.
     """
     try:
         record = mapper(graph, subject)
@@ -184,8 +177,8 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
     except MappingError as error:
         raise DocumentError(error.words) from error
     except Exception as error:
-        # Profiles of other extensions are code that nobody here has seen: what they choke on is
-        # one record's error, not the end of the crawl.
+        # Profiles of other extensions may raise anything. That is an error of one record, and the
+        # crawl goes on.
         log.exception("The record %s could not be mapped", subject)
         raise DocumentError(
             "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
@@ -195,15 +188,14 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
 
 def distributions_of(graph: Graph, dataset: Node) -> list[str]:
     """Return the URLs of the distributions that a dataset's dcat:distribution names."""
-    return list(filter(_can_be_asked_for, _urls(graph.objects(dataset, DCAT.distribution))))
+    return list(filter(_is_requestable, _urls(graph.objects(dataset, DCAT.distribution))))
 
 
 def distribution_of(graph: Graph, url: str, final_url: str) -> Node:
-    """Return the distribution that the document of one describes.
+    """Return the distribution that its own document describes.
 
-    :param url: what was asked for.
-    :param final_url: what answered.
-    :raises DocumentError: it describes something else.
+    :param final_url: the URL that answered, after redirects.
+    :raises DocumentError: the document describes something else.
     """
     found = set(graph.subjects(RDF.type, DCAT.Distribution))
     node = _named(found, url) or _alias(found, url, final_url)
@@ -218,7 +210,7 @@ def distribution_of(graph: Graph, url: str, final_url: str) -> Node:
 
 
 def distributions_in(graph: Graph) -> list[tuple[Node, list[str]]]:
-    """Return the distributions that a document describes, each with what its dct:isPartOf names."""
+    """Return the distributions that a document describes, each with the URLs in its dct:isPartOf."""
     return [
         (node, _iris(graph.objects(node, DCTERMS.isPartOf)))
         for node in sorted(set(graph.subjects(RDF.type, DCAT.Distribution)), key=str)
@@ -226,7 +218,7 @@ def distributions_in(graph: Graph) -> list[tuple[Node, list[str]]]:
 
 
 def distributions_inside(graph: Graph, dataset: Node) -> list[tuple[Node, list[str]]]:
-    """Return the distributions that a dataset's own document describes for it, as above."""
+    """Return the dataset's distributions in its own document, as :func:`distributions_in` does."""
     claiming = set(graph.subjects(DCTERMS.isPartOf, dataset))
     named = set(graph.objects(dataset, DCAT.distribution))
     return [
@@ -243,18 +235,16 @@ def record_graph(
     members: Collection[Node],
     parts: Sequence[tuple[Graph, Collection[Node]]] = (),
 ) -> Graph:
-    """Return a record and its distributions in a graph of their own.
+    """Return a graph with one record and its distributions.
 
-    A page holds many records that are read at the same time: adding one's distributions to its graph
-    would make what the others become depend on the order in which they are read. The names of blank
-    nodes mean something within one document only, so they are changed when documents are merged
-    (RDF 1.1 Semantics, section 4.1).
+    Many records are read from one page at the same time, so the page's graph is not changed: otherwise
+    the result would depend on the order. Blank nodes are renamed when documents are merged, because
+    their names are local to a document (RDF 1.1 Semantics, section 4.1).
 
-    :param graph: a page, or the record's own document; it stays as it is.
-    :param members: the record's distributions in that document. It gets no others of those that the
-        document lists.
-    :param parts: documents of distributions, which belong to this record alone, each with the record's
-        distributions in it: all is added to the first.
+    :param graph: a page or the record's own document; not changed.
+    :param members: the record's distributions in that document. The document's list is ignored.
+    :param parts: documents of this record's distributions, each with the record's distributions in it.
+        The first of them is changed: everything is added to it.
     """
     own = Graph()
     mine: set[Node] = set()
@@ -272,78 +262,74 @@ def record_graph(
     mine.update(_renamed(node, names) for node in members)
     for node in mine:
         own.add((subject, DCAT.distribution, node))
-    for node, said in _said_of(graph, subject, members).items():
-        for predicate, value in said:
+    for node, statements in _descriptions(graph, subject, members).items():
+        for predicate, value in statements:
             own.add((_renamed(node, names), predicate, _renamed(value, names)))
     return own
 
 
 @unlogged()
 def undescribed(iris: Iterable[str], graphs: Collection[Graph]) -> list[str]:
-    """Those of some IRIs of which no graph says anything."""
+    """Return the IRIs that no graph describes."""
     return [iri for iri in iris if not any((URIRef(iri), None, None) in graph for graph in graphs)]
 
 
-def _said_of(graph: Graph, subject: Node, members: Iterable[Node]) -> dict[Node, Said]:
-    """Return what a document says of a record, of some distributions, and of all that these lead to.
+def _descriptions(graph: Graph, subject: Node, members: Iterable[Node]) -> dict[Node, Statements]:
+    """Return the statements about a record, about distributions, and about all nodes they lead to.
 
-    Other records are left out, and so is the list of the record's distributions.
+    Other records are left out, and so is the record's dcat:distribution.
     """
     own = [subject, *members]
-    found: dict[Node, Said] = {}
+    found: dict[Node, Statements] = {}
     pending = list(own)
     while pending:
         node = pending.pop()
         if node in found:
             continue
-        said = list(graph.predicate_objects(node))
+        statements = list(graph.predicate_objects(node))
         if node == subject:
-            said = [one for one in said if one[0] != _DISTRIBUTION]
-        elif said and node not in own and _is_other_record(graph, node):
+            statements = [(step, value) for step, value in statements if step != DCAT.distribution]
+        elif node not in own and not _RECORD_TYPES.isdisjoint(graph.objects(node, RDF.type)):
             continue
-        found[node] = said
-        pending += [value for _, value in said if not isinstance(value, Literal)]
+        found[node] = statements
+        pending += [value for _, value in statements if not isinstance(value, Literal)]
     return found
 
 
-def _is_other_record(graph: Graph, node: Node) -> bool:
-    return not _RECORD_TYPES.isdisjoint(graph.objects(node, RDF.type))
+def _digest(descriptions: Mapping[Node, Statements]) -> str:
+    """Return a hash of statements about nodes that does not depend on the names of blank nodes.
 
-
-def _digest(descriptions: Mapping[Node, Said]) -> str:
-    """Return a hash of what is said of some nodes, the same whatever blank nodes are called.
-
-    A blank node counts by what is said of it. If it is nested too deep, or leads back to itself, it counts
-    by its name, which is another one each time: the hash is then never as last time.
+    A blank node is hashed by its statements. If it is nested too deep, or leads back to itself, it is
+    hashed by its name, which differs each time. The record is then read anew in each job.
     """
     names: dict[Node, str] = {}
     pending = [node for node in descriptions if isinstance(node, BNode)]
     for _ in range(_DEEPEST):
-        ready = [node for node in pending if _is_named(descriptions[node], names)]
+        ready = [
+            node
+            for node in pending
+            if all(value in names for _, value in descriptions[node] if isinstance(value, BNode))
+        ]
         if not ready:
             break
         for node in ready:
             names[node] = _hash(_plain(descriptions[node], names))
         pending = [node for node in pending if node not in names]
     others = [
-        (str(node), _plain(said, names))
-        for node, said in descriptions.items()
-        if said and node not in names
+        (str(node), _plain(statements, names))
+        for node, statements in descriptions.items()
+        if statements and node not in names
     ]
     return _hash([sorted(names.values()), sorted(others)])
 
 
-def _is_named(said: Said, names: Mapping[Node, str]) -> bool:
-    return all(value in names for _, value in said if isinstance(value, BNode))
+def _plain(statements: Statements, names: Mapping[Node, str]) -> list[tuple[str, ...]]:
+    """Return a node's statements as sorted tuples of texts.
 
-
-def _plain(said: Said, names: Mapping[Node, str]) -> list[tuple[str, ...]]:
-    """Return what is said of a node as sorted texts.
-
-    Four stand for a literal, three for a blank node, two for an IRI: none can be taken for another kind.
+    A literal gives four texts, a blank node three, an IRI two, so that no two kinds can be equal.
     """
     found: list[tuple[str, ...]] = []
-    for predicate, value in said:
+    for predicate, value in statements:
         if isinstance(value, Literal):
             found.append(
                 (str(predicate), str(value), value.language or "", str(value.datatype or ""))
@@ -364,7 +350,7 @@ def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
 
 
 def _datasets(graph: Graph) -> set[URIRef]:
-    """The datasets that a document describes; a series of datasets is one too."""
+    """Return the datasets and series of datasets that a document describes."""
     nodes = {node for kind in DATASET_TYPES for node in graph.subjects(RDF.type, kind)}
     return {URIRef(one) for one in _iris(nodes)}
 
@@ -372,20 +358,20 @@ def _datasets(graph: Graph) -> set[URIRef]:
 def _member(graph: Graph, node: URIRef) -> ListedDataset:
     named = _urls(graph.objects(node, DCAT.distribution))
     listed = _listed(graph, node, (DCAT.distribution,))
-    inner = [one for one, _ in distributions_inside(graph, node)]
+    inner = [distribution for distribution, _ in distributions_inside(graph, node)]
     return ListedDataset(
         subject=str(node),
-        digest=_digest(_said_of(graph, node, inner)),
+        digest=_digest(_descriptions(graph, node, inner)),
         part_of=_iris(graph.objects(node, DCTERMS.isPartOf)),
-        distributions=undescribed(filter(_can_be_asked_for, named), [graph]),
+        distributions=undescribed(filter(_is_requestable, named), [graph]),
         contained=undescribed(
-            (one for one in listed if one not in named and _can_be_asked_for(one)), [graph]
+            (url for url in listed if url not in named and _is_requestable(url)), [graph]
         ),
     )
 
 
 def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
-    """The candidate that is ``url``, or only another spelling of it."""
+    """Return the candidate that equals the URL, or else one that is another spelling of it."""
     iris = _iris(candidates)
     exact = next((iri for iri in iris if iri == url), None)
     plain = loose_spelling(url)
@@ -393,65 +379,63 @@ def _named(candidates: Iterable[Node], url: str) -> URIRef | None:
     return None if named is None else URIRef(named)
 
 
-def _alias(candidates: Iterable[Node], *asked: str) -> URIRef | None:
-    """The one candidate, if it can be another name of what was asked for.
+def _alias(candidates: Iterable[Node], *requested: str) -> URIRef | None:
+    """Return the only candidate, if it can be a persistent URL of the requested record.
 
-    Servers use a persistent URL that may differ from the requested one: another base with the same
-    last part, or what a redirect led to. Anything else is another record, sent by accident, and must
-    not be taken for this one.
+    Such a URL has the last path segment of the requested URL or of the URL that answered. Any other
+    candidate is another record, which the server sent by accident.
 
-    :param asked: the URLs that were asked for; none if any name will do.
+    :param requested: the requested URLs; without any, every URL is accepted.
     """
     iris = _iris(candidates)
     if len(iris) != 1:
         return None
-    ends = {_end(url) for url in asked if url}
-    return URIRef(iris[0]) if not asked or _end(iris[0]) in ends else None
+    segments = {_last_segment(url) for url in requested if url}
+    return URIRef(iris[0]) if not requested or _last_segment(iris[0]) in segments else None
 
 
-def _end(url: str) -> str:
+def _last_segment(url: str) -> str:
     return url.rstrip("/").rpartition("/")[2]
 
 
 def _iris(nodes: Iterable[Node]) -> list[str]:
-    """The IRIs among some nodes, sorted, without those that are nobody's URL."""
+    """Return the requestable IRIs among some nodes, sorted."""
     found = {str(node) for node in nodes if isinstance(node, URIRef)}
-    return sorted(filter(_can_be_asked_for, found))
+    return sorted(filter(_is_requestable, found))
 
 
-def _can_be_asked_for(url: str) -> bool:
+def _is_requestable(url: str) -> bool:
     return not _NEVER_IN_URLS.search(url) and len(url.encode()) <= _MOST_BYTES
 
 
 def _refused(urls: Iterable[str]) -> list[str]:
     return [
-        _NEVER_IN_URLS.sub(lambda one: f"%{ord(one[0]):02X}", url)
+        _NEVER_IN_URLS.sub(lambda match: f"%{ord(match[0]):02X}", url)
         for url in urls
-        if not _can_be_asked_for(url)
+        if not _is_requestable(url)
     ]
 
 
 def _listed(graph: Graph, subject: Node, predicates: Iterable[URIRef]) -> list[str]:
-    """What a record lists, by its own predicates and by the containers embedded in its document.
+    """Return what a record lists, by its own predicates or by a container in its document.
 
-    The union, and literals too where they hold a URL, since listing too much costs a request and
-    listing too little could delete.
+    URLs in literals count too: an extra entry costs a request, a missing one could delete a dataset.
     """
     wanted = tuple(predicates)
-    found = {one for predicate in wanted for one in graph.objects(subject, predicate)}
-    for container in graph.subjects(_MEMBERSHIP_RESOURCE, subject):
-        if not set(wanted).isdisjoint(graph.objects(container, _HAS_MEMBER_RELATION)):
-            found |= set(graph.objects(container, _CONTAINS))
+    found = {value for predicate in wanted for value in graph.objects(subject, predicate)}
+    for container in graph.subjects(LDP.membershipResource, subject):
+        if not set(wanted).isdisjoint(graph.objects(container, LDP.hasMemberRelation)):
+            found |= set(graph.objects(container, LDP.contains))
     return _urls(found)
 
 
 def _urls(nodes: Iterable[Node]) -> list[str]:
-    """The IRIs among some nodes, and the literals that hold a URL, sorted."""
+    """Return the IRIs among some nodes, and the literals that are URLs, sorted."""
     return sorted(
         {
-            str(one)
-            for one in nodes
-            if isinstance(one, URIRef)
-            or (isinstance(one, Literal) and str(one).startswith(("http://", "https://")))
+            str(node)
+            for node in nodes
+            if isinstance(node, URIRef)
+            or (isinstance(node, Literal) and str(node).startswith(("http://", "https://")))
         }
     )

@@ -24,17 +24,18 @@ from .reader import (
     first_page,
 )
 
-_NAMED_BY = (DCAT.accessService, DCAT.service)
+_SERVICE_PREDICATES = (DCAT.accessService, DCAT.service)
 _NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
-"""What leads from a service to other records, which are described by their own documents."""
+"""Predicates that lead from a service to other records, which have documents of their own."""
 _SERVICE = "service"
+"""Stands in the memory where outlines have a digest."""
 _KEPT_BYTES = 64 * 1024
-"""Longest document of a service that is kept for the time when its server cannot be read."""
+"""Longest document of a service that is kept in case its server fails later."""
 
 
 @dataclass(slots=True)
 class DistributionDocuments:
-    """The documents of a dataset's distributions, as far as they could be read."""
+    """The documents of a dataset's distributions that could be read, and the failures."""
 
     pages: list[FetchedDocument] = field(default_factory=list)
     single: dict[str, FetchedDocument] = field(default_factory=dict)
@@ -42,25 +43,24 @@ class DistributionDocuments:
     failed: dict[str, UnreadableDocument] = field(default_factory=dict)
     """By URL, the distributions that could not be read."""
     broken_page: UnreadableDocument | None = None
-    """The page that could not be read: it and those after it may list further distributions."""
+    """The page that could not be read. It and the pages after it may have further distributions."""
     all_pages: bool = False
-    """The pages were read to the last one, and their server counts them: there are no others."""
+    """The last page was read, and the server marks it as the last."""
 
     @property
     def listed_whole(self) -> bool:
-        """Whether the pages say for sure which distributions they do not list."""
+        """Whether a distribution that is on no page is certainly not listed by pages."""
         return self.all_pages and self.broken_page is None
 
     @property
     def documents(self) -> list[FetchedDocument]:
-        """All documents."""
         return [*self.pages, *self.single.values()]
 
 
 class DistributionReader:
-    """Reads the distributions of datasets.
+    """Reads the documents of datasets' distributions.
 
-    :ivar has_pages: the server has page endpoints, as far as anybody has seen
+    :ivar has_pages: False as soon as the server turns out to have no page endpoints
     """
 
     def __init__(self, reader: DocumentReader) -> None:
@@ -70,10 +70,10 @@ class DistributionReader:
     async def read(
         self, dataset: str, member: ListedDataset, *, had_pages: bool = False
     ) -> DistributionDocuments:
-        """Read the documents of a dataset's distributions.
+        """Read a dataset's distributions from pages, or one by one if there are no pages.
 
-        :param had_pages: the dataset's pages have listed distributions that nothing else lists. They
-            are read again, and if they cannot be, they are missed.
+        :param had_pages: earlier, only pages listed some of the distributions. If there are no pages
+            now, that counts as a broken page.
         """
         parts = DistributionDocuments()
         first = first_page(dataset, "distribution")
@@ -87,7 +87,7 @@ class DistributionReader:
         return parts
 
     async def read_each(self, urls: Iterable[str], parts: DistributionDocuments) -> None:
-        """Read distributions one by one; what another host has to say is left out."""
+        """Read distributions one by one and add them; leave out hosts that may not be requested."""
         for url in filter(self._reader.may_visit, urls):
             if url in parts.single or url in parts.failed:
                 continue
@@ -99,7 +99,7 @@ class DistributionReader:
     async def _read_pages(
         self, first: str, parts: DistributionDocuments
     ) -> UnreadableDocument | None:
-        """Read all pages; return why there are none, if there is no such endpoint."""
+        """Read all pages and add them; if there is no page endpoint, return the failure."""
         pages = Pages(MOST_PAGES)
         url: str | None = first
         while url is not None:
@@ -107,8 +107,8 @@ class DistributionReader:
                 page = await self._reader.get(url)
                 if not parts.pages and page.is_html:
                     self.has_pages = False
-                    words = "it answers with a user interface"
-                    return UnreadableDocument(first, ReadOutcome.FAILED, words)
+                    reason = "it answers with a user interface"
+                    return UnreadableDocument(first, ReadOutcome.FAILED, reason)
                 parts.pages.append(page)
                 url = pages.after(page)
             except UnreadableDocument as failure:
@@ -123,70 +123,80 @@ class DistributionReader:
 
 
 class ServiceReader:
-    """Reads the data services of one crawl, each once."""
+    """Reads the data services that records name; each service once in a crawl."""
 
     def __init__(self, reader: DocumentReader, now: datetime) -> None:
         self._reader = reader
         self._now = now
-        self._reading: dict[str, asyncio.Future[FetchedDocument | UnreadableDocument]] = {}
+        self._requests: dict[str, asyncio.Future[FetchedDocument | UnreadableDocument]] = {}
         self._named: dict[tuple[str, str], list[str]] = {}
+        """The services of each record, by its URL and the fingerprint of its other documents."""
 
     async def fingerprint(self, record: str, own: str) -> str:
-        """Return the fingerprint of a record with the services that it named when it was last parsed.
+        """Return a record's fingerprint with the services that it named when it was last parsed.
 
         :param record: the record's URL.
-        :param own: the fingerprint of all of its other documents.
+        :param own: the fingerprint of its other documents.
         """
         urls = self._named.get((record, own))
         if urls is None:
-            urls = json.loads(self._reader.memory.recall(_key(record), own) or "[]")
+            urls = json.loads(self._reader.memory.recall(_memory_key(record), own) or "[]")
         if not urls:
             return own
-        found = [await self._read(url) for url in urls]
+        results = [await self._read(url) for url in urls]
         return self._reader.hash(
-            own, *(one.digest if isinstance(one, FetchedDocument) else one.words for one in found)
+            own,
+            *(
+                result.digest if isinstance(result, FetchedDocument) else result.reason
+                for result in results
+            ),
         )
 
     async def describe(self, record: str, own: str, graph: Graph) -> list[str]:
-        """Add the descriptions of the services that a record's graph only names.
+        """Add the descriptions of services that a record's graph only names.
 
         :param record: the record's URL.
-        :param own: the fingerprint of all of its other documents.
-        :returns: a warning for each service that cannot be read: its URL alone is kept.
+        :param own: the fingerprint of its other documents.
+        :returns: a warning for each service that cannot be read. The record keeps the service's URL.
         """
         named = {
-            str(one)
-            for step in _NAMED_BY
-            for one in graph.objects(None, step)
-            if isinstance(one, URIRef)
+            str(service)
+            for predicate in _SERVICE_PREDICATES
+            for service in graph.objects(None, predicate)
+            if isinstance(service, URIRef)
         }
         urls = [url for url in undescribed(sorted(named), [graph]) if self._reader.may_visit(url)]
         if urls:
             self._named[record, own] = urls
-            self._reader.memory.remember(_key(record), own, json.dumps(urls))
+            self._reader.memory.remember(_memory_key(record), own, json.dumps(urls))
         warnings = []
         for url in urls:
-            found = await self._read(url)
+            result = await self._read(url)
             try:
-                if isinstance(found, UnreadableDocument):
-                    raise found
-                _add_description(await found.parsed(), url, graph)
+                if isinstance(result, UnreadableDocument):
+                    raise result
+                _add_description(await result.parsed(), url, graph)
             except UnreadableDocument as failure:
-                words = f"service {display_url(url)}: {failure.words}; only its URL is kept"
-                warnings.append(words)
+                warnings.append(
+                    f"service {display_url(url)}: {failure.reason}; only its URL is kept"
+                )
         return warnings
 
     async def _read(self, url: str) -> FetchedDocument | UnreadableDocument:
-        if url not in self._reading:
-            self._reading[url] = asyncio.ensure_future(self._fetch(url))
-        return await self._reading[url]
+        if url not in self._requests:
+            self._requests[url] = asyncio.ensure_future(self._fetch(url))
+        return await self._requests[url]
 
     async def _fetch(self, url: str) -> FetchedDocument | UnreadableDocument:
+        """Fetch a service; if that fails, return its last good document.
+
+        If its URL has answered 401, 403, 404 or 410 for ``WITHDRAWN_AFTER``, return the failure.
+        """
         known, since = self._recall(url)
         try:
-            found = await self._reader.get(url)
-            if known is None or found.digest != known.digest:
-                _add_description(await found.parsed(), url, Graph())
+            document = await self._reader.get(url)
+            if known is None or document.digest != known.digest:
+                _add_description(await document.parsed(), url, Graph())
         except UnreadableDocument as failure:
             if known is None:
                 return failure
@@ -196,13 +206,11 @@ class ServiceReader:
                 if self._now - since >= WITHDRAWN_AFTER:
                     return failure
             return known
-        self._remember(url, found, None)
-        return found
+        self._remember(url, document, None)
+        return document
 
     def _recall(self, url: str) -> tuple[FetchedDocument | None, datetime | None]:
-        """Return the last document that described a service, and since when its URL answers 401, 403,
-        404 or 410.
-        """
+        """Return a service's last good document, and when its URL began to answer 401, 403, 404 or 410."""
         text = self._reader.memory.recall(url, _SERVICE)
         if text is None:
             return None, None
@@ -210,34 +218,34 @@ class ServiceReader:
         document = self._reader.document(url, base, content_type, body.encode())
         return document, datetime.fromisoformat(since) if since else None
 
-    def _remember(self, url: str, found: FetchedDocument, since: datetime | None) -> None:
-        if len(found.body) <= _KEPT_BYTES:
-            body = found.body.decode("utf-8", "replace")
-            kept = [found.base, found.content_type, body, since and since.isoformat()]
+    def _remember(self, url: str, document: FetchedDocument, since: datetime | None) -> None:
+        if len(document.body) <= _KEPT_BYTES:
+            body = document.body.decode("utf-8", "replace")
+            kept = [document.base, document.content_type, body, since and since.isoformat()]
             self._reader.memory.remember(url, _SERVICE, json.dumps(kept))
 
 
-def _key(record: str) -> str:
-    """Under what the services of a record are remembered: no document has such a URL."""
+def _memory_key(record: str) -> str:
+    """Return the key of a record's services in the memory; no document has this URL."""
     return f"{record}#services"
 
 
-def _add_description(graph: Graph, url: str, to: Graph) -> None:
-    """Add what a document says of a service, under the URL by which records name it.
+def _add_description(graph: Graph, url: str, target: Graph) -> None:
+    """Add a document's description of a service to a graph, under the URL that records name.
 
-    :raises Unreadable: it describes no service.
+    :raises UnreadableDocument: the document describes no service, or several and not this one.
     """
     services = set(graph.subjects(RDF.type, DCAT.DataService))
     service = URIRef(url) if URIRef(url) in services else next(iter(services), None)
-    # Another URL is the same service by another name, if it is the only one.
+    # A single service under another URL is the same service under another name.
     if service is None or (service != URIRef(url) and len(services) > 1):
         raise UnreadableDocument(url, ReadOutcome.MALFORMED, "it describes no dcat:DataService")
-    pending, met = [service], {service}
+    pending, visited = [service], {service}
     while pending:
         node = pending.pop()
         for predicate, value in graph.predicate_objects(node):
-            to.add((URIRef(url) if node == service else node, predicate, value))
+            target.add((URIRef(url) if node == service else node, predicate, value))
             followed = predicate not in _NOT_FOLLOWED and not isinstance(value, Literal)
-            if followed and value not in met:
-                met.add(value)
+            if followed and value not in visited:
+                visited.add(value)
                 pending.append(value)

@@ -1,4 +1,4 @@
-"""The documents of one crawl: asked for, followed from page to page, each failure put into words."""
+"""Requests for the documents of one crawl, paging, and the words for each failure."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from .documents import DocumentOutline
 from .rdf import DocumentError, RdfParser
 
 PAGE_SIZE = 50
-"""Children asked for with one request where the server has page endpoints."""
+"""Children per page, on servers that have page endpoints."""
 
 MOST_PAGES = 1000
-"""Pages of one record's children; of a catalog's, besides one for each dataset that is listed."""
+"""The most pages of one record's children. A catalog may have one more for each dataset it lists."""
 
 NO_SUCH_ENDPOINT = frozenset({400, 401, 403, 404, 405, 406, 410, 501})
-"""Answers to a first page that mean: there is no page endpoint here, or not for this visitor."""
+"""Statuses of a first page that mean: the server has no page endpoint, or none for us."""
 
 GIVE_UP_AFTER = 100
-"""Documents in a row that a host could not give, before the rest is not even asked for: with the
-waits between attempts, a server that went away would else keep a job busy for days."""
+"""Failed documents in a row after which a host is given up. Because of the pauses between attempts, a
+server that went away would otherwise keep a job busy for days."""
 
 _OUTCOMES = {
     401: ReadOutcome.FORBIDDEN,
@@ -43,38 +43,39 @@ _OUTCOMES = {
     410: ReadOutcome.GONE,
 }
 
-_AWAY = frozenset({408, 429, 502, 503, 504})
-"""Statuses of a host that cannot serve anything at the moment."""
+_UNAVAILABLE = frozenset({408, 429, 502, 503, 504})
+"""Statuses of a host that is unavailable at the moment."""
 
 
 @dataclass(slots=True)
 class FetchedDocument:
-    """A document that answered 200: its bytes, and what is known of them."""
+    """A document that answered 200."""
 
     url: str
     base: str
+    """The URL that answered, after redirects."""
     body: bytes
     content_type: str | None
     digest: str
-    """Hash of bytes and media type: the same bytes under another label may be no RDF."""
+    """Hash of bytes and media type, since the media type decides how the bytes are parsed."""
     parser: RdfParser
-    following: str | None = None
-    """The next page (RFC 8288, rel="next")."""
+    next_url: str | None = None
+    """URL of the next page (RFC 8288, rel="next")."""
     is_paged: bool = False
-    """It says where the first or the last page is: its server counts pages."""
+    """It links to the first or the last page, so the server states where pages end."""
     _graph: Graph | None = None
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Many records of one page ask for its graph at the same time."""
+    """Tasks of many records of one page need its graph at the same time."""
 
     @property
     def is_html(self) -> bool:
-        """A page for people: what a user interface answers to any path that it does not know."""
+        """True for HTML, with which user interfaces answer any path that they do not know."""
         return rdf.media_type(self.content_type) == "text/html"
 
     async def parsed(self) -> Graph:
-        """Return its graph, parsed when first asked for.
+        """Return the document's graph; parse it on the first call.
 
-        :raises Unreadable: it cannot be understood.
+        :raises UnreadableDocument: it cannot be parsed.
         """
         async with self._lock:
             if self._graph is None:
@@ -84,34 +85,31 @@ class FetchedDocument:
 
 
 class UnreadableDocument(Exception):
-    """A document that could not be had or understood; ``str()`` is one line for people, with its URL."""
+    """A document that could not be fetched or understood; ``str()`` is a line for people with its URL."""
 
     def __init__(
         self,
         url: str,
         outcome: ReadOutcome,
-        words: str,
+        reason: str,
         *,
         status: int | None = None,
-        told: bool = False,
+        reported: bool = False,
     ) -> None:
         """
-        :param told: another failure of this crawl has said already what is wrong.
+        :param reported: another error of this crawl reports the cause already.
         """
-        super().__init__(f"{display_url(url)}: {words}")
+        super().__init__(f"{display_url(url)}: {reason}")
         self.url = url
         self.outcome = outcome
-        self.words = words
+        self.reason = reason
         self.status = status
-        self.told = told
+        self.reported = reported
 
 
 @contextlib.contextmanager
 def understood(url: str) -> Iterator[None]:
-    """Give a DocumentError the URL of its document.
-
-    :raises Unreadable: in place of a DocumentError.
-    """
+    """Turn a DocumentError in the block into an UnreadableDocument of this URL."""
     try:
         yield
     except DocumentError as error:
@@ -121,7 +119,9 @@ def understood(url: str) -> Iterator[None]:
 class DocumentReader:
     """Reads the documents of one source.
 
-    What a whole host does is said once and not for each of its documents (``errors``).
+    If a whole host fails, ``errors`` has one line for the host and not one for each document.
+
+    :ivar memory: outlines that earlier crawls kept
     """
 
     def __init__(
@@ -136,10 +136,9 @@ class DocumentReader:
         salt: str = "",
     ) -> None:
         """
-        :param memory: what earlier crawls learnt.
-        :param allowed_hosts: that may be visited besides the source's own.
-        :param headers: sent to the source's own origin (scheme, host and port) only: they may be
-            secret, and a document may name any URL.
+        :param allowed_hosts: hosts that may be requested besides the source's own.
+        :param headers: sent to the source's own origin (scheme, host and port) only, since they may
+            be secret and documents may name any URL.
         :param salt: part of every hash.
         """
         self._client = client
@@ -150,52 +149,52 @@ class DocumentReader:
         self._in_a_row: Counter[str] = Counter()
         self._skipped: Counter[str] = Counter()
         self._deferred: Counter[str] = Counter()
-        self._said_pause: set[str] = set()
+        self._with_reported_pause: set[str] = set()
 
     @property
     def errors(self) -> list[str]:
-        """One line for people for each host of which a part was not even asked for."""
+        """One line for people for each host whose documents were not all requested."""
         lines = [
             f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
             f"{count} more were not asked for"
             for host, count in sorted(self._skipped.items())
         ]
-        for host in sorted(self._deferred.keys() - self._said_pause):
+        for host in sorted(self._deferred.keys() - self._with_reported_pause):
             count = self._deferred[host]
             lines.append(f"{host} wants to be left alone; documents not asked for: {count}")
         return lines
 
     def may_visit(self, url: str) -> bool:
-        """Whether a URL is one of this source's hosts, or of those that its configuration allows."""
+        """Return whether a URL's host is the source's own or one that its configuration allows."""
         try:
             return parse_url(url).host in self._reach.hosts
         except FetchError:
             return False
 
     async def get(self, url: str) -> FetchedDocument:
-        """A document.
+        """Fetch a document.
 
-        :raises Unreadable: any other answer than 200, or none.
+        :raises UnreadableDocument: no answer, or a status other than 200.
         """
         answer = await self._fetch(url)
         body = answer.body or b""
         links = _links(answer)
-        following = links.get("next")
-        if following is not None:
+        next_url = links.get("next")
+        if next_url is not None:
             try:
-                following = urljoin(answer.final_url, following)
+                next_url = urljoin(answer.final_url, next_url)
             except ValueError as error:
-                words = "its link to the next page is malformed"
-                raise UnreadableDocument(url, ReadOutcome.FAILED, words) from error
+                reason = "its link to the next page is malformed"
+                raise UnreadableDocument(url, ReadOutcome.FAILED, reason) from error
         document = self.document(url, answer.final_url, answer.headers.get("Content-Type"), body)
-        document.following = following
+        document.next_url = next_url
         document.is_paged = not links.keys().isdisjoint({"first", "last"})
         return document
 
     def document(
         self, url: str, base: str, content_type: str | None, body: bytes
     ) -> FetchedDocument:
-        """Return a document of which the bytes are known.
+        """Return the document that these bytes make.
 
         :param base: the URL that answered.
         """
@@ -205,11 +204,11 @@ class DocumentReader:
     async def outline(
         self, document: FetchedDocument, role: str, learn: Callable[[Graph], DocumentOutline]
     ) -> DocumentOutline:
-        """What a document says, out of the memory if its bytes are as they were.
+        """Return a document's outline; parse the document only if its bytes have changed.
 
-        :param role: what it was asked for as: one document may be read in several ways.
+        :param role: how the document is read ("page", "dataset", ...); one document may have several.
         :param learn: makes the outline of a graph, or raises DocumentError.
-        :raises Unreadable: the document cannot be understood.
+        :raises UnreadableDocument: the document cannot be understood.
         """
         digest = self.hash(role, DocumentOutline.shape(), document.digest)
         text = self.memory.recall(document.url, digest)
@@ -222,7 +221,7 @@ class DocumentReader:
         return outline
 
     def hash(self, *parts: str | bytes) -> str:
-        """SHA-256 in hex of some parts and of the salt."""
+        """Return the SHA-256 of the salt and the parts, in hex."""
         digest = hashlib.sha256(self._salt.encode())
         for part in parts:
             digest.update(b"\0")
@@ -236,8 +235,8 @@ class DocumentReader:
             raise UnreadableDocument(url, ReadOutcome.FAILED, error.words) from error
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
-            words = "was not asked for: its host was given up"
-            raise UnreadableDocument(url, ReadOutcome.FAILED, words, told=True)
+            reason = "was not asked for: its host was given up"
+            raise UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=True)
         request = Request(
             url,
             accept=rdf.ACCEPT,
@@ -250,86 +249,86 @@ class DocumentReader:
             if error.reason.theirs:
                 self._in_a_row[target.host] += 1
             raise self._unanswered(url, error) from error
-        if answer.status in _AWAY:
+        if answer.status in _UNAVAILABLE:
             self._in_a_row[target.host] += 1
         else:
             del self._in_a_row[target.host]
         if answer.status == 200:
             return answer
         outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
-        words = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
-        raise UnreadableDocument(url, outcome, words, status=answer.status)
+        reason = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
+        raise UnreadableDocument(url, outcome, reason, status=answer.status)
 
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
-        words, told = error.words + _tried(error.attempts), False
+        reason, reported = error.words + _tried(error.attempts), False
         if error.reason is FailureReason.HOST_NOT_ALLOWED:
-            words += ' ("allowed_hosts" in the source\'s configuration names more)'
+            reason += ' ("allowed_hosts" in the source\'s configuration names more)'
         elif error.reason is FailureReason.INSIDE_ADDRESS:
-            words += (
+            reason += (
                 " (the site's option ckanext.freshness.allowed_networks names those that may be)"
             )
         elif error.reason is FailureReason.HOST_DEFERRED:
             self._deferred[parse_url(error.target or url).host] += 1
-            told = True
-        return UnreadableDocument(url, ReadOutcome.FAILED, words, told=told)
+            reported = True
+        return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
 
     def _pause(self, answer: Answer) -> str:
-        """What there is to say of a host that wants to be left alone for longer than a job waits."""
+        """Return words for a host whose Retry-After is longer than a job waits; "" for others."""
         host = parse_url(answer.final_url).host
         seconds = self._client.hosts.of(host).closed_for
         if not seconds:
             return ""
-        self._said_pause.add(host)
+        self._with_reported_pause.add(host)
         return f" and asks to be left alone for {seconds:.0f} s: nothing more is asked of {host}"
 
 
 class Pages:
-    """The way from one page to the next, which must end somewhere."""
+    """The pages read so far; guards against links that lead in a circle or never end."""
 
     def __init__(self, most: int) -> None:
         """
-        :param most: pages that are read at most.
+        :param most: the most pages that are read.
         """
         self._most = most
         self._urls: set[str] = set()
         self._digest = ""
 
     def after(self, page: FetchedDocument) -> str | None:
-        """The URL of the page after this one; None after the last.
+        """Return the URL of the page after this one; None after the last.
 
-        :raises Unreadable: the pages have no end.
+        :raises UnreadableDocument: the link leads back, or there are too many pages.
         """
         self._urls.add(page.url)
-        if page.following is None:
+        if page.next_url is None:
             return None
-        if page.following in self._urls or page.digest == self._digest:
-            words = "its link to the next page leads to what was read before"
-            raise UnreadableDocument(page.url, ReadOutcome.FAILED, words)
+        if page.next_url in self._urls or page.digest == self._digest:
+            reason = "its link to the next page leads to a page that was read before"
+            raise UnreadableDocument(page.url, ReadOutcome.FAILED, reason)
         if len(self._urls) >= self._most:
-            words = f"there is another page after {self._most} pages"
-            raise UnreadableDocument(page.url, ReadOutcome.FAILED, words)
+            reason = f"there is another page after {self._most} pages"
+            raise UnreadableDocument(page.url, ReadOutcome.FAILED, reason)
         self._digest = page.digest
-        return page.following
+        return page.next_url
 
 
 def first_page(url: str, kind: str) -> str | None:
-    """The URL of a record's first page of children; None where it cannot have any.
+    """Return the URL of a record's first page of children; None if its URL allows no page endpoint.
 
-    :param kind: of the children: ``dataset`` or ``distribution``.
+    :param kind: the kind of children, ``dataset`` or ``distribution``.
     """
     if "?" in url or "#" in url:
-        return None  # what is appended would change the query, or not be sent at all
+        return None  # the path cannot be appended
     return f"{url.rstrip('/')}/page/{kind}?page=0&size={PAGE_SIZE}"
 
 
 def _links(answer: Answer) -> dict[str, str]:
-    """The targets of an answer's Link headers by relation."""
-    found: dict[str, str] = {}
+    """Return the targets of an answer's Link headers, by relation."""
+    targets: dict[str, str] = {}
     for header in answer.headers.getall("Link", ()):
         for link in parse_header_links(header):
             for relation in link.get("rel", "").lower().split():
-                found.setdefault(relation, link["url"])
-    return found
+                targets.setdefault(relation, link["url"])
+    return targets
 
 
 def _tried(attempts: int) -> str:

@@ -232,9 +232,9 @@ def _raise(kind: type[Exception]) -> Callable[..., None]:
     return raising
 
 
-def test_a_crew() -> None:
+def test_a_task_group() -> None:
     async def main() -> None:
-        crew = TaskGroup(2)
+        tasks = TaskGroup(2)
         under_way: list[int] = []
         most = 0
         done: list[int] = []
@@ -248,10 +248,10 @@ def test_a_crew() -> None:
             done.append(n)
 
         for n in range(10):
-            await crew.start(work(n))
-        await crew.join()
+            await tasks.start(work(n))
+        await tasks.join()
         assert (sorted(done), most) == (list(range(10)), 2)
-        await crew.join()
+        await tasks.join()
 
         async def failing() -> None:
             raise LookupError("first")
@@ -259,13 +259,13 @@ def test_a_crew() -> None:
         async def waiting() -> None:
             await asyncio.Event().wait()
 
-        await crew.start(waiting())
-        await crew.start(failing())
+        await tasks.start(waiting())
+        await tasks.start(failing())
         with pytest.raises(LookupError, match="first"):
-            await crew.join()
+            await tasks.join()
         with pytest.raises(LookupError, match="first"):
-            await crew.start(work(11))
-        await crew.dismiss()
+            await tasks.start(work(11))
+        await tasks.cancel()
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
@@ -284,7 +284,7 @@ def test_a_listing() -> None:
     assert listing.listed_as("http://x/%62") is None
     assert listing.listed_as("nothing") is None
     assert listing.claim("http://x/ä") and not listing.claim("http://x/ä")
-    listing.leave_out(["http://x/ä", "http://x/never"])
+    listing.remove(["http://x/ä", "http://x/never"])
     assert listing.urls() == ["http://x/b/"]
     assert listing.listed_as("http://x/%C3%A4") is None
     assert "http://x/b/" in listing and len(listing) == 1

@@ -267,6 +267,6 @@ def test_pages_without_an_end(fdp: FdpServer, following: str, kind: str) -> None
     fdp.answer = answer  # type: ignore[method-assign]
     job = Site(fdp).job()
     (error,) = [*job.errors, *job.warnings]
-    assert "its link to the next page leads to what was read before" in error
+    assert "its link to the next page leads to a page that was read before" in error
     assert job.requests < 12
     assert job.of(RecordClass.NEW) == urls(fdp, dataset)
