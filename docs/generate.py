@@ -354,7 +354,7 @@ def curl(name: str, example: dict[str, Any], *, reads: bool) -> Iterator[str]:
     yield f"  {url}"
 
 
-def path_words(path: Node | graph_values.Path) -> str:
+def path_words(path: Node | rdf.Path) -> str:
     """A predicate, or a path of several with slashes, with prefixes."""
     steps = path if isinstance(path, tuple) else (path,)
     return f"``{'/'.join(rdf.short(str(step)) for step in steps)}``"

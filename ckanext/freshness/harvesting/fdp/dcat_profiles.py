@@ -22,9 +22,9 @@ from ..legal_values import clean_all
 from ..record import Record
 from . import geometry
 from .documents import record_graph
-from .graph_values import RecordView, text_or_texts
+from .graph_values import text_or_texts
 from .mapping import MappingError
-from .rdf import DCAT
+from .rdf import DCAT, RecordView
 
 GROUP = "ckan.rdf.profiles"
 """The entry points under which ckanext-dcat and others register profiles."""
@@ -76,9 +76,9 @@ def map_with_profiles(
     """
     check(profiles)
     view = RecordView(graph, language)
-    if not view.of(subject):
+    if not view.properties(subject):
         raise MappingError(str(subject), "the record is not described in the server's answer")
-    view.look_at(subject)
+    view.start_record(subject)
     from ckanext.dcat.processors import RDFParser  # not installed on every site
 
     parser = RDFParser(profiles=list(profiles), dataset_type=dataset_type)
@@ -94,7 +94,7 @@ def map_with_profiles(
         for kind in too_long
     ]
     record.fields["uri"] = "" if isinstance(subject, BNode) else str(subject)
-    if not view.of(subject).get(FOAF.homepage):
+    if not view.properties(subject).get(FOAF.homepage):
         record.fields.pop("homepage", None)
     licence = text_or_texts(view, view.objects(subject, (DCT.license,)), "license")
     if licence:

@@ -1,4 +1,4 @@
-"""Geometries as one GeoJSON text, which is what CKAN's map extensions read."""
+"""Conversion of geometries to GeoJSON, which CKAN's map extensions read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 LONGEST = 256 * 1024
-"""Characters of a geometry that is read: parsers take seconds and hundreds of bytes for each more."""
+"""Characters of the longest geometry that is parsed. Longer ones take seconds and much memory."""
 
 _CRS = re.compile(r"<(?P<crs>[^>]*)>\s*")
 _LONGITUDE_FIRST = ("/CRS84", "/OGC/1.3/CRS84")
@@ -17,7 +17,7 @@ _WKT = re.compile(
 )
 _NUMBER = re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 
-# Well-known text -> (GeoJSON's name, how deep its coordinates are nested; 0 is one position).
+# Name in well-known text: (name in GeoJSON, nesting of the coordinates; 0 is a single position).
 _TYPES = {
     "POINT": ("Point", 0),
     "LINESTRING": ("LineString", 1),
@@ -29,10 +29,10 @@ _TYPES = {
 
 
 def geojson(text: str) -> str:
-    """The geometry as GeoJSON text, keys sorted; the text itself where it is neither GeoJSON nor WKT.
+    """Return a geometry, GeoJSON or well-known text, as GeoJSON text with sorted keys.
 
-    Well-known text with a reference system other than CRS84 stays as it is: its axes may be swapped,
-    and only a projection library could tell. So does a text that is too long.
+    Any other text is returned unchanged. So is a text that is too long, and well-known text with a
+    reference system other than CRS84: its axes may be swapped, which only a projection library knows.
     """
     if len(text) > LONGEST:
         return text
@@ -70,9 +70,9 @@ def _from_wkt(text: str) -> dict[str, Any] | None:
 
 
 def _coordinates(body: str, depth: int) -> list[Any]:
-    """The numbers of ``(30 10)``, ``((30 10, 40 40))`` and deeper, nested as GeoJSON nests them.
+    """Return coordinates such as ``(30 10)`` or ``((30 10, 40 40))`` as nested lists, as in GeoJSON.
 
-    Raises ValueError where parentheses or numbers are wrong.
+    :raises ValueError: parentheses or numbers are wrong.
     """
     body = body.strip()
     if not (body.startswith("(") and body.endswith(")")):
@@ -86,16 +86,19 @@ def _coordinates(body: str, depth: int) -> list[Any]:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between the commas that are outside of any parentheses."""
+    """Split a text at the commas outside of parentheses.
+
+    :raises ValueError: parentheses do not match.
+    """
     parts, level, start = [], 0, 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if character == "(":
             level += 1
         elif character == ")":
             level -= 1
         elif character == "," and level == 0:
-            parts.append(text[start:place])
-            start = place + 1
+            parts.append(text[start:index])
+            start = index + 1
         if level < 0:
             raise ValueError("a parenthesis closes that was never opened")
     if level:

@@ -1,30 +1,30 @@
-"""How single values are read from a graph: texts by language, dates, numbers, nested descriptions.
+"""Readers of values in a graph: texts by language, dates, numbers, nested descriptions.
 
-A mapping is a table of `Row`: key, predicates, reader. `describe` runs a node through a table. The depth
-of tables is fixed, so blank nodes that point at each other are followed no further than the table goes.
+A mapping is a table of :class:`MappingRow`: key, predicates, reader. :func:`describe` reads a node by a
+table. Tables are nested to a fixed depth, so that a circle of blank nodes has an end.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 from urllib.parse import unquote
 
 from rdflib import DCTERMS as DCT
-from rdflib import FOAF, RDF, RDFS, SKOS, BNode, Graph, Literal, URIRef
+from rdflib import FOAF, RDF, RDFS, SKOS, BNode, Literal, URIRef
 from rdflib.term import Node
 
 from ...dates import iso_date
 from ..legal_values import BIGGEST_INTEGER, clean, is_email, one_line
 from . import geometry
-from .rdf import SCHEMA, SCHEMAS, VCARD
+from .rdf import SCHEMA, SCHEMAS, VCARD, Path, RecordView
 
 Objects = Sequence[Node]
-Reader = Callable[["RecordView", Objects, str], Any]
-Path = tuple[URIRef, ...]
+Reader = Callable[[RecordView, Objects, str], Any]
 
 _LABELS = (
     RDFS.label,
@@ -39,117 +39,33 @@ _LABELS = (
     RDF.value,
     DCT.identifier,
 )
-"""What names a node that has no IRI, the best first."""
-
-_MADE_BY_SERVER = ("#identifier", "#accessRights")
-_NOTHING: Mapping[Node, list[Node]] = {}
+"""Predicates that name a node without an IRI, the best first."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MappingRow:
-    """One line of a mapping: where a key's value is found, and how it is read."""
+    """A row of a mapping table: a key, the predicates of its value, and the reader of the value."""
 
     key: str
     predicates: tuple[URIRef | Path, ...]
-    """The first that gives a value is used; a tuple is a path through nodes in between."""
+    """The first with a value is used. A tuple is a path through nodes in between."""
     read: Reader
     translated: bool = False
     """Also keep all languages, under ``<key>_translated``."""
-    paths: tuple[Path, ...] = field(init=False)
-    """The predicates, each as a path."""
 
-    def __post_init__(self) -> None:
-        paths = tuple(one if isinstance(one, tuple) else (one,) for one in self.predicates)
-        object.__setattr__(self, "paths", paths)
-
-
-class RecordView:
-    """One graph seen from one record.
-
-    :ivar left: objects that the reader at work could not use
-    :ivar warnings: values that could not be used, in words for the source's editor
-    """
-
-    __slots__ = ("_nodes", "_read", "_record", "_where", "language", "left", "warnings")
-
-    def __init__(self, graph: Graph, language: str | None) -> None:
-        self._nodes: dict[Node, dict[Node, list[Node]]] = {}
-        for node, predicate, value in graph:
-            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
-        self._read: set[tuple[Node, Node, Node | None]] = set()
-        self._record = ""
-        self._where = ""
-        self.language = (language or "").lower()
-        self.left: set[Node] = set()
-        self.warnings: list[str] = []
-
-    def of(self, node: Node) -> Mapping[Node, list[Node]]:
-        """The node's objects by predicate; empty for what is not described."""
-        return self._nodes.get(node, _NOTHING)
-
-    def warn(self, key: str, words: str) -> None:
-        """Remember that a value could not be used."""
-        self.warnings.append(f"{self._where}{key}: {words}")
-
-    def look_at(self, record: Node, where: str = "") -> None:
-        """Read the next values as this record's; warnings begin with `where`."""
-        self._where = where
-        self._record = str(record)
-
-    def is_own_profile(self, iri: str) -> bool:
-        """Whether an IRI is a profile (SHACL shapes) on the server of the record itself."""
-        place = iri.find("/profile/")
-        return place > 0 and self._record.startswith(iri[: place + 1])
-
-    def objects(self, node: Node, path: Path) -> list[Node]:
-        """Return the nodes that a path of predicates leads to, without server noise."""
-        nodes = [
-            found for found in self.of(node).get(path[0], ()) if not is_made_by_server(node, found)
-        ]
-        rest = path[1:]
-        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
-
-    # Which triples have been read
-
-    def mark(self, node: Node, path: Path, left: Collection[Node] = ()) -> bool:
-        """Note that the triples of a path have been read, but for those that lead to nodes that are left.
-
-        :returns: whether there are any.
-        """
-        predicate, rest = path[0], path[1:]
-        values = self.of(node).get(predicate, ())
-        if rest:
-            left = [one for one in values if not self.mark(one, rest, left)]
-        if not left:
-            self._read.add((node, predicate, None))
-            return bool(values)
-        read = {(node, predicate, one) for one in values if one not in left}
-        self._read |= read
-        return bool(read)
-
-    def unread(self, node: Node, predicate: Node) -> list[Node]:
-        """Return the objects of a predicate that are in no triple that has been read."""
-        if (node, predicate, None) in self._read:
-            return []
-        return [one for one in self.of(node)[predicate] if (node, predicate, one) not in self._read]
-
-
-def is_made_by_server(node: Node, value: Node) -> bool:
-    """Whether a node is one that the reference implementation adds to every record by itself."""
-    return (
-        isinstance(value, URIRef)
-        and value.endswith(_MADE_BY_SERVER)
-        and value.rpartition("#")[0] == str(node)
-    )
+    @cached_property
+    def paths(self) -> tuple[Path, ...]:
+        """The predicates, each as a path."""
+        return tuple(path if isinstance(path, tuple) else (path,) for path in self.predicates)
 
 
 def describe(view: RecordView, node: Node, table: Iterable[MappingRow]) -> dict[str, Any]:
-    """The values of a table's rows that a node has."""
+    """Return the values that a node has for a table's rows, by key."""
     out: dict[str, Any] = {}
-    known = view.of(node)
+    known = view.properties(node)
     if not known:
         return out
-    outer = view.left
+    unused_outside = view.unused
     for row in table:
         paths = [path for path in row.paths if path[0] in known]
         if not paths:
@@ -158,14 +74,14 @@ def describe(view: RecordView, node: Node, table: Iterable[MappingRow]) -> dict[
             _read_all(view, node, row, paths, out)
         else:
             _read_first(view, node, row, paths, out)
-    view.left = outer
+    view.unused = unused_outside
     return out
 
 
 def _read_all(
     view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
 ) -> None:
-    """Read a list of values, from all of a row's paths that a node has."""
+    """Read a list of values from all of the paths."""
     objects = [found for path in paths for found in view.objects(node, path)]
     if _read(view, node, row, paths, objects, out) is not None and row.translated:
         _add_translations(row, objects, out)
@@ -174,7 +90,7 @@ def _read_all(
 def _read_first(
     view: RecordView, node: Node, row: MappingRow, paths: Sequence[Path], out: dict[str, Any]
 ) -> None:
-    """Read one value, from the first path that has one, and warn of others beside it."""
+    """Read one value from the first path that has one; warn if there are others."""
     for index, path in enumerate(paths):
         objects = view.objects(node, path)
         value = _read(view, node, row, [path], objects, out)
@@ -184,13 +100,19 @@ def _read_first(
         if row.translated:
             kept += _add_translations(row, objects, out)
         if len(objects) > max(1, len(kept) - 1):
-            others = {str(one) for one in _readings(view, row, objects) if one not in kept}
+            others = {str(read) for read in _readings(view, row, objects) if read not in kept}
             if others:
-                words = ", ".join(f'"{one[:80]}"' for one in sorted(others)[:3])
+                words = ", ".join(f'"{text[:80]}"' for text in sorted(others)[:3])
                 view.warn(row.key, f'"{str(value)[:80]}" is kept; left out: {words}')
         for later in paths[index + 1 :]:
-            rest = [one for one in view.objects(node, later) if one not in objects]
-            view.mark(node, later, [one for one in rest if not _says(view, row, one, kept)])
+            # A later path without a value of its own counts as read.
+            others_there = [value for value in view.objects(node, later) if value not in objects]
+            unused = [
+                value
+                for value in others_there
+                if not any(read in kept for read in _readings(view, row, [value]))
+            ]
+            view.mark_read(node, later, unused)
         return
 
 
@@ -202,33 +124,28 @@ def _read(
     objects: Objects,
     out: dict[str, Any],
 ) -> Any:
-    """Read a row's value and note which triples have become part of it."""
+    """Read a row's value into ``out`` and mark the triples that it was read from."""
     if not objects:
         return None
-    view.left = set()
+    view.unused = set()
     value = row.read(view, objects, row.key)
     if value is not None:
         out[row.key] = value
     for path in paths:
-        view.mark(node, path, view.left)
+        view.mark_read(node, path, view.unused)
     return value
 
 
 def _readings(view: RecordView, row: MappingRow, objects: Objects) -> list[Any]:
-    """What a reader makes of each of some objects, without warnings."""
+    """Return a row's value for each object alone, without adding warnings."""
     before = len(view.warnings)
-    found = [row.read(view, [one], row.key) for one in objects]
+    values = [row.read(view, [node], row.key) for node in objects]
     del view.warnings[before:]
-    return [one for one in found if one is not None]
-
-
-def _says(view: RecordView, row: MappingRow, node: Node, kept: Collection[Any]) -> bool:
-    """Whether a node says no more than the values that are kept."""
-    return any(one in kept for one in _readings(view, row, [node]))
+    return [value for value in values if value is not None]
 
 
 def _add_translations(row: MappingRow, objects: Objects, out: dict[str, Any]) -> list[str]:
-    """Add the translations of a row, and return all texts that are kept."""
+    """Add the texts in all languages under ``<key>_translated``, and return them."""
     translations = by_language(objects)
     if any(translations):
         out[f"{row.key}_translated"] = translations
@@ -239,26 +156,28 @@ def _add_translations(row: MappingRow, objects: Objects, out: dict[str, Any]) ->
 
 
 def lexical(node: Node) -> str:
-    """A literal's or IRI's text without what no database takes; "" for blank nodes."""
+    """Return a literal's or IRI's text without characters that a database refuses; "" for blank nodes."""
     return "" if isinstance(node, BNode) else clean(str(node)).strip()
 
 
 def label(view: RecordView, node: Node) -> str:
-    """The name that the graph gives a node that is not a literal, or ""."""
-    known = view.of(node)
+    """Return the name that the graph gives an IRI or a blank node, or ""."""
+    known = view.properties(node)
     for predicate in _LABELS:
         texts = [value for value in known.get(predicate, ()) if isinstance(value, Literal)]
         if texts:
             name = best(view, texts)
-            view.mark(node, (predicate,), [one for one in known[predicate] if lexical(one) != name])
+            others = [value for value in known[predicate] if lexical(value) != name]
+            view.mark_read(node, (predicate,), others)
             return name
     return ""
 
 
 def best(view: RecordView, objects: Objects) -> str:
-    """One text of many: the preferred language, then none, then English, then by the alphabet.
+    """Return one text: in the preferred language, else without language, in English, or in any other.
 
-    A text wins over an IRI, an IRI over a blank node's name; among equals the first in sorted order.
+    A text wins over an IRI, and an IRI over a blank node's name. Among equals, the first in sorted order
+    wins.
     """
     ranked = sorted(_rank(view, node) for node in objects)
     return next((text for _, _, text in ranked if text), "")
@@ -284,7 +203,7 @@ def _language_rank(language: str, preferred: str) -> int:
 
 
 def by_language(objects: Objects) -> dict[str, str]:
-    """All literals by language; the first in sorted order where a language has several."""
+    """Return the literals by language; if a language has several, the first in sorted order."""
     found: dict[str, str] = {}
     for literal in objects:
         if isinstance(literal, Literal) and (words := lexical(literal)):
@@ -294,15 +213,15 @@ def by_language(objects: Objects) -> dict[str, str]:
 
 
 def _words(view: RecordView, node: Node) -> str:
-    """A literal's or IRI's text, or a blank node's name; a node without any is left."""
+    """Return a literal's or IRI's text, or a blank node's name. A node without any is unused."""
     words = label(view, node) if isinstance(node, BNode) else lexical(node)
     if not words and not isinstance(node, Literal):
-        view.left.add(node)
+        view.unused.add(node)
     return words
 
 
 def text(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One text, or an IRI as text, or a blank node's name."""
+    """Read one text, an IRI as text, or a blank node's name."""
     for node in objects:
         if isinstance(node, BNode):
             _words(view, node)
@@ -310,55 +229,55 @@ def text(view: RecordView, objects: Objects, key: str) -> str | None:
 
 
 def line(view: RecordView, objects: Objects, key: str) -> str | None:
-    """The same on one line: titles and names."""
+    """Read one text on one line, for titles and names."""
     found = text(view, objects, key)
     return one_line(found) or None if found else None
 
 
 def named(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One text; what the graph calls an IRI rather than the IRI itself."""
+    """Read one text. For an IRI, prefer its name in the graph to the IRI itself."""
     texts = [node for node in objects if isinstance(node, Literal)]
     names = sorted(filter(None, (label(view, node) for node in objects)))
     return best(view, texts) or next(iter(names), None) or text(view, objects, key)
 
 
 def texts(view: RecordView, objects: Objects, key: str) -> list[str] | None:
-    """All texts and IRIs, sorted, each once."""
+    """Read all texts and IRIs, sorted, each once."""
     return sorted({_words(view, node) for node in objects} - {""}) or None
 
 
 def text_or_texts(view: RecordView, objects: Objects, key: str) -> str | list[str] | None:
-    """One text, or a list where there are several: a licence."""
+    """Read one text, or a list if there are several, for licences."""
     found = texts(view, objects, key)
     return found[0] if found and len(found) == 1 else found
 
 
 def standards(view: RecordView, objects: Objects, key: str) -> list[str] | None:
-    """All texts and IRIs but the profiles that the reference implementation adds by itself."""
+    """Read all texts and IRIs except the profiles that the reference implementation adds."""
     return texts(view, [node for node in objects if not view.is_own_profile(str(node))], key)
 
 
 def iris(view: RecordView, objects: Objects, key: str) -> list[str] | None:
-    """All IRIs, sorted; literals are something else under this predicate."""
-    view.left.update(node for node in objects if not isinstance(node, URIRef))
+    """Read all IRIs, sorted. Literals of this predicate have another meaning and are unused."""
+    view.unused.update(node for node in objects if not isinstance(node, URIRef))
     return sorted({lexical(node) for node in objects if isinstance(node, URIRef)} - {""}) or None
 
 
 def literal(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One literal; IRIs are something else under this predicate."""
-    view.left.update(node for node in objects if not isinstance(node, Literal))
+    """Read one literal. IRIs of this predicate have another meaning and are unused."""
+    view.unused.update(node for node in objects if not isinstance(node, Literal))
     return best(view, [node for node in objects if isinstance(node, Literal)]) or None
 
 
 def email(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One address, without ``mailto:`` and its query."""
-    view.left.update(node for node in objects if isinstance(node, BNode))
+    """Read one e-mail address, without ``mailto:`` and its query."""
+    view.unused.update(node for node in objects if isinstance(node, BNode))
     found = (_address(lexical(node)) for node in objects if not isinstance(node, BNode))
     return min(filter(None, found), default=None)
 
 
 def telephone(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One telephone number, without ``tel:``."""
+    """Read one telephone number, without ``tel:``."""
     found = text(view, objects, key)
     return found[4:] if found and found[:4].lower() == "tel:" else found
 
@@ -373,7 +292,7 @@ def _address(words: str) -> str:
 
 
 def integer(view: RecordView, objects: Objects, key: str) -> int | None:
-    """The smallest whole number, also where it is written ``2048.0`` or ``2e3``."""
+    """Read the smallest whole number, also if it is written ``2048.0`` or ``2e3``."""
     numbers = []
     for words in filter(None, map(lexical, objects)):
         number = _whole(words)
@@ -389,14 +308,14 @@ def _whole(words: str) -> int | None:
         number = Decimal(words)
     except InvalidOperation:
         return None
-    # In this order: int() of 1e999999999 would fill the memory.
+    # Compare before converting: int() of 1e999999999 would fill the memory.
     if not number.is_finite() or number != number.to_integral_value():
         return None
     return int(number) if 0 <= number <= BIGGEST_INTEGER else None
 
 
 def boolean(view: RecordView, objects: Objects, key: str) -> bool | None:
-    """Truth, as XML Schema writes it; true where a record says both."""
+    """Read a boolean of XML Schema; true if a record has both values."""
     known = {"true": True, "1": True, "false": False, "0": False}
     found = [known.get(words.lower()) for words in filter(None, map(lexical, objects))]
     if None in found:
@@ -405,12 +324,12 @@ def boolean(view: RecordView, objects: Objects, key: str) -> bool | None:
 
 
 def earliest(view: RecordView, objects: Objects, key: str) -> str | None:
-    """The first of the dates."""
+    """Read the first of the dates."""
     return min(_dates(view, objects, key), default=None)
 
 
 def latest(view: RecordView, objects: Objects, key: str) -> str | None:
-    """The last of the dates."""
+    """Read the last of the dates."""
     return max(_dates(view, objects, key), default=None)
 
 
@@ -426,7 +345,7 @@ def _dates(view: RecordView, objects: Objects, key: str) -> list[str]:
 
 
 def geometries(view: RecordView, objects: Objects, key: str) -> str | None:
-    """One geometry as GeoJSON text."""
+    """Read one geometry as GeoJSON text."""
     return min(map(geometry.geojson, filter(None, map(lexical, objects))), default=None)
 
 
@@ -435,16 +354,16 @@ def geometries(view: RecordView, objects: Objects, key: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A reader of nodes that are described by a table of their own: agents, places, periods."""
+    """A reader of nodes with a mapping table of their own, such as agents, places and periods."""
 
     table: Sequence[MappingRow]
     from_text: Callable[[str], dict[str, Any]]
-    """Reads a literal where a description belongs."""
+    """Makes a description of a literal."""
     iri_key: str | None = "uri"
-    """Takes the node's IRI."""
+    """The key for the node's IRI; None if the IRI is left out."""
 
     def __call__(self, view: RecordView, objects: Objects, key: str) -> list[dict[str, Any]] | None:
-        """Return a sorted list of dictionaries without empty ones, or None."""
+        """Read the descriptions as a sorted list without empty ones; None if there are none."""
         found: dict[str, dict[str, Any]] = {}
         for node in objects:
             if isinstance(node, Literal):
@@ -458,7 +377,7 @@ class Nested:
             elif words := lexical(node):
                 view.warn(key, f'"{words[:80]}" says nothing that could be used; left out')
             elif isinstance(node, BNode):
-                view.left.add(node)
+                view.unused.add(node)
         return [found[text] for text in sorted(found)] or None
 
 
@@ -469,7 +388,7 @@ def _identified(item: dict[str, Any], iri: str, iri_key: str | None) -> dict[str
 
 
 def name_or_email(words: str) -> dict[str, Any]:
-    """An agent that is only a text."""
+    """Return the description of an agent that is only a text."""
     if not words:
         return {}
     address = _address(words)
@@ -477,9 +396,9 @@ def name_or_email(words: str) -> dict[str, Any]:
 
 
 def nothing(words: str) -> dict[str, Any]:
-    """A text where only a description makes sense."""
+    """Ignore a literal in place of a description."""
     return {}
 
 
 LISTS: frozenset[Reader] = frozenset({texts, text_or_texts, iris, standards})
-"""Readers that keep every value, from all predicates of a row; others keep one."""
+"""Readers that keep the values of all predicates of a row; other readers keep one value."""

@@ -1,9 +1,8 @@
-"""From the RDF of one dataset or catalog to a `Record`: no network, no clock, nothing of CKAN's.
+"""Mapping of the RDF of a dataset or catalog to a record. It uses no network, no clock and no CKAN.
 
-The same triples give the same record, whatever their order, their prefixes and the names of their blank
-nodes. What a FAIR Data Point adds to every record by itself (metrics, its own metadata dates, profiles)
-is left out, so that it changes no hash. Properties for which there is no field are named in the record's
-``unmapped``.
+The same triples give the same record, in any order, with any prefixes and names of blank nodes. What a
+FAIR Data Point adds to every record (metrics, dates of its metadata, profiles) is left out, so that it
+changes no hash. Properties without a field are listed in the record's ``unmapped``.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from rdflib.term import Node
 from ..legal_values import one_line
 from ..record import Record, resource_order
 from . import mapping_tables
-from .graph_values import RecordView, describe, is_made_by_server, label, lexical
-from .rdf import DCAT, SPDX, short
+from .graph_values import describe, label, lexical
+from .rdf import DCAT, SPDX, RecordView, is_made_by_server, short
 
-_OTHERS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
-_RECORD_TYPES = _OTHERS | {DCAT.Resource}
+_OWN_RECORDS = frozenset({DCAT.Dataset, DCAT.Catalog, DCAT.DatasetSeries, DCAT.Distribution})
+_RECORD_TYPES = _OWN_RECORDS | {DCAT.Resource}
 _DISTRIBUTION = "dcat:distribution/"
 
 _MEDIA_TYPE_IRI = re.compile(
@@ -36,7 +35,8 @@ _FILE_TYPE_IRI = re.compile(
     r"https?://publications\.europa\.eu/resource/authority/file-type/(?P<code>\w+)", re.IGNORECASE
 )
 
-# (CKAN's name, media type, other names: codes of the EU's file-type list, extensions).
+# (CKAN's name, media type, other names: codes of the EU's file-type list, extensions). CKAN's own list
+# (ckan/config/resource_formats.json) is applied when a package is saved.
 _FORMATS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("Atom Feed", "application/atom+xml", ("atom",)),
     ("BIN", "application/octet-stream", ()),
@@ -94,7 +94,7 @@ _BY_NAME = {
 
 
 class MappingError(Exception):
-    """The graph says nothing of the record that was looked for."""
+    """A graph that does not describe the requested record."""
 
     def __init__(self, url: str, words: str) -> None:
         super().__init__(f"{url}: {words}")
@@ -103,12 +103,12 @@ class MappingError(Exception):
 
 
 def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> Record:
-    """The record of a dataset and its distributions, whose documents the graph holds merged.
+    """Map a dataset and its distributions, whose documents are merged in the graph.
 
-    `language` is a language tag: texts in it are preferred. Keys and predicates are in
-    `ckanext.freshness.harvesting.fdp.mapping_tables`.
+    The module ``mapping_tables`` has the keys and predicates.
 
-    Raises MappingError if the subject has no type in the graph.
+    :param language: the language tag of preferred texts.
+    :raises MappingError: the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
     record = _record(view, subject, mapping_tables.DATASET)
@@ -118,9 +118,9 @@ def map_dataset(graph: Graph, subject: Node, *, language: str | None = None) -> 
 
 
 def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> Record:
-    """The record of a catalog, without the datasets in it.
+    """Map a catalog, without its datasets.
 
-    Raises MappingError if the subject has no type in the graph.
+    :raises MappingError: the subject has no type in the graph.
     """
     view = _view(graph, subject, language)
     return _finished(_record(view, subject, mapping_tables.CATALOG), view, subject)
@@ -128,19 +128,19 @@ def map_catalog(graph: Graph, subject: Node, *, language: str | None = None) -> 
 
 def _finished(record: Record, view: RecordView, subject: Node) -> Record:
     record.warnings = sorted(set(view.warnings))
-    view.look_at(subject)
+    view.start_record(subject)
     record.unmapped = _unmapped(view, subject)
     return record
 
 
 def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
-    """The properties of a record and of what it describes that no field has, each with an example."""
+    """Return the properties without a field, of a record and of the nodes it leads to, with an example."""
     found: dict[str, str] = {}
-    met, pending = {subject}, [(subject, "")]
+    visited, pending = {subject}, [(subject, "")]
     while pending:
         node, path = pending.pop()
         is_record = path in ("", _DISTRIBUTION)
-        for predicate, objects in view.of(node).items():
+        for predicate, objects in view.properties(node).items():
             if predicate in mapping_tables.SERVER_NOISE:
                 continue
             unread = view.unread(node, predicate)
@@ -150,35 +150,37 @@ def _unmapped(view: RecordView, subject: Node) -> dict[str, str]:
                     example = lexical(value) or label(view, value) or "a description"
                     found[step] = min(found.get(step, example), example)
             for value in objects:
-                if isinstance(value, Literal) or value in unread or value in met:
+                if isinstance(value, Literal) or value in unread or value in visited:
                     continue
-                met.add(value)
-                if view.of(value) and not _is_described_elsewhere(view, value, predicate):
+                visited.add(value)
+                if view.properties(value) and not _is_described_elsewhere(view, value, predicate):
                     pending.append((value, f"{path}{short(str(predicate))}/"))
     return {step: one_line(found[step])[:200] for step in sorted(found)}
 
 
 def _is_structure(node: Node, predicate: Node, value: Node, *, is_record: bool) -> bool:
-    """Whether a triple only says what a node is, or how records hang together."""
+    """Return whether a triple only gives a node's type or links records."""
     if predicate == RDF.type:
         return value in _RECORD_TYPES or not is_record
     return predicate in mapping_tables.STRUCTURE or is_made_by_server(node, value)
 
 
 def _is_described_elsewhere(view: RecordView, node: Node, predicate: Node) -> bool:
-    """Whether what a graph says of a node belongs to another record, or to the server."""
+    """Return whether a node is described as another record, or as one of the server's profiles."""
     if predicate == DCAT.distribution:
         return False
-    types = view.of(node).get(RDF.type, ())
-    return not _OTHERS.isdisjoint(types) or view.is_own_profile(str(node))
+    types = view.properties(node).get(RDF.type, ())
+    return not _OWN_RECORDS.isdisjoint(types) or view.is_own_profile(str(node))
 
 
 def _view(graph: Graph, subject: Node, language: str | None) -> RecordView:
     view = RecordView(graph, language)
-    if RDF.type not in view.of(subject):
-        words = "is described without a type" if view.of(subject) else "is not described at all"
+    if RDF.type not in view.properties(subject):
+        words = (
+            "is described without a type" if view.properties(subject) else "is not described at all"
+        )
         raise MappingError(str(subject), f"the record {words} in the server's answer")
-    view.look_at(subject)
+    view.start_record(subject)
     return view
 
 
@@ -189,16 +191,15 @@ def _record(view: RecordView, subject: Node, table: tuple[Any, ...]) -> Record:
     if "title" not in fields:
         fields["title"] = fields.get("identifier") or _last_segment(iri) or "Untitled"
         view.warn("title", f'the record has none; "{fields["title"]}" is used instead')
-    keywords = view.of(subject).get(DCAT.keyword, [])
-    words = {
+    keywords = view.properties(subject).get(DCAT.keyword, [])
+    tags = {
         node: lexical(node) if isinstance(node, Literal) else label(view, node) for node in keywords
     }
-    view.mark(subject, (DCAT.keyword,), [node for node in keywords if not words[node]])
-    tags = set(words.values())
+    view.mark_read(subject, (DCAT.keyword,), [node for node in keywords if not tags[node]])
     translated = _tags_by_language(keywords)
     if any(translated):
         fields["tags_translated"] = translated
-    return Record(fields=fields, tags=sorted(tags - {""}))
+    return Record(fields=fields, tags=sorted({*tags.values()} - {""}))
 
 
 def _tags_by_language(keywords: list[Node]) -> dict[str, list[str]]:
@@ -214,11 +215,11 @@ def _last_segment(iri: str) -> str:
 
 
 def _distributions(view: RecordView, subject: Node) -> list[Node]:
-    """The distributions that the graph describes; the others are a matter of a warning."""
+    """Return the distributions that the graph describes; warn about the others."""
     described = []
-    view.mark(subject, (DCAT.distribution,))
-    for node in view.of(subject).get(DCAT.distribution, ()):
-        if view.of(node):
+    view.mark_read(subject, (DCAT.distribution,))
+    for node in view.properties(subject).get(DCAT.distribution, ()):
+        if view.properties(node):
             described.append(node)
         else:
             view.warn("distribution", f"{lexical(node)} is not described; left out")
@@ -227,15 +228,15 @@ def _distributions(view: RecordView, subject: Node) -> list[Node]:
 
 def _resource(view: RecordView, node: Node) -> dict[str, Any]:
     iri = lexical(node)
-    view.look_at(node, f"distribution {iri}: " if iri else "distribution: ")
+    view.start_record(node, f"distribution {iri}: " if iri else "distribution: ")
     resource = describe(view, node, mapping_tables.RESOURCE)
     resource["uri"] = iri
     resource["url"] = resource.get("download_url") or resource.get("access_url") or ""
     _add_format(resource, view, node)
-    nodes = view.of(node).get(SPDX.checksum, [])
+    nodes = view.properties(node).get(SPDX.checksum, [])
     checksums = mapping_tables.checksums(view, nodes, "checksum")
     if checksums:
-        view.mark(node, (SPDX.checksum,))
+        view.mark_read(node, (SPDX.checksum,))
         resource.update(checksums[0])
         for other in checksums[1:]:
             view.warn("hash", f'"{other.get("hash", "")[:80]}" is left out: there is room for one')
@@ -243,7 +244,7 @@ def _resource(view: RecordView, node: Node) -> dict[str, Any]:
 
 
 def _add_format(resource: dict[str, Any], view: RecordView, node: Node) -> None:
-    """Add format and media type, and warn of others that the distribution names."""
+    """Add format and media type to a resource; warn about further formats."""
     names = {
         predicate: _format_names(view, node, predicate)
         for predicate in (DCT.format, DCAT["format"], DCAT.mediaType)
@@ -261,39 +262,35 @@ def _add_format(resource: dict[str, Any], view: RecordView, node: Node) -> None:
 
 
 def _format_names(view: RecordView, node: Node, predicate: URIRef) -> list[str]:
-    """Texts and IRIs first, then the names of nodes that have no IRI of their own."""
-    nodes = view.of(node).get(predicate, [])
-    words = {
-        one: lexical(one) if isinstance(one, (Literal, URIRef)) else label(view, one)
-        for one in nodes
+    """Return the formats that a distribution names: texts and IRIs first, then names of blank nodes."""
+    nodes = view.properties(node).get(predicate, [])
+    names = {
+        value: label(view, value) if isinstance(value, BNode) else lexical(value) for value in nodes
     }
-    view.mark(node, (predicate,), [one for one in nodes if not words[one]])
-    named = [one for one in nodes if words[one]]
-    return [
-        words[one] for one in sorted(named, key=lambda one: (isinstance(one, BNode), words[one]))
-    ]
+    view.mark_read(node, (predicate,), [value for value in nodes if not names[value]])
+    named = sorted((isinstance(value, BNode), name) for value, name in names.items() if name)
+    return [name for _, name in named]
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """What a distribution's bytes are, as CKAN's resource fields have it."""
+    """A distribution's format and media type, as CKAN's resource fields have them."""
 
     format: str | None
     mimetype: str | None
 
 
 def file_format(formats: Iterable[str], media_types: Iterable[str]) -> FileFormat:
-    """Name and media type of what ``dct:format`` and ``dcat:mediaType`` say, as texts or IRIs.
+    """Return the format of a distribution from its ``dct:format`` and ``dcat:mediaType``.
 
-    Publishers mix the two up, so each is recognised by how it looks. A name that is said wins over one
-    that follows from the media type, and the other way round.
+    Publishers confuse the two properties, so a value's form decides what it is. A stated name wins over
+    the name that follows from the media type, and a stated media type over the one of the name.
+
+    :param formats: texts or IRIs, like ``media_types``.
     """
-    names: list[str] = []
-    types: list[str] = []
-    for text in [*formats, *media_types]:
-        media_type = _media_type(text)
-        (names if media_type is None else types).append(media_type or _name(text))
-    mimetype = types[0] if types else None
+    texts = [*formats, *media_types]
+    names = [_name(text) for text in texts if _media_type(text) is None]
+    mimetype = next(filter(None, map(_media_type, texts)), None)
     if names:
         label, known_type = _BY_NAME.get(names[0].casefold(), (names[0], ""))
         return FileFormat(label, mimetype or known_type or None)
@@ -303,17 +300,17 @@ def file_format(formats: Iterable[str], media_types: Iterable[str]) -> FileForma
 
 
 def _media_type(text: str) -> str | None:
-    """The media type that a text or IRI names; None where it is no media type."""
+    """Return the media type that a text or IRI names; None if it is no media type."""
     iri = _MEDIA_TYPE_IRI.fullmatch(text)
     plain = _MEDIA_TYPE.fullmatch(iri["type"] if iri else text)
     if plain is None:
         return None
     media_type = plain["type"].lower()
-    # "RDF/XML" looks like a media type and is a name.
+    # "RDF/XML" is a name, though it has the form of a media type.
     return None if media_type == "rdf/xml" else media_type
 
 
 def _name(text: str) -> str:
-    """The short name in an IRI of the EU's file-type list, or the text without the dot of an extension."""
+    """Return the code in an IRI of the EU's file-type list, or the text without an extension's dot."""
     code = _FILE_TYPE_IRI.fullmatch(text)
     return code["code"] if code else text.removeprefix(".")

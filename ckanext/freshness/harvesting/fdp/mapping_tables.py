@@ -1,6 +1,6 @@
-"""Which predicates become which keys: the names are those of ckanext-dcat and its schemas.
+"""Tables of predicates and the keys that they become. The keys are those of ckanext-dcat's schemas.
 
-Rows are read top to bottom, predicates left to right until one has a value.
+The predicates of a row are read from left to right until one has a value.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _place(words: str) -> dict[str, Any]:
 
 
 def _period(words: str) -> dict[str, Any]:
-    """``2020-01-01/2021-12-31``, or one date, as ISO 8601 writes intervals."""
+    """Return the period of an ISO 8601 interval such as ``2020-01-01/2021-12-31``, or of one date."""
     start, _, end = words.partition("/")
     dates = {"start": iso_date(start), "end": iso_date(end)}
     return {key: date for key, date in dates.items() if date}
@@ -241,11 +241,11 @@ SERVICE = (
 
 services = Nested(SERVICE, nothing)
 
-# What datasets and catalogs have in common.
+# Rows of both datasets and catalogs.
 _RECORD = (
     MappingRow("title", _TITLE, line, translated=True),
     MappingRow("notes", (DCT.description, SCHEMA.description), text, translated=True),
-    # Servers of the first generation gave a record's own version under dct:hasVersion.
+    # Servers of the first generation use dct:hasVersion for a record's own version.
     MappingRow("version", (DCAT.version, OWL.versionInfo, ADMS.version, DCT.hasVersion), literal),
     MappingRow("version_notes", (ADMS.versionNotes,), text),
     MappingRow("identifier", (DCT.identifier,), text),
@@ -396,7 +396,7 @@ SERVER_NOISE: Mapping[Node, str] = {
     FDP_O.metadataModified: "a date that moves whenever the server touches its metadata",
     FDP_O.fdpSoftwareVersion: "the version of the server's software",
 }
-"""Predicates of what a server says of itself and not of the record, and why that is left out."""
+"""Predicates by which a server describes itself and not the record, and the reason to leave them out."""
 
 STRUCTURE: Mapping[Node, str] = {
     RDF.type: "what kind of thing a node is: it decides which of these tables is used",
@@ -409,4 +409,4 @@ STRUCTURE: Mapping[Node, str] = {
     LDP.membershipResource: "containers, which say where records can be read",
     LDP.hasMemberRelation: "containers, which say where records can be read",
 }
-"""Predicates that the crawl follows, and what becomes of what they lead to."""
+"""Predicates that the crawl reads, and their use."""

@@ -1,4 +1,4 @@
-"""RDF documents from bytes to graph: parsed in a process of the sandbox."""
+"""RDF: vocabularies, the view of a graph from one record, the parser of documents, and rdflib's log."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 
 from rdflib import (
@@ -33,7 +33,7 @@ from .triples import MEDIA_TYPES, Term
 
 ADMS = Namespace("http://www.w3.org/ns/adms#")
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
-"""With the terms of DCAT 3, which rdflib's closed list lacks."""
+"""rdflib's own list lacks the terms of DCAT 3."""
 DCATAP = Namespace("http://data.europa.eu/r5r/")
 DPV = Namespace("https://w3id.org/dpv#")
 DQV = Namespace("http://www.w3.org/ns/dqv#")
@@ -45,13 +45,13 @@ OA = Namespace("http://www.w3.org/ns/oa#")
 ODRL = Namespace("http://www.w3.org/ns/odrl/2/")
 SCHEMA = Namespace("http://schema.org/")
 SCHEMAS = Namespace("https://schema.org/")
-"""schema.org itself says https since 2020; documents have both."""
+"""schema.org recommends https since 2020; documents use both."""
 SIO = Namespace("http://semanticscience.org/resource/")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
 
 HOME_PAGE = URIRef(str(FOAF) + "homePage")
-"""How the reference implementation writes ``foaf:homepage``."""
+"""The reference implementation's spelling of ``foaf:homepage``."""
 
 PREFIXES = {
     "adms": ADMS,
@@ -78,7 +78,12 @@ PREFIXES = {
     "time": TIME,
     "vcard": VCARD,
 }
-"""The prefixes under which people know these vocabularies."""
+"""The usual prefixes of these vocabularies."""
+
+_MADE_BY_SERVER = ("#identifier", "#accessRights")
+"""Ends of the IRIs that the reference implementation adds to every record."""
+Path = tuple[URIRef, ...]
+"""Predicates that lead from one node to another."""
 
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
@@ -86,22 +91,107 @@ LIMITS = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 
 """The limits of one document."""
 
 MOST_EXCEEDED = 10
-"""Documents of one crawl that may exceed these limits; the others are then refused unparsed."""
+"""After so many documents of a crawl exceeded the limits, further documents are refused unparsed."""
 
 _BIG = 256 * 1024
-"""Bytes above which a graph is built in a thread, so that the clocks of other requests go on."""
+"""Longer answers are turned into a graph in a thread, so that other requests do not time out."""
 
 
 def short(iri: str) -> str:
-    """Return an IRI with its prefix, or in angle brackets if it is of another vocabulary."""
+    """Return an IRI with its usual prefix, or in angle brackets if there is none."""
     for prefix, space in PREFIXES.items():
         if iri.startswith(str(space)):
             return f"{prefix}:{iri[len(str(space)) :]}"
     return f"<{iri}>"
 
 
+class RecordView:
+    """A graph, with notes on what the mapping of one record has read.
+
+    :ivar language: the preferred language of texts
+    :ivar unused: objects that the current reader could not use
+    :ivar warnings: values that were left out, in words for the source's editor
+    """
+
+    def __init__(self, graph: Graph, language: str | None) -> None:
+        self._nodes: dict[Node, dict[Node, list[Node]]] = {}
+        for node, predicate, value in graph:
+            self._nodes.setdefault(node, {}).setdefault(predicate, []).append(value)
+        self._read: set[tuple[Node, Node, Node | None]] = set()
+        self._record = ""
+        self._where = ""
+        self.language = (language or "").lower()
+        self.unused: set[Node] = set()
+        self.warnings: list[str] = []
+
+    def properties(self, node: Node) -> Mapping[Node, list[Node]]:
+        """Return a node's objects by predicate; empty if the graph does not describe the node."""
+        return self._nodes.get(node, {})
+
+    def warn(self, key: str, words: str) -> None:
+        """Add a warning about a key of the current record."""
+        self.warnings.append(f"{self._where}{key}: {words}")
+
+    def start_record(self, record: Node, where: str = "") -> None:
+        """Begin to read a record or distribution; its warnings begin with ``where``."""
+        self._where = where
+        self._record = str(record)
+
+    def is_own_profile(self, iri: str) -> bool:
+        """Return whether an IRI is a profile (SHACL shapes) on the record's own server."""
+        index = iri.find("/profile/")
+        return index > 0 and self._record.startswith(iri[: index + 1])
+
+    def objects(self, node: Node, path: Path) -> list[Node]:
+        """Return the nodes that a path leads to, without those that the server adds to every record."""
+        nodes = [
+            found
+            for found in self.properties(node).get(path[0], ())
+            if not is_made_by_server(node, found)
+        ]
+        rest = path[1:]
+        return [found for start in nodes for found in self.objects(start, rest)] if rest else nodes
+
+    # Which triples have been read
+
+    def mark_read(self, node: Node, path: Path, unused: Collection[Node] = ()) -> bool:
+        """Mark the triples of a path as read, except those with an object in ``unused``.
+
+        :returns: whether any triple was marked.
+        """
+        predicate, rest = path[0], path[1:]
+        values = self.properties(node).get(predicate, ())
+        if rest:
+            unused = [value for value in values if not self.mark_read(value, rest, unused)]
+        if not unused:
+            self._read.add((node, predicate, None))
+            return bool(values)
+        read = {(node, predicate, value) for value in values if value not in unused}
+        self._read |= read
+        return bool(read)
+
+    def unread(self, node: Node, predicate: Node) -> list[Node]:
+        """Return the objects of a node's triples with a predicate that are not marked as read."""
+        if (node, predicate, None) in self._read:
+            return []
+        return [
+            value
+            for value in self.properties(node)[predicate]
+            if (node, predicate, value) not in self._read
+        ]
+
+
+def is_made_by_server(node: Node, value: Node) -> bool:
+    """Return whether an object is one that the reference implementation adds to every record."""
+    return (
+        isinstance(value, URIRef)
+        and value.endswith(_MADE_BY_SERVER)
+        and value.rpartition("#")[0] == str(node)
+    )
+
+
 class DocumentError(Exception):
-    """A document that answered, but cannot be understood. The text says why, without the URL."""
+    """A document that cannot be understood. The message is the reason, without the URL."""
 
 
 def media_type(content_type: str | None) -> str:
@@ -110,7 +200,10 @@ def media_type(content_type: str | None) -> str:
 
 
 class RdfParser:
-    """Parses the documents of one crawl, in one process. Belongs to one event loop; close it."""
+    """A parser of the documents of one crawl, in a process of the sandbox.
+
+    Use it in one event loop, and close it.
+    """
 
     def __init__(self, limits: ProcessLimits = LIMITS) -> None:
         self._sandbox = Sandbox("ckanext.freshness.harvesting.fdp.triples:read", limits)
@@ -123,21 +216,20 @@ class RdfParser:
     async def parse(self, body: bytes, content_type: str | None, url: str) -> Graph:
         """Return the triples of a document.
 
-        :param content_type: as the server sent it; decides the parser
+        :param content_type: the Content-Type header, which decides the parser
         :param url: base of relative IRIs
-        :raises DocumentError: the document is empty, of another content type, malformed, or takes more
-            time or memory than a document may
+        :raises DocumentError: the document is empty, not RDF, malformed, or exceeds the limits
         """
         kind = media_type(content_type)
-        asked = request(body, kind, url)
+        message = request(body, kind, url)
         if self._exceeded >= MOST_EXCEEDED:
             raise DocumentError(
                 f"the {kind} was not parsed: {MOST_EXCEEDED} documents of this source have taken "
                 "more time or memory than a document may"
             )
         try:
-            answer = await self._sandbox.run(asked)
-            del asked  # holds another copy of the document
+            answer = await self._sandbox.run(message)
+            del message  # holds another copy of the document
         except Exceeded as error:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
@@ -149,10 +241,10 @@ class RdfParser:
 
 
 def request(body: bytes, kind: str, url: str) -> bytes:
-    """Return what :func:`.triples.read` takes.
+    """Return the argument of :func:`.triples.read`.
 
     :param kind: the document's media type
-    :raises DocumentError: this is no RDF
+    :raises DocumentError: the document is empty or not RDF
     """
     if not body.strip():
         raise DocumentError("the answer is empty")
@@ -167,12 +259,12 @@ def request(body: bytes, kind: str, url: str) -> bytes:
 def graph_of(answer: bytes) -> Graph:
     """Return the graph of an answer of :func:`.triples.read`.
 
-    No literal is converted to a Python value: some values would take gigabytes.
+    Literals are not converted to Python values: some would take gigabytes.
     """
     plain, indices = json.loads(answer)
     terms = [_term(value) for value in plain]
     del plain  # a large catalog's terms would be in memory twice
-    # The default store also keeps indices by context, which nobody needs here.
+    # The default store also keeps indices by context, which are not needed here.
     graph = Graph(store="SimpleMemory")
     add = graph.store.add
     numbers = iter(indices)
@@ -183,7 +275,7 @@ def graph_of(answer: bytes) -> Graph:
 
 def _term(value: Term) -> Node:
     if isinstance(value, str):
-        # URIRef's own check of the characters only warns.
+        # URIRef() checks the characters, but only logs a warning.
         return str.__new__(URIRef, value)
     if value is None:
         return BNode()  # labels belong to the document, and documents are merged
@@ -193,11 +285,8 @@ def _term(value: Term) -> Node:
     return literal
 
 
-_LOGGER = "rdflib.term"
-
-
 class _OtherThreads(logging.Filter):
-    """Lets only pass what other threads have logged, which may work on something else."""
+    """A filter that drops what the thread that made it logs."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -209,8 +298,13 @@ class _OtherThreads(logging.Filter):
 
 @contextmanager
 def unlogged() -> Iterator[None]:
-    """A block, or as a decorator a function, in which this thread's odd terms are not logged."""
-    logger, quiet = logging.getLogger(_LOGGER), _OtherThreads()
+    """Keep rdflib from logging malformed literals and IRIs in this thread.
+
+    rdflib logs a warning with a traceback for each literal that does not fit its datatype, and for each
+    IRI with a blank. A source may have thousands, and an operator cannot correct them. Those that matter
+    become an error of the record, or a field that stays a text.
+    """
+    logger, quiet = logging.getLogger("rdflib.term"), _OtherThreads()
     logger.addFilter(quiet)
     try:
         yield

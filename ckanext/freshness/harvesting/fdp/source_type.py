@@ -1,4 +1,4 @@
-"""The source type ``fdp``: how the stages crawl a FAIR Data Point."""
+"""The source type ``fdp``: its configuration, and the crawl that the harvest stages call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -28,15 +29,15 @@ from .mapping_tables import OWNED_KEYS
 from .rdf import RdfParser
 
 MAPPING_VERSION = 2
-"""To be raised when mapping or layout make another package of the same record: all are read again."""
+"""Raise it when mapping or layout make another package of the same record: all are then read again."""
 
 NO_KEYS = frozenset({"registry"})
-"""Keys of a source's configuration that say nothing about a FAIR Data Point."""
+"""Keys of a source's configuration that have no meaning for a FAIR Data Point."""
 
 
 @dataclass(frozen=True, slots=True)
 class FairDataPoint:
-    """FAIR Data Points, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
+    """The :class:`~ckanext.freshness.harvesting.survey.SourceType` of FAIR Data Points."""
 
     name: str = "fdp"
     min_records: int = 10
@@ -45,9 +46,9 @@ class FairDataPoint:
     owned_keys: frozenset[str] = OWNED_KEYS
 
     def validate_config(self, text: str) -> str:
-        """Check the configuration in a source's form; the text comes back as it is.
+        """Check a source's configuration and return it unchanged.
 
-        :raises ConfigError: names every mistake, with the allowed values.
+        :raises ConfigError: the message names every mistake and the allowed values.
         """
         check_config(text, without=NO_KEYS, more=_check_profiles)
         return text
@@ -76,7 +77,9 @@ async def _crawl(
     options = CrawlOptions(
         mapper=_mapper(config),
         now=now,
-        catalog_mapper=_catalog_mapper(config) if config.harvest_catalogs else None,
+        catalog_mapper=(
+            partial(map_catalog, language=config.language) if config.harvest_catalogs else None
+        ),
         salt=_salt(config),
         max_records=config.max_records,
         allowed_hosts=frozenset(config.allowed_hosts),
@@ -105,24 +108,17 @@ def _check_profiles(config: SourceConfig) -> None:
 def _mapper(config: SourceConfig) -> Mapper:
     if config.profiles:
         return dcat_profiles.mapper(config.profiles, language=config.language)
-    return lambda graph, subject: map_dataset(graph, subject, language=config.language)
-
-
-def _catalog_mapper(config: SourceConfig) -> Mapper:
-    return lambda graph, subject: map_catalog(graph, subject, language=config.language)
+    return partial(map_dataset, language=config.language)
 
 
 def _salt(config: SourceConfig) -> str:
-    """Whatever a record's package depends on besides the record: when it changes, all are read again."""
-    return hashlib.sha256(
-        repr(
-            (
-                MAPPING_VERSION,
-                config.language,
-                config.profiles,
-                config.default_tags,
-                config.default_groups,
-                config.keep_fields,
-            )
-        ).encode()
-    ).hexdigest()
+    """Return a hash of the settings on which packages depend. If it changes, all records are read again."""
+    settings_of_packages = (
+        MAPPING_VERSION,
+        config.language,
+        config.profiles,
+        config.default_tags,
+        config.default_groups,
+        config.keep_fields,
+    )
+    return hashlib.sha256(repr(settings_of_packages).encode()).hexdigest()

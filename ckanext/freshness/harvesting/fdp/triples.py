@@ -1,7 +1,7 @@
-"""RDF documents from bytes to triples of plain values: runs in a process of the sandbox.
+"""Parsing of RDF documents into plain values. It runs in a process of the sandbox.
 
-pyoxigraph reads all formats. It opens nothing: it has no loader of JSON-LD contexts and reads no external
-entity. Literals keep the text that the server sent.
+pyoxigraph reads all formats. It opens no URL or file: it loads neither JSON-LD contexts nor external
+entities. Literals keep the text that the server sent.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MEDIA_TYPES = {
     "application/rdf+xml": pyoxigraph.RdfFormat.RDF_XML,
     "application/ld+json": pyoxigraph.RdfFormat.JSON_LD,
 }
-"""The content types that are read."""
+"""The content types that can be parsed."""
 
 LONGEST_TEXT = 4 * 1024 * 1024
-"""Characters of one literal: what reads it later, as JSON say, may take a hundred bytes for each."""
+"""Characters of one literal. Later parsers, such as JSON's, may take a hundred bytes for each."""
 
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _HUGE = re.compile(r"[eE][-+]?[0-9]{4}")
@@ -38,7 +38,7 @@ _SINGLE_QUOTED = re.compile(rb"(<!ENTITY\s+[^\s%'\"<>]+\s+)'([^']*)'")
 _PIECE = 4096
 
 Term = str | list[str] | None
-"""An IRI; text, language and datatype of a literal, later ones may be absent; None for a blank node."""
+"""An IRI; or a literal's text, language and datatype, the last two optional; or None for a blank node."""
 
 
 def read(request: bytes, file: BinaryIO | None = None) -> bytes:
@@ -48,11 +48,11 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     :raises Unopened: the document is malformed or too large
     """
     header, _, body = request.partition(b"\n")
-    asked = json.loads(header)
-    if asked["media_type"] == "application/rdf+xml":
+    options = json.loads(header)
+    if options["media_type"] == "application/rdf+xml":
         body = _with_harmless_entities(body)
     quads = pyoxigraph.parse(
-        body, format=MEDIA_TYPES[asked["media_type"]], base_iri=asked["base"], lenient=True
+        body, format=MEDIA_TYPES[options["media_type"]], base_iri=options["base"], lenient=True
     )
     try:
         terms, indices = _numbered(quads)
@@ -60,7 +60,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
         if "LoadDocumentCallback" in error.msg:
             raise Unopened("names a remote @context, which is not loaded") from error
         where = f" near line {error.lineno}" if error.lineno else ""
-        # "Parser error at line 3 column 5: ..."
+        # The message reads "Parser error at line 3 column 5: ...".
         _, _, why = error.msg.rpartition("Parser error at")
         raise Unopened(f"is malformed{where}: {why.partition(': ')[2] or error.msg}") from error
     except ValueError as error:
@@ -69,7 +69,7 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
 
 
 def _numbered(quads: pyoxigraph.QuadParser) -> tuple[list[Term], list[int]]:
-    """Return the distinct terms of the default graph, and its triples as indices of them in one list."""
+    """Return the distinct terms of the default graph, and its triples as one flat list of their indices."""
     numbers: dict[object, int] = {}
     terms: list[Term] = []
     indices: list[int] = []
@@ -109,18 +109,18 @@ def _plain(term: object) -> Term:
     if datatype == _XSD + "string":
         return [term.value]
     if datatype == _XSD + "decimal" and _HUGE.search(term.value):
-        # Written out, such a number has more digits than fit into memory.
+        # Its digits would not fit into memory.
         raise Unopened(f"is malformed: {term.value[:40]!r} is no xsd:decimal")
     return [term.value, "", datatype]
 
 
 def _with_harmless_entities(body: bytes) -> bytes:
-    """Return the document; refuse entities that are external, or that name others.
+    """Return an RDF/XML document with its entities in double quotes, as the RDF parser needs them.
 
-    Expanding these may never end. Internal entities that stand for a text, as namespaces use them, are
-    harmless; the RDF parser wants their texts in double quotes. Nothing after the first tag is read.
+    Internal entities with a plain text, as used for namespaces, are harmless. Expanding others may never
+    end, so they are refused. Only the part before the first tag is read.
 
-    :raises Unopened: the document declares such an entity
+    :raises Unopened: the document declares an external entity, or one that names another
     """
     parser = expat.ParserCreate()
     tags: list[int] = []
@@ -139,7 +139,7 @@ def _with_harmless_entities(body: bytes) -> bytes:
             if tags:
                 return _SINGLE_QUOTED.sub(_double_quoted, body[: tags[0]]) + body[tags[0] :]
     except (expat.ExpatError, LookupError):
-        pass  # the RDF parser reports what is wrong
+        pass  # the RDF parser reports the error
     return body
 
 
