@@ -53,6 +53,10 @@ class Instance:
         return f"{name}-{self.slot}" if self.slot else name
 
     @property
+    def is_for_tests(self) -> bool:
+        return self.kind in (Kind.TEMPLATE, Kind.TEST)
+
+    @property
     def ini(self) -> Path:
         """The ini file that `write_ini` makes."""
         return self.home / f"{self.label}.ini"
@@ -106,7 +110,7 @@ def write_ini(instance: Instance, services: Services) -> None:
     instance.storage.mkdir(parents=True, exist_ok=True)
     test_ini = instance.layout.root / "test.ini"
     demo_ini = instance.layout.root / "stack" / "demo.ini"
-    for_tests = instance.kind in (Kind.TEMPLATE, Kind.TEST)
+    for_tests = instance.is_for_tests
     parser = _read(test_ini if for_tests else demo_ini)
     settings = parser["app:main"]
     settings["sqlalchemy.url"] = services.postgres.url(
@@ -171,7 +175,8 @@ def _ensure_core(instance: Instance, services: Services, ckan_bin: Path) -> bool
     schema = next(
         (ckan_bin.parent / "lib").glob("python*/site-packages/ckan/config/solr/schema.xml")
     )
-    return services.solr.ensure_core(services.port(services.solr), instance.name, schema)
+    port = services.port(services.solr)
+    return services.solr.ensure_core(port, instance.name, schema, in_memory=instance.is_for_tests)
 
 
 def _ensure_data(instance: Instance, services: Services, ckan_bin: Path) -> None:

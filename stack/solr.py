@@ -22,6 +22,13 @@ POLL = 0.1
 EMPTY_FILES = ("synonyms.txt", "stopwords.txt", "protwords.txt")
 """Word lists that CKAN's schema names."""
 
+IN_MEMORY = {
+    "property.index.directory": "solr.ByteBuffersDirectoryFactory",
+    "property.index.lock": "single",
+    "property.index.log": "false",
+}
+"""Properties of a core whose index is gone when Solr stops; a commit writes nothing to the disk."""
+
 
 class Solr(Service):
     """The server's files and commands, and the cores."""
@@ -82,22 +89,24 @@ class Solr(Service):
             return False
         return True
 
-    def ensure_core(self, port: int, core: str, schema: Path) -> bool:
-        """Make a core with CKAN's schema; say whether it is new, and so empty."""
+    def ensure_core(self, port: int, core: str, schema: Path, *, in_memory: bool) -> bool:
+        """Make a core with CKAN's schema; return whether it is new, and so empty."""
         folder = self._home / core
+        conf = folder / "conf"
+        wanted = (schema, self._layout.root / "stack" / "solrconfig.xml")
         if self._known(port, core, folder):
-            if (folder / "conf" / "schema.xml").read_bytes() == schema.read_bytes():
+            if all((conf / one.name).read_bytes() == one.read_bytes() for one in wanted):
                 return False
             self.drop_core(port, core)
         shutil.rmtree(folder, ignore_errors=True)
-        conf = folder / "conf"
         conf.mkdir(parents=True)
-        shutil.copy(schema, conf / "schema.xml")
-        shutil.copy(self._layout.root / "stack" / "solrconfig.xml", conf)
+        for one in wanted:
+            shutil.copy(one, conf)
         for name in EMPTY_FILES:
             (conf / name).touch()
+        properties = IN_MEMORY if in_memory else {}
         # Solr writes core.properties itself, and finds the core by it when it starts again.
-        self._admin(port, "cores", action="CREATE", name=core, instanceDir=core)
+        self._admin(port, "cores", action="CREATE", name=core, instanceDir=core, **properties)
         return True
 
     def drop_core(self, port: int, core: str) -> None:
