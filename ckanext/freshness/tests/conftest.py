@@ -128,14 +128,29 @@ def clean_db(
     import sqlalchemy as sa
     from ckan import model
 
+    usual_site.emptied_for = None
     tables = set(sa.inspect(model.meta.engine).get_table_names())
+    if {"package", "freshness_harvest_hold", "freshness_history"} <= tables:
+        _delete_rows(tables)
+        return
     # With this, CKAN empties the tables that ./dev test has made, and does not make them again.
     model.repo.tables_created_and_initialised = "package" in tables
     reset_db()
-    usual_site.emptied_for = None
-    if not {"freshness_harvest_hold", "freshness_history"} <= tables:
-        for plugin in ("activity", "harvest", "freshness"):
-            migrate_db_for(plugin)
+    for plugin in ("activity", "harvest", "freshness"):
+        migrate_db_for(plugin)
+
+
+def _delete_rows(tables: set[str]) -> None:
+    """Empty the tables with one request; CKAN's `reset_db` sends two for each, though most are empty."""
+    from ckan import model
+    from sqlalchemy.orm import close_all_sessions
+
+    close_all_sessions()
+    model.Session.remove()
+    names = [table.name for table in reversed(model.repo.metadata.sorted_tables)]
+    statements = [f'DELETE FROM "{name}"' for name in names if name in tables - {"alembic_version"}]
+    with model.meta.engine.begin() as connection:
+        connection.exec_driver_sql("; ".join(statements))
 
 
 @pytest.fixture
