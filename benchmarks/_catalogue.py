@@ -10,8 +10,7 @@ from ckan import model
 
 from ckanext.freshness.ckan_adapter import write_extras
 from ckanext.freshness.field_names import NAMES
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages
-from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.status.assessment import TransitionCause, update_packages
 
 _ID = "md5('{kind} ' || n)::uuid::text"
 _PACKAGES = f"""
@@ -103,7 +102,7 @@ def turn_back(ids: Sequence[str], now: datetime) -> None:
     """The datasets as they are now, after a refresh of a later time; the index stays."""
     for start in range(0, len(ids), 1000):
         batch = ids[start : start + 1000]
-        write_by_sql(assess_packages(batch, now, cause=TransitionCause.RECOMPUTE))
+        update_packages(batch, now, cause=TransitionCause.RECOMPUTE)
     model.Session.execute(sa.text("TRUNCATE freshness_transition"))
     model.Session.commit()
     model.Session.expire_all()

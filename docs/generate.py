@@ -25,14 +25,9 @@ from ckanext.freshness.aging.status import Status, assess
 from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, rdf
-from ckanext.freshness.logic import (
-    auth,
-    freshness_actions,
-    mail_actions,
-    preview_actions,
-    report_actions,
-    run_actions,
-)
+from ckanext.freshness.logic import auth
+from ckanext.freshness.logic.action import check, freshness, harvest, mail
+from ckanext.freshness.logic.action import report as report_action
 from ckanext.freshness.reporting import report
 
 DOCS = Path(__file__).resolve().parent
@@ -294,11 +289,11 @@ def reports() -> Iterator[str]:
 
 
 ACTIONS: tuple[tuple[str, Any], ...] = (
-    ("How fresh datasets are", freshness_actions),
-    ("Visits and runs", run_actions),
-    ("Reports", report_actions),
-    ("Mails", mail_actions),
-    ("Harvest sources", preview_actions),
+    ("How fresh datasets are", freshness),
+    ("Checks and runs", check),
+    ("Reports", report_action),
+    ("Mails", mail),
+    ("Harvest sources", harvest),
 )
 """The modules of our actions, each with a title."""
 EXAMPLES_OF_ACTIONS = DOCS / "api-examples.json"

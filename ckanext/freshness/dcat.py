@@ -1,7 +1,7 @@
-"""What ckanext-dcat says of a dataset's updates: a profile that makes two of its statements right.
+"""A profile for ckanext-dcat that corrects the statements about a dataset's updates.
 
-Without it ``dct:modified`` is when the metadata were edited, and ``dct:accrualPeriodicity`` whatever stands
-in the field. The profile is added to the site's where ckanext-dcat is enabled.
+Without it ``dct:modified`` is the last edit of the metadata, and ``dct:accrualPeriodicity`` any text from the
+field. The plugin adds the profile to the site's profiles if ckanext-dcat is enabled.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ FREQUENCIES = {
     1095: "TRIENNIAL",
     3650: "DECENNIAL",
 }
-"""The EU's authority table of frequencies, which DCAT-AP prescribes, by days as we count them."""
+"""Codes of the EU's authority table of frequencies, which DCAT-AP prescribes, by days."""
 
 
-class FreshnessProfile(RDFProfile):  # type: ignore[misc]
-    """Writes what is known of updates over what profiles before it have written."""
+class FreshnessProfile(RDFProfile):
+    """A profile that overwrites the modification date and the update frequency of earlier profiles."""
 
     def parse_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> dict[str, Any]:
-        """Nothing is read by this profile."""
+        """Return the dataset as it is: this profile reads nothing."""
         return dataset_dict
 
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
-        """The last update of the data, and how often they are updated, as far as it is known."""
-        extras = {one["key"]: one["value"] for one in dataset_dict.get("extras") or ()}
+        """Write the last modification and the update frequency into the graph, if they are known."""
+        extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
         if modified := extras.get(NAMES.last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
         days = _days(extras.get(NAMES.frequency))
         name = None if days is None else FREQUENCIES.get(days)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
-        # An IRI of the publisher's own choice says at least as much.
+        # An IRI that the publisher has chosen is at least as exact.
         if name is not None and not isinstance(given, URIRef):
             self.g.set((dataset_ref, DCTERMS.accrualPeriodicity, URIRef(_AUTHORITY + name)))
 
@@ -68,9 +68,9 @@ def _days(text: str | None) -> int | None:
 
 
 def with_profile(configured: str | None) -> str:
-    """The site's profiles, and ours behind them.
+    """Return the site's profiles with ours at the end.
 
-    :param configured: the option's value; ckanext-dcat's own profiles where it has none.
+    :param configured: the value of the option; if empty, ckanext-dcat's default profiles apply
     """
     names = (configured or "").split() or list(DEFAULT_RDF_PROFILES)
     return " ".join([*names, *([] if NAME in names else [NAME])])

@@ -1,4 +1,4 @@
-"""The names under which a dataset's freshness is stored in its extras and in Solr. Nothing else spells them."""
+"""The names of our extras, Solr fields and facet. No other module spells them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .ckan_adapter import declared_fields
 
 
 class FieldNames(NamedTuple):
-    """Names of our extras and of our fields in Solr; the facet is called like the status.
+    """The names of our extras and Solr fields; the facet has the name of the status.
 
     :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it
     """
@@ -32,10 +32,7 @@ class FieldNames(NamedTuple):
 
 
 def with_prefix(prefix: str = "") -> FieldNames:
-    """Return the names for a site whose own fields may be called like ours.
-
-    :param prefix: is put before each name
-    """
+    """Return the names with a prefix, for a site whose own fields have the same names."""
     names = FieldNames._fields[1:]
     return FieldNames(f"{prefix}freshness", *(f"{prefix}freshness_{name}" for name in names))
 
@@ -45,6 +42,6 @@ NAMES = with_prefix()
 
 
 def own_extras(package_type: str) -> tuple[str, ...]:
-    """Return the extras that this extension writes: a field that the site's schema declares is the site's."""
+    """Return the extras that this extension writes: those that the site's schema does not declare."""
     declared = declared_fields(package_type)
     return tuple(key for key in NAMES.extras if key not in declared)

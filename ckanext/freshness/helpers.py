@@ -56,15 +56,12 @@ def format_resource_items(
     next_helper: Callable[[list[tuple[str, Any]]], list[tuple[str, Any]]],
     items: Iterable[tuple[str, Any]],
 ) -> list[tuple[str, Any]]:
-    """Leave the facts of checks out of the fields that CKAN lists on a resource's page."""
+    """Leave the results of checks out of the fields that CKAN lists on a resource's page."""
     return next_helper([(key, value) for key, value in items if key != url_facts.KEY])
 
 
 def freshness_status(package: dict[str, Any]) -> str | None:
-    """The status that a dataset says it has: fresh, due, overdue, delinquent or unavailable.
-
-    :returns: None for one that has none, or nothing that is a status.
-    """
+    """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
     found = package.get(NAMES.status)
     for extra in package.get("extras") or []:
         if extra.get("key") == NAMES.status:
@@ -73,32 +70,35 @@ def freshness_status(package: dict[str, Any]) -> str | None:
 
 
 def freshness_status_label(status: str) -> str:
-    """The word that users see for a status, with the exact one next to it."""
+    """Return the words that users see for a status, with the exact status behind them."""
     return labels.status_label(Status(status))
 
 
 def freshness_status_meaning(status: str) -> str:
-    """A status in a sentence."""
+    """Return the meaning of a status in a sentence."""
     return labels.status_meaning(Status(status))
 
 
 def freshness_evidence_label(evidence: str) -> str:
-    """Why a date is believed, in words."""
+    """Return in words why a date is believed."""
     return labels.evidence_label(Evidence(evidence))
 
 
 def freshness_frequency_label(days: int) -> str:
-    """An update frequency in words."""
+    """Return an update frequency in words."""
     return labels.frequency_label(days)
 
 
 def freshness_given_by_label(whom: str) -> str:
-    """Who is assumed to speak for a frequency that the dataset does not give: source, organization, site."""
+    """Return in words whose default frequency applies.
+
+    :param whom: ``source``, ``organization`` or ``site``
+    """
     return labels.given_by_label(whom)
 
 
 def freshness_hosts_label(name: str) -> str:
-    """The name of a line of the table of hosts."""
+    """Return the name of a line in the table of hosts."""
     return labels.hosts_label(name)
 
 
@@ -108,61 +108,61 @@ def freshness_transition_label(transition: dict[str, Any]) -> str:
 
 
 def freshness_undetermined_label(reason: str) -> str:
-    """Why nothing can be learned of a dataset's changes, in words."""
+    """Return in words why changes of a dataset cannot be determined."""
     return labels.undetermined_label(reason)
 
 
 def freshness_outcome_label(outcome: str) -> str:
-    """What a visit to a URL found, in a sentence."""
+    """Return the outcome of a check in a sentence."""
     return labels.outcome_label(Outcome(outcome))
 
 
 def freshness_not_visited_label(reason: str) -> str:
-    """Why a URL is never visited, in a sentence."""
+    """Return in a sentence why a URL is never checked."""
     return labels.not_visited_label(reason)
 
 
 def freshness_cause_label(cause: str) -> str:
-    """What a status changed by, in words."""
+    """Return the cause of a status change in words."""
     return labels.cause_label(cause)
 
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """The values of the facet of the status, in the order in which data age."""
+    """Return the items of the status facet, in the order in which data age."""
     items = tk.h.get_facet_items_dict(NAMES.status, search_facets or {}, limit=0)
     known = [item for item in items if item["name"] in _STATUSES]
     return sorted(known, key=lambda item: _STATUSES.index(item["name"]))
 
 
 def freshness_facet_label(item: dict[str, Any]) -> str:
-    """The words of a value of that facet, the same as those of the badge."""
+    """Return the words of an item of the status facet, as on the badge."""
     return freshness_status_label(item["name"])
 
 
 def freshness_is_followed(package_type: str | None) -> bool:
-    """Whether the freshness of packages of a type is judged."""
-    return (package_type or "dataset") in settings.aging().dataset_types
+    """Decide whether packages of a type are judged."""
+    return settings.is_judged(package_type)
 
 
 def freshness_has_frequency_field(package_type: str | None) -> bool:
-    """Whether a type of packages has a field of its schema for the update frequency."""
-    keys = settings.aging().frequency_keys
+    """Decide whether the schema of a package type has a field for the update frequency."""
+    keys = settings.frequency_keys()
     return not declared_fields(package_type or "dataset").isdisjoint(keys)
 
 
 def freshness_frequency_field(data: dict[str, Any]) -> dict[str, Any]:
-    """What the select for the update frequency shows in the form of a dataset.
+    """Return the key, options and selected value of the update frequency's select in a dataset's form.
 
-    Forms that show it do so before their custom fields, which then leave the same extra out.
+    A form shows it before its custom fields, which then leave the same extra out.
     """
-    field = frequency_form.select(data, settings.aging().frequency_keys)
+    field = frequency_form.select(data, settings.frequency_keys())
     tk.g.freshness_frequency_key = field.key
     return asdict(field)
 
 
 def freshness_custom_fields(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The extras that a dataset's form shows as custom fields: without ours, and what the select shows."""
-    # A theme with a form of its own may have no select: an extra that it hid would be lost.
+    """Return the extras that a dataset's form shows as custom fields: without ours and the select's."""
+    # A theme's own form may have no select. An extra hidden from it would be lost.
     shown = tk.g.get("freshness_frequency_key")
     hidden = [shown] if shown else []
     return frequency_form.custom_fields(data, hidden)
@@ -175,36 +175,42 @@ def sorted_extras(
     *args: Any,
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
-    """CKAN's list of extras for "Additional info", without ours, which have a page of their own."""
+    """Leave our extras out of "Additional info": they have a page of their own."""
     shown = [extra for extra in package_extras if extra.get("key") not in NAMES.extras]
     return next_helper(shown, *args, **kwargs)
 
 
 def freshness_harvests(source_type: str | None) -> bool:
-    """Whether sources of a type are harvested by this extension."""
+    """Decide whether this extension harvests sources of a type."""
     return source_type_named(source_type) is not None
 
 
 def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:
-    """The held deletions of a harvest source, for those who may release them; nothing for others."""
+    """Return the held deletions of a harvest source; None if the user may not release them."""
     try:
-        return tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
+        hold: dict[str, Any] | None
+        hold = tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
     except (tk.NotAuthorized, TablesMissingError):
         return None
+    return hold
 
 
 def freshness_link(url: str) -> Any:
-    """A link to a record of a source; what is no web address stays a text, whatever it says."""
+    """Return a link to a source's record, or the text itself if it is no web address."""
     return tk.h.link_to(url, url, rel="nofollow") if is_web_url(url) else url
 
 
 def freshness_moment(text: str | None) -> str:
-    """A moment of our API (UTC, ISO 8601 with ``Z``) in words, in the site's or the user's time zone."""
+    """Return a moment in words, in the site's or the user's time zone.
+
+    :param text: a moment of our API: in UTC, ISO 8601 with ``Z``
+    """
     if not text:
         return ""
     moment = isoparse(text)
     try:
-        return tk.h.render_datetime(moment, with_hours=True)
+        words: str = tk.h.render_datetime(moment, with_hours=True)
     except (OverflowError, ValueError):
-        # In the first and the last year some zones and weeks are out of what Python's dates can be.
+        # Some zones and weeks take a moment of the first or last year out of the range of Python's dates.
         return text
+    return words

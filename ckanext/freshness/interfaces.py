@@ -1,4 +1,4 @@
-"""What other extensions can add."""
+"""Plugin interfaces for other extensions."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = [
 
 
 class IFreshnessVocabularies(p.Interface):
-    """Other ways to write update frequencies."""
+    """Adds vocabularies of update frequencies."""
 
     def frequency_vocabularies(self) -> Sequence[Vocabulary]:
-        """Vocabularies that are asked before this extension's own, in order.
+        """Return vocabularies that are tried before this extension's own, in order.
 
-        They read every dataset that is written: one that raises makes the edit fail.
+        They read every dataset that is edited. If a vocabulary raises an error, the edit fails.
         """
         return ()
 
 
 class IFreshnessDetectors(p.Interface):
-    """Other kinds of files that are hashed by their content, and not by their bytes."""
+    """Adds kinds of files that are hashed by their content in place of their bytes."""
 
     def content_detectors(self) -> Sequence[type[Detector]]:
-        """Detectors that are asked before this extension's own, in order.
+        """Return detectors that are tried before this extension's own, in order.
 
-        Each is a subclass of :class:`ckanext.freshness.checking.detectors.Detector` at the top of a
-        module that can be imported without CKAN: files are opened in a process of their own.
+        Each is a subclass of :class:`ckanext.freshness.checking.detectors.Detector`, defined at the top level
+        of a module that can be imported without CKAN. Files are opened in a separate process.
         """
         return ()

@@ -1,7 +1,6 @@
-"""How values of options are written in an ini file.
+"""Converts the values of options from an ini file.
 
-Each function takes a value as the file has it, or as it was converted before, and raises a ValueError that
-says what the value must be.
+Each function also accepts a converted value. It raises a ValueError that says what the value must be.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from .web.urls import host_name
 HARVEST = "harvest"
 CHECK = "check"
 PURPOSES = (HARVEST, CHECK)
-"""What we connect to other servers for; limits may differ by it."""
+"""The purposes of connections to other servers; limits may differ by purpose."""
 
 _MOST_DAYS = 36600
 
 
 def number(value: Any, lowest: float = 0, highest: float = math.inf) -> float:
-    """Return a number that lies between two bounds, or is one of them."""
+    """Return a number from ``lowest`` to ``highest``."""
     return _bounded(value, float, "a number", lowest, highest)
 
 
 def whole(value: Any, lowest: float = 0, highest: float = math.inf) -> int:
-    """Return a whole number that lies between two bounds, or is one of them."""
+    """Return a whole number from ``lowest`` to ``highest``."""
     return int(_bounded(value, _whole, "a whole number", lowest, highest))
 
 
@@ -39,7 +38,7 @@ def above_zero(value: Any) -> float:
 
 
 def flag(value: Any) -> bool:
-    """Return a truth value. CKAN's own validator takes every unknown word for false."""
+    """Return a truth value. CKAN's own validator accepts any unknown word as false."""
     try:
         return _FLAGS[str(value).lower()]
     except KeyError:
@@ -56,7 +55,7 @@ def by_purpose(entries: Iterable[str], read: Callable[[Any], float]) -> dict[str
     given = list(entries)
     if len(given) == 1 and ":" not in given[0]:
         return dict.fromkeys(PURPOSES, read(given[0]))
-    pairs = [one.partition(":") for one in given]
+    pairs = [entry.partition(":") for entry in given]
     if sorted(purpose for purpose, _, _ in pairs) != sorted(PURPOSES):
         raise ValueError(
             f"must be one number, or harvest:NUMBER check:NUMBER, not {' '.join(given)!r}"
@@ -65,11 +64,11 @@ def by_purpose(entries: Iterable[str], read: Callable[[Any], float]) -> dict[str
 
 
 def delays(entries: Iterable[str]) -> tuple[float, ...]:
-    """Return seconds, at least one number."""
-    found = tuple(number(one) for one in entries)
-    if not found:
+    """Return one or more delays in seconds."""
+    seconds = tuple(number(entry) for entry in entries)
+    if not seconds:
         raise ValueError("must be numbers of seconds, such as 5 20")
-    return found
+    return seconds
 
 
 def hosts(names: Iterable[str]) -> frozenset[str]:
@@ -79,14 +78,14 @@ def hosts(names: Iterable[str]) -> frozenset[str]:
 
 def host_limits(entries: Iterable[str]) -> dict[str, tuple[int, float]]:
     """Return connections and requests a second by host, from ``HOST=CONNECTIONS,REQUESTS``."""
-    found = {}
+    by_host = {}
     for entry in entries:
         name, _, limits = entry.partition("=")
         connections, comma, rate = limits.partition(",")
         if not comma:
             raise ValueError(f"must be HOST=CONNECTIONS,REQUESTS_PER_SECOND, not {entry!r}")
-        found[host_name(name)] = whole(connections, 1), above_zero(rate)
-    return found
+        by_host[host_name(name)] = whole(connections, 1), above_zero(rate)
+    return by_host
 
 
 def intervals(entries: Iterable[str]) -> Intervals:
@@ -99,7 +98,7 @@ def intervals(entries: Iterable[str]) -> Intervals:
             f"30:1 180:3 7, not {' '.join(given)!r}"
         )
     steps = [(whole(up_to, 1), _days(days)) for up_to, _, days in parts[:-1]]
-    if any(one >= following for (one, _), (following, _) in pairwise(steps)):
+    if any(first >= second for (first, _), (second, _) in pairwise(steps)):
         raise ValueError(f"must be in ascending order of frequencies, not {' '.join(given)!r}")
     return Intervals(tuple(steps), _days(parts[-1][0]))
 
@@ -117,7 +116,7 @@ def secrets(entries: Iterable[str]) -> tuple[str, ...]:
 
 
 def one_of(names: Iterable[str], known: Collection[str]) -> frozenset[str]:
-    """Return names that are all known."""
+    """Return names, all of which are known."""
     given = frozenset(names)
     if wrong := given.difference(known):
         raise ValueError(f"must be of {', '.join(known)}, not {', '.join(sorted(wrong))}")
@@ -129,20 +128,20 @@ def _days(text: str) -> timedelta:
 
 
 def _whole(value: Any) -> float:
-    found = float(value)
-    return found if found == math.floor(found) else math.nan
+    result = float(value)
+    return result if result == math.floor(result) else math.nan
 
 
 def _bounded(
-    value: Any, convert: Callable[[Any], float], what: str, lowest: float, highest: float
+    value: Any, convert: Callable[[Any], float], noun: str, lowest: float, highest: float
 ) -> float:
     try:
-        found = convert(value)
+        result = convert(value)
     except (TypeError, ValueError, OverflowError):
-        found = math.nan
-    if not lowest <= found <= highest or math.isinf(found):
-        raise ValueError(f"must be {what} {_bounds(lowest, highest)}, not {value!r}")
-    return found
+        result = math.nan
+    if not lowest <= result <= highest or math.isinf(result):
+        raise ValueError(f"must be {noun} {_bounds(lowest, highest)}, not {value!r}")
+    return result
 
 
 def _bounds(lowest: float, highest: float) -> str:

@@ -20,19 +20,10 @@ from .ckan_adapter import (
 )
 from .dates import utc_now
 from .iati import registration
-from .logic import (
-    arguments,
-    dataset_actions,
-    freshness_actions,
-    harvest_actions,
-    mail_actions,
-    preview_actions,
-    report_actions,
-    run_actions,
-)
+from .logic import action, arguments, dataset_hooks
+from .logic.action import chained, chained_harvest
 from .reporting import labels, url_facts
 from .search import fields
-from .status import resource_notes, shown_status
 
 log = logging.getLogger(__name__)
 
@@ -87,42 +78,35 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
 
     def get_actions(self) -> dict[str, Any]:
         own = {
-            name: tables.required(arguments.checked(getattr(module, name)))
-            for module in (
-                preview_actions,
-                freshness_actions,
-                mail_actions,
-                report_actions,
-                run_actions,
-            )
-            for name in module.__all__
+            name: tables.required(arguments.checked(function))
+            for name, function in action.OWN.items()
         }
-        harvest = harvest_actions.chained() if p.plugin_loaded("harvest") else {}
-        return own | dataset_actions.chained() | harvest
+        harvest = chained_harvest.chained() if p.plugin_loaded("harvest") else {}
+        return own | chained.chained() | harvest
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_actions.after_write(context, pkg_dict, "package_create")
+        dataset_hooks.after_write(context, pkg_dict, "package_create")
 
     def after_dataset_update(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        dataset_actions.after_write(context, pkg_dict, "package_update")
+        dataset_hooks.after_write(context, pkg_dict, "package_update")
 
     def before_resource_create(self, context: Any, resource: dict[str, Any]) -> None:
-        resource_notes.adds(resource)
+        dataset_hooks.before_resource_create(resource)
 
     def before_resource_update(
         self, context: Any, current: dict[str, Any], resource: dict[str, Any]
     ) -> None:
-        resource_notes.updates(current, resource)
+        dataset_hooks.before_resource_update(current, resource)
 
     def before_resource_delete(
         self, context: Any, resource: dict[str, Any], resources: list[dict[str, Any]]
     ) -> None:
-        resource_notes.deletes(resource["id"], resources)
+        dataset_hooks.before_resource_delete(resource["id"], resources)
 
     def edit(self, entity: Any) -> None:
         # IOrganizationController's and IPackageController's hook of the same name.
         if getattr(entity, "is_organization", False):
-            dataset_actions.after_organization_edit(entity)
+            dataset_hooks.after_organization_edit(entity)
 
     def dataset_facets(self, facets_dict: Any, package_type: str) -> Any:
         return fields.with_facet(facets_dict, package_type)
@@ -148,5 +132,5 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         # Without validation, a package is shown to be indexed: Solr holds the stored status.
         if context.get("validate", True):
-            shown_status.show_current(pkg_dict, utc_now())
+            dataset_hooks.show_current(pkg_dict, utc_now())
         url_facts.show([pkg_dict], context)

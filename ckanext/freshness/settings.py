@@ -1,6 +1,7 @@
-"""The site's options, read when used, as the plain values that the rooms take.
+"""Reads the site's options as the plain values that the subpackages take.
 
-``config_declaration.yaml`` declares them. CKAN has checked and converted their values when it started.
+Each call reads the configuration. ``config_declaration.yaml`` declares the options; CKAN validates and
+converts their values when it starts.
 """
 
 from __future__ import annotations
@@ -32,42 +33,54 @@ _REDIRECTS = {values.HARVEST: 5, values.CHECK: 10}
 
 
 class OptionError(CkanConfigurationException, ValueError):
-    """An option that does not fit the others; the text names it and says what it must be.
+    """An option that contradicts others; the text names it and says what it must be.
 
-    If it keeps CKAN from starting, CKAN's commands print the text alone.
+    If CKAN cannot start because of it, CKAN's commands print only the text.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Aging:
-    """How the site judges freshness."""
+    """The site's rules for judging freshness."""
 
     thresholds: Thresholds
     frequency_keys: tuple[str, ...]
-    """Where a dataset says how often it changes; the first that it has."""
+    """The extras with a dataset's update frequency, in order of precedence."""
     default_frequency: str | None
-    """The frequency of datasets for which nobody says one."""
+    """The frequency of datasets if neither they nor their source or organization state one."""
     dataset_types: frozenset[str]
-    """The types of packages that are judged at all."""
+    """The types of packages that are judged."""
     count_metadata_edits: bool
     """Whether an edit of the metadata is a modification, as in HDX's older rule."""
 
 
 def aging() -> Aging:
-    """Return how the site judges freshness."""
+    """Return the site's rules for judging freshness."""
     return Aging(
         thresholds=Thresholds.parse(option("thresholds"), int(option("grace_days"))),
-        frequency_keys=words("frequency_keys"),
+        frequency_keys=frequency_keys(),
         default_frequency=option("default_frequency") or None,
         dataset_types=dataset_types(),
         count_metadata_edits=flag("count_metadata_edits"),
     )
 
 
+def frequency_keys() -> tuple[str, ...]:
+    """Return the extras with a dataset's update frequency, in order of precedence."""
+    return words("frequency_keys")
+
+
 def dataset_types() -> frozenset[str]:
-    """Return the types of packages that are judged, for callers that ask for each document."""
-    # The types that harvest sources and catalogs have are never data.
+    """Return the types of packages that are judged; harvest sources never are."""
     return frozenset(words("dataset_types")) - {"harvest"}
+
+
+def is_judged(package_type: str | None) -> bool:
+    """Decide whether packages of a type are judged.
+
+    :param package_type: None for CKAN's default type
+    """
+    return (package_type or "dataset") in dataset_types()
 
 
 def harvest_limits(source: SourceConfig) -> Limits:
@@ -77,7 +90,7 @@ def harvest_limits(source: SourceConfig) -> Limits:
 
 
 def harvest_policy(source: SourceConfig) -> HostPolicy:
-    """Return how often a crawl may ask a host."""
+    """Return the rate at which a crawl may send requests to a host."""
     return HostPolicy(
         source.concurrency or int(_limit("connections", values.HARVEST)),
         source.requests_per_second or _limit("requests_per_second", values.HARVEST),
@@ -85,7 +98,7 @@ def harvest_policy(source: SourceConfig) -> HostPolicy:
 
 
 def web(limits: Limits) -> ClientSettings:
-    """Return the settings of a client, with the site's rules for whom it may contact and how."""
+    """Return the settings of an HTTP client: the given limits, and the site's rules for connections."""
     bundle = option("ca_bundle")
     return ClientSettings(
         user_agent=user_agent(),
@@ -98,9 +111,9 @@ def web(limits: Limits) -> ClientSettings:
 
 
 def user_agent() -> str:
-    """Return who we say we are: the site and where to find out more.
+    """Return our User-Agent: the extension's version and the site's address for questions.
 
-    Without the words link or checker, which firewalls block.
+    It avoids the words "link" and "checker", which some firewalls block.
     """
     contact = option("contact_url") or tk.config.get("ckan.site_url")
     return f"ckanext-freshness/{version('ckanext-freshness')} (+{contact})"
@@ -108,27 +121,27 @@ def user_agent() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """How the site's URLs are checked."""
+    """The site's rules for checking URLs."""
 
     rules: SelectionRules
-    """Which resources are visited, and when."""
+    """Which resources are checked, and when."""
     archived_keys: tuple[str, ...]
-    """Extras that are true where a dataset is archived."""
+    """Extras that are true if a dataset is archived."""
     broken_after_failures: int
     broken_after: timedelta
-    """Between the first and the last of these failures."""
+    """The least time between the first and the last of these failures."""
     confirm_after: float
     """Seconds until a changed file is downloaded again."""
     concurrency: int
-    """Visits that go on at a time."""
+    """The number of checks at a time."""
     limits: Limits
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
-    """Of hosts that have their own."""
+    """The policies of hosts that have their own."""
 
 
 def checks() -> Checks:
-    """Return how the site's URLs are checked.
+    """Return the site's rules for checking URLs.
 
     :raises OptionError: ``ckan.site_url`` has no host.
     """
@@ -168,12 +181,15 @@ def adhoc_hosts() -> frozenset[str]:
 
 
 def resource_fields() -> frozenset[str]:
-    """Return the fields of resources that checks fill in; of :data:`.checking.fields.FIELDS`."""
+    """Return the fields of resources that checks fill in, a subset of :data:`.checking.fields.FIELDS`."""
     return frozenset(words("check.resource_fields"))
 
 
 def option(name: str) -> Any:
-    """Return the value of an option; its name is what follows ``ckanext.freshness.``"""
+    """Return the value of an option.
+
+    :param name: without ``ckanext.freshness.``
+    """
     return tk.config.get(PREFIX + name)
 
 
@@ -184,7 +200,7 @@ def words(name: str) -> tuple[str, ...]:
 
 def flag(name: str) -> bool:
     """Return the value of an option that is true or false."""
-    return values.flag(option(name))
+    return bool(tk.asbool(option(name)))
 
 
 def _limit(name: str, purpose: str) -> float:

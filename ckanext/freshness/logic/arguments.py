@@ -1,4 +1,4 @@
-"""Arguments of actions and pages that PostgreSQL cannot hold, refused before anything is asked of it."""
+"""Validates the arguments of actions and pages, before PostgreSQL sees a value that it cannot hold."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ import ckan.plugins.toolkit as tk
 Result = TypeVar("Result")
 
 TEXTS = frozenset({"address", "id", "list_id", "organization", "since", "sort", "status", "table"})
-"""Arguments of this extension's actions that are texts."""
+"""Arguments of this extension's actions that must be texts."""
+
+_MAX_NUMBER = 1_000_000_000
+"""A number that Solr and the database accept as limit and offset."""
 
 
 def checked(
     action: Callable[[dict[str, Any], dict[str, Any]], Result],
 ) -> Callable[[dict[str, Any], dict[str, Any]], Result]:
-    """Decorate an action: it raises ValidationError for a text that is a list or a number, or has a NUL."""
+    """Decorate an action: it raises ValidationError if a text is a list or a number, or has a NUL."""
 
     @wraps(action)
     def called(context: dict[str, Any], data_dict: dict[str, Any]) -> Result:
-        wrong = {key: [_words()] for key, value in data_dict.items() if not _is_usable(key, value)}
+        wrong = {key: [_advice()] for key, value in data_dict.items() if not _is_usable(key, value)}
         if wrong:
             raise tk.ValidationError(wrong)
         return action(context, data_dict)
@@ -34,29 +37,46 @@ def refuse_unusable() -> None:
     request = tk.request
     given: Iterable[Mapping[str, Any]] = (request.view_args or {}, request.values)
     if not all(_is_storable(str(value)) for values in given for value in values.values()):
-        tk.abort(400, _words())
+        tk.abort(400, _advice())
 
 
 def reference(data_dict: Mapping[str, Any]) -> str:
     """Return the id or name that a caller gives.
 
-    :raises tk.ValidationError: there is none, or it is no text that the database can hold.
+    :raises tk.ValidationError: it is missing, or the database cannot hold it
     """
     found = tk.get_or_bust(data_dict, "id")
     if not isinstance(found, str) or not _is_storable(found):
-        raise tk.ValidationError({"id": [_words()]})
+        raise tk.ValidationError({"id": [_advice()]})
     return found
 
 
 def flag(data_dict: Mapping[str, Any], key: str, *, default: bool) -> bool:
     """Return a truth value that a caller gives.
 
-    :raises tk.ValidationError: it is neither true nor false.
+    :raises tk.ValidationError: it is neither true nor false
     """
     try:
         return bool(tk.asbool(data_dict.get(key, default)))
     except ValueError as error:
         raise tk.ValidationError({key: [tk._("Must be true or false")]}) from error
+
+
+def whole_number(data_dict: Mapping[str, Any], key: str, default: int) -> int:
+    """Return a whole number of 0 or more that a caller gives.
+
+    :raises tk.ValidationError: it is no such number, or too large for Solr and the database
+    """
+    value = data_dict.get(key)
+    if value in (None, ""):
+        return default
+    try:
+        number = int(str(value))
+    except ValueError:
+        number = -1
+    if not 0 <= number <= _MAX_NUMBER:
+        raise tk.ValidationError({key: [tk._("Must be a whole number of 0 or more")]})
+    return number
 
 
 def _is_usable(key: str, value: Any) -> bool:
@@ -66,9 +86,9 @@ def _is_usable(key: str, value: Any) -> bool:
 
 
 def _is_storable(text: str) -> bool:
-    # JSON can also write halves of surrogate pairs, which have no encoding.
-    return "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+    # JSON can contain halves of surrogate pairs, which have no encoding.
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
-def _words() -> str:
-    return tk._("Must be a text without NUL characters")
+def _advice() -> str:
+    return str(tk._("Must be a text without NUL characters"))

@@ -1,4 +1,4 @@
-"""The package type ``catalog``: ours on sites where nobody else has one."""
+"""The package type ``catalog``, which is ours unless another plugin has one."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ _ASKED_FOR = re.compile(r'\bdataset_type:\s*(?:\([^()]*)?"?catalog\b')
 
 
 def types_of(form: p.IDatasetForm) -> list[str]:
-    """The package types that our form has to serve.
+    """Return the package types that our form serves.
 
-    None where another plugin has the type, such as ckanext-scheming with a schema for it: CKAN does
-    not start with two.
+    Empty if another plugin has the type, such as ckanext-scheming with a schema for it: CKAN does not start
+    with two.
     """
-    others = (one for one in p.PluginImplementations(p.IDatasetForm) if one is not form)
-    return [] if any(CATALOG in one.package_types() for one in others) else [CATALOG]
+    others = (other for other in p.PluginImplementations(p.IDatasetForm) if other is not form)
+    return [] if any(CATALOG in other.package_types() for other in others) else [CATALOG]
 
 
 def only_if_asked_for(search_params: dict[str, Any]) -> dict[str, Any]:
-    """Leave catalogs out of a search that does not name their type, as harvest sources are left out.
+    """Exclude catalogs from a search that does not name their type, as CKAN excludes harvest sources.
 
-    CKAN's dataset page would otherwise list them among the datasets (``ckan.search.show_all_types``).
+    Otherwise CKAN's dataset page would list them among the datasets (``ckan.search.show_all_types``).
     """
-    words = [search_params.get("q"), search_params.get("fq"), *(search_params.get("fq_list") or ())]
-    if not any(_ASKED_FOR.search(one) for one in words if isinstance(one, str)):
+    queries = [
+        search_params.get("q"),
+        search_params.get("fq"),
+        *(search_params.get("fq_list") or ()),
+    ]
+    if not any(_ASKED_FOR.search(query) for query in queries if isinstance(query, str)):
         search_params["fq"] = f"{search_params.get('fq') or ''} -dataset_type:{CATALOG}".strip()
     return search_params

@@ -1,7 +1,7 @@
-"""The update frequency in dataset forms that have no field of their schema for it.
+"""The select for the update frequency, in dataset forms whose schema has no field for it.
 
-The select sends two fields of its own, outside the extras, which the forms of CKAN send as a numbered
-list: no number can be taken twice, and what is chosen is put into the extras when the dataset is saved.
+CKAN's forms send extras as a numbered list, in which a number must not occur twice. So the select sends two
+fields outside the extras. When the dataset is saved, the chosen value is put into the extras.
 """
 
 from __future__ import annotations
@@ -18,43 +18,44 @@ from ..reporting.labels import frequency_label
 from ..status.frequencies import vocabularies
 
 FIELD = "freshness_update_frequency"
-"""What the select is called in the form."""
+"""The name of the select in the form."""
 KEY_FIELD = "freshness_update_frequency_key"
-"""The hidden field that says which extra it stands for."""
+"""The hidden field with the name of the extra."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrequencySelect:
-    """What the select shows."""
+    """The content of the select."""
 
     key: str
-    """The extra it stands for."""
+    """The extra that it sets."""
     options: list[dict[str, str]]
     selected: str
 
 
 def select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
-    """The select for a dataset, as a form has it.
+    """Return the select in the form of a dataset.
 
-    A frequency that is none of those offered is offered too, so that an edit of something else does not
-    change it.
+    If the dataset has another frequency than the usual choices, it is offered too, so that an edit of
+    something else does not change it.
 
-    :param data: the dataset, or what was sent of it and was not valid.
-    :param keys: the extras that a frequency is read from; the first that the dataset has decides.
+    :param data: the dataset, or the values of a form that were not valid
+    :param keys: the extras that a frequency is read from; the first that the dataset has decides
     """
-    key, value = present(data, keys)
+    key, value = _present(data, keys)
     chosen = str(data.get(FIELD, value)).strip()
     offered = [(str(days), frequency_label(days)) for days in frequency.CHOICES]
     options = [("", tk._("Not known")), *offered]
     if chosen not in dict(options):
-        read = frequency.parse(chosen, vocabularies())
-        words = f" ({frequency_label(read.days)})" if isinstance(read, frequency.Frequency) else ""
-        options.append((chosen, f"{chosen}{words}"))
+        reading = frequency.parse(chosen, vocabularies())
+        is_understood = isinstance(reading, frequency.Frequency)
+        label = f"{chosen} ({frequency_label(reading.days)})" if is_understood else chosen
+        options.append((chosen, label))
     return FrequencySelect(key, [{"value": value, "text": text} for value, text in options], chosen)
 
 
-def present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
-    """The extra that a dataset's frequency is in, and its value; else the first of the keys, and none."""
+def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
+    """Return the extra with a dataset's frequency and its value; by default the first key and no value."""
     values = {extra.get("key"): extra.get("value") for extra in data.get("extras") or []}
     for key in keys:
         if str(values.get(key) or "").strip():
@@ -63,17 +64,16 @@ def present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 
 
 def custom_fields(data: dict[str, Any], hidden: Sequence[str]) -> list[dict[str, Any]]:
-    """The extras that a form shows as fields to edit: without ours, and without ``hidden``."""
+    """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
     return [extra for extra in extras if extra.get("key") not in {*NAMES.extras, *hidden}]
 
 
 def take(data: dict[str, Any], keys: Sequence[str]) -> None:
-    """Put what a form's select says into the extras of a dataset that is about to be saved.
+    """Move the choice in a form's select into the extras of a dataset that is about to be saved.
 
-    An extra of the same key that somebody wrote by hand gives way to what is chosen, and stays where
-    nothing is. Without the select's field, nothing happens; extras that are none are left to CKAN, which
-    refuses them.
+    The choice replaces an extra of the same key. Without a choice the extras stay as they are. Malformed
+    extras are left to CKAN, which refuses them.
     """
     if FIELD not in data:
         return
@@ -83,7 +83,7 @@ def take(data: dict[str, Any], keys: Sequence[str]) -> None:
     if (
         not chosen
         or not isinstance(extras, list)
-        or not all(isinstance(one, dict) for one in extras)
+        or not all(isinstance(extra, dict) for extra in extras)
     ):
         return
     key = key if key in keys else keys[0]

@@ -1,4 +1,4 @@
-"""A limit to actions that cost something: they visit other people's servers and keep a worker busy."""
+"""Limits how often a user may call costly actions, which contact other servers and occupy a worker."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from ..ckan_adapter import connect_to_redis
-from ..reporting.visibility import of_user
+from ..status.package_fields import same_user
 
 PER_HOUR = 60
-"""Costly actions that a user may call in an hour of the clock, all actions together."""
+"""The number of calls of all costly actions together, per user and clock hour."""
 
 
 def count_costly(context: Mapping[str, Any], now: datetime) -> None:
     """Count a costly action of a user; sysadmins and the site's own commands are exempt.
 
-    :raises tk.ValidationError: the user has called too many in this hour.
+    :raises tk.ValidationError: the user has reached the limit in this hour
     """
     if _is_exempt(context):
         return
@@ -31,7 +31,7 @@ def count_costly(context: Mapping[str, Any], now: datetime) -> None:
             pipe.expire(key, timedelta(hours=2))
             count = pipe.execute()[0]
     except redis.exceptions.RedisError:
-        # Without Redis nobody gets any work, as the action itself will say.
+        # The action itself will report that Redis does not answer.
         return
     if count > PER_HOUR:
         words = tk._(
@@ -43,7 +43,7 @@ def count_costly(context: Mapping[str, Any], now: datetime) -> None:
 
 def _is_exempt(context: Mapping[str, Any]) -> bool:
     try:
-        tk.check_access("sysadmin", of_user(context), {})
+        tk.check_access("sysadmin", same_user(context), {})
     except tk.NotAuthorized:
         return False
     return True

@@ -1,6 +1,6 @@
 """The validator of the options in ``config_declaration.yaml``.
 
-CKAN calls it when it starts, and refuses to start if a value is wrong.
+CKAN calls it at its start, and does not start with a wrong value.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["freshness_option"]
 
 
 def freshness_option(kind: str, *bounds: str) -> Callable[[Any], Any]:
-    """Return a validator of one kind of value.
+    """Return a validator for one kind of value.
 
-    :param kind: a key of ``KINDS``.
-    :param bounds: the least and the highest number, if the kind is one of numbers.
+    :param kind: a key of ``KINDS``
+    :param bounds: the lowest and the highest number, for kinds of numbers
     """
     read = KINDS[kind]
 
@@ -40,7 +40,7 @@ def freshness_option(kind: str, *bounds: str) -> Callable[[Any], Any]:
 
 
 def _checked(read: Callable[[Any], object]) -> Callable[[Any], Any]:
-    """Return a function that raises what ``read`` raises, and returns the value as it is written."""
+    """Return a function that calls ``read`` for its errors, and returns the value unchanged."""
 
     def check(value: Any) -> Any:
         read(value)
@@ -81,7 +81,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "flag": values.flag,
     "limit": _checked(lambda entries: values.by_purpose(entries, values.above_zero)),
     "whole_limit": _checked(
-        lambda entries: values.by_purpose(entries, lambda one: values.whole(one, 1))
+        lambda entries: values.by_purpose(entries, lambda limit: values.whole(limit, 1))
     ),
     "delays": _checked(values.delays),
     "hosts": _checked(values.hosts),
@@ -96,4 +96,4 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "host_groups": _checked(parse_groups),
     "addresses": _checked(_addresses),
 }
-"""How values are read. Structured values stay in CKAN's configuration as they are written."""
+"""Functions that read values, by kind. Structured values stay as they are in CKAN's configuration."""

@@ -15,7 +15,7 @@ DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
 correction of the format nothing is known until the next check."""
 
 
-class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
+class ResourceCheck(tk.BaseModel):
     """What is known of the URL of a resource of a judged dataset; of another URL nothing is.
 
     Of what visits write, only what fails or is in doubt is in an index: that of the others changes
@@ -109,7 +109,7 @@ class ResourceCheck(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
 
 
-class CheckRun(tk.BaseModel):  # type: ignore[name-defined,misc]
+class CheckRun(tk.BaseModel):
     """A run of the checker, and what it counted."""
 
     __tablename__ = "freshness_run"

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Boolean, Column, DateTime, Integer, UnicodeTe
 from sqlalchemy.dialects.postgresql import JSONB
 
 
-class Copy(tk.BaseModel):  # type: ignore[name-defined,misc]
+class Copy(tk.BaseModel):
     """The last known good bytes of a resource: written when the store has them, and not before."""
 
     __tablename__ = "freshness_copy"
@@ -39,7 +39,7 @@ class Copy(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
 
 
-class IatiDataset(tk.BaseModel):  # type: ignore[name-defined,misc]
+class IatiDataset(tk.BaseModel):
     """What IATI's update cycle knows of a registered dataset."""
 
     __tablename__ = "freshness_iati"

@@ -10,7 +10,7 @@ import ckan.plugins.toolkit as tk
 from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, UnicodeText, text
 
 
-class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
+class DatasetFreshness(tk.BaseModel):
     """How fresh a dataset is, as its extras and its document in Solr say it."""
 
     __tablename__ = "freshness_dataset"
@@ -59,7 +59,7 @@ class DatasetFreshness(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
 
 
-class FreshnessEvidence(tk.BaseModel):  # type: ignore[name-defined,misc]
+class FreshnessEvidence(tk.BaseModel):
     """One date, and why it is believed, of a resource or of a dataset as a whole."""
 
     __tablename__ = "freshness_evidence"
@@ -80,7 +80,7 @@ class FreshnessEvidence(tk.BaseModel):  # type: ignore[name-defined,misc]
     )
 
 
-class ResourceMemory(tk.BaseModel):  # type: ignore[name-defined,misc]
+class ResourceMemory(tk.BaseModel):
     """What a resource was like when we last looked, so that a change is noticed."""
 
     __tablename__ = "freshness_resource"
@@ -95,7 +95,7 @@ class ResourceMemory(tk.BaseModel):  # type: ignore[name-defined,misc]
     first_seen = Column(DateTime, nullable=False, comment="when it was first seen")
 
 
-class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
+class FreshnessTransition(tk.BaseModel):
     """A status that changed, when, and by what evidence."""
 
     __tablename__ = "freshness_transition"
@@ -129,7 +129,7 @@ class FreshnessTransition(tk.BaseModel):  # type: ignore[name-defined,misc]
     frequency_after = Column(Integer, comment="and after")
 
 
-class Unindexed(tk.BaseModel):  # type: ignore[name-defined,misc]
+class Unindexed(tk.BaseModel):
     """A dataset whose document in Solr is older than its extras.
 
     Written with the extras and removed when Solr has the document, so that a run that was killed in

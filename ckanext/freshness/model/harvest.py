@@ -7,7 +7,7 @@ from sqlalchemy import Column, DateTime, UnicodeText
 from sqlalchemy.dialects.postgresql import JSONB
 
 
-class HarvestDocument(tk.BaseModel):  # type: ignore[name-defined,misc]
+class HarvestDocument(tk.BaseModel):
     """A document of a source whose bytes need not be parsed again while they stay the same."""
 
     __tablename__ = "freshness_harvest_document"
@@ -22,7 +22,7 @@ class HarvestDocument(tk.BaseModel):  # type: ignore[name-defined,misc]
     outline = Column(JSONB, nullable=False, comment="what it lists and what its members look like")
 
 
-class HarvestHold(tk.BaseModel):  # type: ignore[name-defined,misc]
+class HarvestHold(tk.BaseModel):
     """Deletions of a source that the brake holds until an editor releases exactly these."""
 
     __tablename__ = "freshness_harvest_hold"

@@ -9,7 +9,7 @@ import ckan.plugins.toolkit as tk
 from sqlalchemy import BigInteger, Column, DateTime, Integer, UnicodeText
 
 
-class Mail(tk.BaseModel):  # type: ignore[name-defined,misc]
+class Mail(tk.BaseModel):
     """One thing that one person is told: once, whatever happens.
 
     A row is claimed, and that committed, before its mail is handed to the mail server, and gets its end
@@ -42,7 +42,7 @@ class Mail(tk.BaseModel):  # type: ignore[name-defined,misc]
     error = Column(UnicodeText, comment="why the last try failed; empty if it did not")
 
 
-class MailPerson(tk.BaseModel):  # type: ignore[name-defined,misc]
+class MailPerson(tk.BaseModel):
     """An address that was written to, and what its owner wants."""
 
     __tablename__ = "freshness_mail_person"
@@ -54,7 +54,7 @@ class MailPerson(tk.BaseModel):  # type: ignore[name-defined,misc]
     opted_out_at = Column(DateTime, comment="when its owner opted out; empty if mails are wanted")
 
 
-class MailStart(tk.BaseModel):  # type: ignore[name-defined,misc]
+class MailStart(tk.BaseModel):
     """Where mails begin: one row at most. All that was found before is what the site was like."""
 
     __tablename__ = "freshness_mail_start"

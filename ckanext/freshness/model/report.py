@@ -7,7 +7,7 @@ from sqlalchemy import Column, Date, DateTime
 from sqlalchemy.dialects.postgresql import JSONB
 
 
-class HistoryDay(tk.BaseModel):  # type: ignore[name-defined,misc]
+class HistoryDay(tk.BaseModel):
     """How fresh the public datasets were on a day; private ones are not among them."""
 
     __tablename__ = "freshness_history"

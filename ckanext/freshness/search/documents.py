@@ -1,7 +1,8 @@
-"""Documents of the datasets that a part of a run writes: each is sent once, after its last visit.
+"""Collects the Solr documents of a run: each dataset's document is sent once, after the dataset's last check.
 
-A dataset's files are visited at their hosts' pace, and each of them may change its document, which costs
-more than all of their visits. Until it is sent the dataset is marked in the database, see :mod:`.indexing`.
+A dataset's files are checked at the pace of their hosts, and each check may change the document. Sending it
+costs more than the dataset's checks. Until then the dataset stays marked in the database, see
+:mod:`.unindexed`.
 """
 
 from __future__ import annotations
@@ -14,53 +15,56 @@ from datetime import datetime
 from .unindexed import BATCH
 
 PATIENCE = 600.0
-"""Seconds that a document waits for further visits to its dataset."""
+"""Seconds that a document waits for further checks of its dataset."""
 
 COLLECTING = 10.0
-"""Seconds that it waits for others, to share Solr's commit with them."""
+"""Seconds that a document waits for other documents, to share Solr's commit."""
 
 
 class DocumentBatch:
-    """Those that are to be sent.
+    """The documents that a part of a run has changed and not sent yet.
 
-    :param visited: the dataset of each visit that the part makes.
-    :param clock: seconds that only go forward.
+    :param checked: the dataset of each check in this part of the run
+    :param clock: a monotonic clock, in seconds
     """
 
-    def __init__(self, visited: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._open = Counter(visited)
+    def __init__(self, checked: Iterable[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._open = Counter(checked)
         self._marks: dict[str, datetime] = {}
         self._since: dict[str, float] = {}
         self._clock = clock
 
     def ended(self, package_ids: Iterable[str]) -> None:
-        """Visits have ended; of each, its dataset."""
+        """Note that checks have ended.
+
+        :param package_ids: the dataset of each of these checks
+        """
         self._open.subtract(package_ids)
 
     def add(self, marks: Mapping[str, datetime]) -> None:
-        """Datasets were written again; see :func:`.indexing.mark`."""
+        """Add datasets that were written, with their marks; see :func:`.unindexed.mark`."""
         now = self._clock()
         for package_id in marks:
             self._since.setdefault(package_id, now)
         self._marks |= marks
 
     def take(self) -> dict[str, datetime]:
-        """The marks of those that are to be sent now; none while it is worth while to wait for more."""
+        """Return the marks of the documents to send now; none while waiting saves a commit."""
         now = self._clock()
         ready = [
-            one
-            for one, since in self._since.items()
-            if self._open[one] <= 0 or now - since >= PATIENCE
+            package_id
+            for package_id, since in self._since.items()
+            if self._open[package_id] <= 0 or now - since >= PATIENCE
         ]
-        if len(ready) < BATCH and not any(now - self._since[one] >= COLLECTING for one in ready):
+        if len(ready) < BATCH and all(now - self._since[id_] < COLLECTING for id_ in ready):
             return {}
         return self._taken(ready)
 
     def rest(self) -> dict[str, datetime]:
-        """The marks of all others, once no more is written."""
+        """Return the marks of all other documents, at the end of the run."""
         return self._taken(list(self._since))
 
     def _taken(self, package_ids: Iterable[str]) -> dict[str, datetime]:
-        for one in package_ids:
-            del self._since[one]
-        return {one: self._marks.pop(one) for one in package_ids}
+        for package_id in package_ids:
+            del self._since[package_id]
+        return {package_id: self._marks.pop(package_id) for package_id in package_ids}

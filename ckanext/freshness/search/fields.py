@@ -1,7 +1,7 @@
-"""Puts a dataset's freshness into its Solr document, and the facet into lists of datasets.
+"""Puts a dataset's freshness into its Solr document, and the facet onto pages that list datasets.
 
-Searches, facets and lists use the stored status, so that a facet's count is the number of datasets that
-it finds.
+Searches, facets and lists use the stored status, so that the count of a facet is the number of datasets
+that it finds.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _DATES = {
     NAMES.overdue_date: NAMES.overdue,
     NAMES.delinquent_date: NAMES.delinquent,
 }
-"""Fields of Solr, and the extras that they hold."""
+"""Solr's date fields, with the extras whose values they hold."""
 
 _MAX_TERM = 32766
-"""Bytes of UTF-8 that Solr takes as one term: of a longer one it refuses the whole document."""
+"""Bytes of UTF-8 in one term, at most. Solr refuses a document with a longer term."""
 
 
 def document(fields: dict[str, Any]) -> dict[str, Any]:
-    """A dataset's document, with what is known of its freshness as fields of their own.
+    """Give a dataset's document fields of our own for its freshness, and make Solr accept it.
 
-    None of our extras is in the full text, where ``overdue`` would find each overdue dataset. Whatever
-    extras a dataset has, Solr takes the document: a field called ``*_date`` is a moment in UTC, or is
-    left out; of an extra too long for a term only the words are found.
+    Our extras are removed from the full text, in which ``overdue`` would find each overdue dataset. Fields
+    named ``*_date`` become moments in UTC or are left out. An extra that is too long for a term is left to
+    the full text.
 
-    :param fields: as CKAN would send them; changed in place.
+    :param fields: the document that CKAN is about to send; changed in place
     """
     ours: dict[str, Any] = {}
     for key in judged_extras(fields.get("type")):
@@ -64,10 +64,10 @@ def _solr_date(value: Any) -> str | None:
 
 
 def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, Any]:
-    """The facets of a page with ours behind them, if the page lists packages that are judged.
+    """Add our facet to a page's facets, if the page lists packages that are judged.
 
-    :param titles: by field, in the order of the page; changed in place.
-    :param package_type: None on the pages of organizations and groups, which list all types.
+    :param titles: the facets' titles by field, in the order of the page; changed in place
+    :param package_type: None on the pages of organizations and groups, which list all types
     """
     if package_type is None or package_type in settings.dataset_types():
         titles[NAMES.status] = tk._("Freshness")
@@ -75,6 +75,5 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
 
 
 def judged_extras(package_type: str | None) -> Sequence[str]:
-    """Return the extras of packages of a type that are ours; none if their freshness is not judged."""
-    kind = package_type or "dataset"
-    return own_extras(kind) if kind in settings.dataset_types() else ()
+    """Return our extras for packages of a type; none if packages of this type are not judged."""
+    return own_extras(package_type or "dataset") if settings.is_judged(package_type) else ()

@@ -1,7 +1,7 @@
-"""Documents of datasets that were written by SQL: marked, sent, committed, and only then unmarked.
+"""Sends the Solr documents of datasets that were written by SQL: mark, send, commit, unmark.
 
-The mark is written in the transaction that writes the extras. Whatever a killed run leaves half done
-is marked, and made good first by the next one.
+The mark is written in the transaction that writes the extras. If a run is killed, the next run finds its marks
+and sends these documents first.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ BATCH = 100
 
 
 class SolrAwayError(Exception):
-    """Solr does not answer. What was written is marked, and indexed by the next run."""
+    """Solr does not answer. The next run indexes the datasets that are marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexFailure:
-    """A dataset whose document Solr does not have: it is tried again by each run."""
+    """A dataset whose document could not be sent to Solr. Each run tries again."""
 
     package_id: str
     words: str
 
     def in_words(self) -> str:
-        """For people."""
+        """Return the failure for people."""
         words = tk._("Dataset {dataset} could not be indexed: {error}")
-        return words.format(dataset=self.package_id, error=self.words)
+        return str(words.format(dataset=self.package_id, error=self.words))
 
 
 def solr_away_in_words(error: object) -> str:
-    """What follows where Solr does not answer, for people."""
+    """Return for people that Solr does not answer, and what follows."""
     words = tk._("Solr does not answer; the next refresh indexes what is missing: {error}")
-    return words.format(error=error)
+    return str(words.format(error=error))
 
 
 def mark(ids: Sequence[str]) -> dict[str, datetime]:
-    """Mark datasets as not indexed, in the transaction that writes them; the marks by id."""
+    """Mark datasets as not indexed, in the transaction that writes them; return the marks by id."""
     rows = model.Session.execute(
         sa.text(
             "INSERT INTO freshness_unindexed (package_id, since) "
@@ -72,7 +72,7 @@ def mark(ids: Sequence[str]) -> dict[str, datetime]:
 
 
 def _unmark(marks: Mapping[str, datetime]) -> None:
-    """Take marks away, unless another run has written the dataset again since."""
+    """Remove marks, except of datasets that another run has marked again since."""
     model.Session.execute(
         sa.text(
             "DELETE FROM freshness_unindexed u "
@@ -84,9 +84,10 @@ def _unmark(marks: Mapping[str, datetime]) -> None:
 
 
 def heal() -> tuple[int, list[IndexFailure]]:
-    """Index what earlier runs have written and not indexed: how many, and those that failed again.
+    """Index the datasets that earlier runs have marked and not indexed.
 
-    :raises SolrAwayError: Solr does not answer.
+    :returns: the number of datasets indexed, and those that failed again
+    :raises SolrAwayError: Solr does not answer
     """
     rows = model.Session.execute(
         sa.text("SELECT package_id, since FROM freshness_unindexed ORDER BY package_id")
@@ -100,12 +101,13 @@ def heal() -> tuple[int, list[IndexFailure]]:
 
 
 def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
-    """Send the documents of datasets, commit Solr, and take their marks away; those that failed.
+    """Send the documents of datasets, commit Solr, and remove the marks.
 
-    Whoever edits a dataset meanwhile sends its document too, maybe before ours, which is older: such
-    datasets are sent again.
+    An edit meanwhile sends its dataset's document too, perhaps before our older document. So the documents
+    of datasets that were edited meanwhile are sent again.
 
-    :raises SolrAwayError: Solr does not answer.
+    :returns: the datasets that failed
+    :raises SolrAwayError: Solr does not answer
     """
     if not marks:
         return []
@@ -115,17 +117,17 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     while todo:
         failures |= _send(todo)
         after = _modified(todo)
-        todo = [one for one in todo if before.get(one) != after.get(one)]
+        todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
         before = after
     if failures and not solr_answers():
         raise SolrAwayError(next(iter(failures.values())))
-    _unmark({one: since for one, since in marks.items() if one not in failures})
+    _unmark({id_: since for id_, since in marks.items() if id_ not in failures})
     model.Session.commit()
     return [IndexFailure(package_id, words) for package_id, words in failures.items()]
 
 
 def _modified(ids: Sequence[str]) -> dict[str, datetime]:
-    """When packages were written last; waits for those that are being written."""
+    """Return when packages were last edited, after waiting for edits under way."""
     rows = model.Session.execute(
         sa.text(
             "SELECT id, metadata_modified FROM package WHERE id = ANY(:ids) ORDER BY id FOR SHARE"
@@ -137,8 +139,8 @@ def _modified(ids: Sequence[str]) -> dict[str, datetime]:
 
 
 def _send(ids: Sequence[str]) -> dict[str, str]:
-    """Send documents and commit Solr; why it has not worked, by id."""
-    # Sessions keep what they have loaded, and we write by SQL.
+    """Send documents and commit Solr; return the errors by dataset."""
+    # The session may hold packages from before we wrote by SQL.
     model.Session.expire_all()
     held = hold_packages(ids)
     failures: dict[str, str] = {}
@@ -149,14 +151,14 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
             except Exception as error:
                 if is_loss(error):
                     raise
-                # Some plugin's hook, or the dataset itself: the others are not to wait for it.
+                # A plugin's hook or the dataset itself failed: send the other documents all the same.
                 log.exception("Dataset %s could not be indexed", package_id)
                 failures[package_id] = f"{type(error).__name__}: {error}"[:1000]
                 queue.discard()
                 model.Session.rollback()
             else:
                 queue.settle()
-    failures |= {one.package_id: one.words for one in queue.refused}
+    failures |= {failure.package_id: failure.words for failure in queue.refused}
     del held
     model.Session.commit()
     try:
@@ -170,5 +172,5 @@ def _index(package_id: str) -> None:
     try:
         index_package(package_id)
     except tk.ObjectNotFound:
-        # Purged since, and maybe while its document was on its way.
+        # The dataset was purged, perhaps after its document was sent.
         unindex_package(package_id)

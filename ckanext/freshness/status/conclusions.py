@@ -1,7 +1,8 @@
-"""What follows from what visits found: remembered, judged and written, in one transaction."""
+"""Draws conclusions from the results of checks: writes them, assesses the datasets concerned, and commits."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -13,45 +14,43 @@ from ..checking.results import CheckResult
 from ..ckan_adapter import model
 from ..search import unindexed
 from . import resource_fields
-from .assessment import TransitionCause, assess_packages
-from .extras import write_by_sql
+from .assessment import TransitionCause, update_packages
 
 _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
-"""What may make a dataset's freshness undetermined."""
+"""Outcomes that can make the freshness of a dataset undetermined."""
 
 
 def write(
     findings: Sequence[CheckResult], run_id: str, run_start: datetime, now: datetime
 ) -> dict[str, datetime]:
-    """Remember what visits found, judge the datasets of which that tells something, and commit.
+    """Write the results of checks, assess the datasets that they concern, and commit.
 
-    :param run_start: from which intervals count.
-    :returns: marks of the datasets whose documents are to be sent, for :func:`.indexing.index`.
+    :param run_start: when the run started: the intervals between checks count from there
+    :returns: the marks of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
     """
     written = result_writer.write(findings, run_start)
-    found: dict[str, list[DatedEvidence]] = {}
-    doubted = set()
-    anew = set()
-    for one in written:
-        package_id = one.finding.visit.package_id
-        if pieces := _evidence(one.finding):
-            found.setdefault(package_id, []).extend(pieces)
-        if one.doubt_changed:
-            anew.add(package_id)
-        elif one.finding.outcome in _DOUBTS:
+    found: dict[str, list[DatedEvidence]] = defaultdict(list)
+    concerned, doubted, first = set[str](), set[str](), set[str]()
+    for result in written:
+        finding = result.finding
+        package_id = finding.visit.package_id
+        if pieces := _evidence(finding):
+            found[package_id] += pieces
+            concerned.add(package_id)
+        if result.doubt_changed:
+            concerned.add(package_id)
+        elif finding.outcome in _DOUBTS:
             doubted.add(package_id)
-    anew.update(found)
-    # A doubt may have come from another resource with the same URL, and end with its own first visit.
-    told = [one.finding for one in written]
-    first = {one.visit.package_id for one in told if one.outcome is Outcome.FIRST_HASH}
-    if first := first - anew:
-        anew.update(dataset_rows.in_doubt(sorted(first)))
-    # What is fresh is not in doubt; the same doubt as before may be news once it is fresh no more.
-    if doubted := doubted - anew:
-        anew.update(dataset_rows.passed(sorted(doubted), now))
-    ids = sorted(anew)
+        if finding.outcome is Outcome.FIRST_HASH:
+            first.add(package_id)
+    # A doubt that came from another resource with the same URL ends with a resource's own first check.
+    if first := first - concerned:
+        concerned.update(dataset_rows.in_doubt(sorted(first)))
+    # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
+    if doubted := doubted - concerned:
+        concerned.update(dataset_rows.passed(sorted(doubted), now))
     touched = resource_fields.write_found(written, settings.resource_fields())
-    return judge(ids, now, run_id, found, touched)
+    return judge(sorted(concerned), now, run_id, found, touched)
 
 
 def judge(
@@ -61,33 +60,26 @@ def judge(
     found: Mapping[str, Sequence[DatedEvidence]] | None = None,
     touched: Sequence[str] = (),
 ) -> dict[str, datetime]:
-    """Judge datasets anew, write those that say something else, and commit.
+    """Assess datasets, write the extras that have changed, and commit.
 
-    :param found: what visits found, by dataset.
-    :param touched: other datasets whose documents are to be sent.
-    :returns: marks, for :func:`.indexing.index`.
+    :param found: the evidence that checks found, by dataset
+    :param touched: other datasets whose documents are to be sent
+    :returns: the marks of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
     """
     changed = set(touched)
     if ids:
-        says_else = assess_packages(
-            ids, now, cause=TransitionCause.CHECK, run_id=run_id, found=found
-        )
-        write_by_sql(says_else)
-        changed.update(one.package_id for one in says_else)
+        updated = update_packages(ids, now, cause=TransitionCause.CHECK, run_id=run_id, found=found)
+        changed.update(dataset.package_id for dataset in updated)
     marks = unindexed.mark(sorted(changed)) if changed else {}
     model.Session.commit()
     return marks
 
 
 def _evidence(finding: CheckResult) -> list[DatedEvidence]:
-    """What a visit says of when the data changed."""
-    resource = finding.visit.resource_id
-    said = (
-        (finding.modified, Evidence.HTTP_HEADER),
-        (finding.changed_at, Evidence.HASH),
-    )
+    """Return the evidence that the result of a check gives."""
+    dates = ((finding.modified, Evidence.HTTP_HEADER), (finding.changed_at, Evidence.HASH))
     return [
-        DatedEvidence(when.replace(microsecond=0), evidence, resource)
-        for when, evidence in said
+        DatedEvidence(when.replace(microsecond=0), evidence, finding.visit.resource_id)
+        for when, evidence in dates
         if when is not None
     ]

@@ -1,4 +1,4 @@
-"""Datasets that the next refresh judges anew, since something outside of them changed."""
+"""Marks datasets for the next refresh after a change outside of them: in an organization or a source."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ WHERE d.frequency_from IS DISTINCT FROM 'dataset' AND p.state <> 'deleted' AND {
 ORDER BY p.id FOR NO KEY UPDATE OF p"""
 
 
-_KINDS = {"kinds": sorted(one.value for one in OF_PEOPLE)}
+_KINDS = {"kinds": sorted(evidence.value for evidence in OF_PEOPLE)}
 _HARVESTED = """
 SELECT d.package_id FROM freshness_dataset d
 WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
 AND EXISTS (SELECT 1 FROM harvest_object o WHERE o.package_id = d.package_id)"""
-"""PostgreSQL reads nothing but two indexes for it, of which one is of these kinds of evidence alone."""
+"""PostgreSQL reads only two indexes for it. One of them is partial, for these kinds of evidence."""
 _FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 
 
 def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
-    """Let the next refresh judge the datasets of an organization or a harvest source that was edited.
+    """Mark the datasets of an edited organization or harvest source that state no frequency themselves.
 
-    Only those that say no frequency themselves.
+    The next refresh assesses them, so that the edit neither waits for thousands of datasets nor fails
+    because of one.
 
-    In the transaction of the edit, which neither waits for thousands of datasets nor fails for one.
-
-    :param speaker: whose edit it is: ``Speaker.ORGANIZATION`` or ``Speaker.SOURCE``.
-    :param owner_id: the id of the organization or of the source.
-    :returns: how many datasets are concerned.
+    :param speaker: ``FrequencySource.ORGANIZATION`` or ``FrequencySource.SOURCE``
+    :param owner_id: the id of the organization or of the source
+    :returns: the number of datasets
     """
     model.Session.flush()
     statement = _CONCERNED.format(where=_WHERE[speaker])
@@ -51,12 +50,12 @@ def may_have_changed(speaker: FrequencySource, owner_id: str) -> int:
 
 
 def may_be_harvested() -> int:
-    """Let the next refresh judge datasets that turned out to be harvested only after they were made.
+    """Mark datasets that were recognised as harvested only after they were created.
 
-    Some harvesters link a dataset to its harvest object when the dataset is there already. Until then
-    its resources look as if a person had made them.
+    Some harvesters create a dataset first and link it to its harvest object afterwards. Until then its
+    resources look as if a person had created them.
 
-    :returns: how many datasets are concerned.
+    :returns: the number of datasets
     """
     if not p.plugin_loaded("harvest"):
         return 0

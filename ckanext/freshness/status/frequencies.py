@@ -1,4 +1,4 @@
-"""How often a dataset is updated, as it says itself, or as somebody assumes for it."""
+"""Reads the update frequency of a dataset: its own, or the default of its source, organization or site."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from ..aging.vocabularies import Vocabulary
 from ..interfaces import IFreshnessVocabularies
 
 DEFAULT_KEY = "default_frequency"
-"""The key of a harvest source's configuration, and the extra of an organization."""
+"""The key of the default in a harvest source's configuration and in an organization's extras."""
 
-_SAYS_NOTHING = (Reason.NOT_GIVEN, Reason.UNSPECIFIED)
+_NO_STATEMENT = (Reason.NOT_GIVEN, Reason.UNSPECIFIED)
 
 
 class FrequencySource(Enum):
-    """Who says how often a dataset is updated."""
+    """Who states the update frequency of a dataset."""
 
     DATASET = "dataset"
     SOURCE = "source"
@@ -39,15 +39,15 @@ class FrequencySource(Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatedFrequency:
-    """How often a dataset is updated, and who says so."""
+    """The update frequency of a dataset, and who states it."""
 
     reading: Frequency | UnknownFrequency
     speaker: FrequencySource | None
-    """None where nobody says anything."""
+    """None if nobody states anything."""
     key: str | None = None
-    """The extra in which the dataset itself says something, even where somebody else is heard."""
+    """The dataset's extra, if it has one, even if a default applies."""
     raw: str | None = None
-    """What it says there."""
+    """The value of that extra."""
 
     @property
     def days(self) -> int | None:
@@ -55,9 +55,11 @@ class StatedFrequency:
 
 
 def vocabularies() -> tuple[Vocabulary, ...]:
-    """All vocabularies: those of other plugins first."""
-    others = p.PluginImplementations(IFreshnessVocabularies)
-    return (*(one for plugin in others for one in plugin.frequency_vocabularies()), *VOCABULARIES)
+    """Return all vocabularies, those of other plugins first."""
+    found: list[Vocabulary] = []
+    for plugin in p.PluginImplementations(IFreshnessVocabularies):
+        found += plugin.frequency_vocabularies()
+    return (*found, *VOCABULARIES)
 
 
 def read(
@@ -66,10 +68,13 @@ def read(
     defaults: Mapping[FrequencySource, object],
     known: Sequence[Vocabulary] = VOCABULARIES,
 ) -> StatedFrequency:
-    """The first frequency that a dataset has; where it has none, the first default.
+    """Return the frequency of a dataset: the first of its extras that has a value, else the first default.
 
-    Blank values are none, and so are those that say that there is nothing to say (*unknown*,
-    *other*). What is not understood is said to be so: no default takes its place.
+    A default also takes the place of a value such as *unknown* or *other*. It never takes the place of a
+    value that is not understood.
+
+    :param keys: the extras to read, in order of precedence
+    :param defaults: in order of precedence
     """
     own: UnknownFrequency | None = None
     key = raw = None
@@ -78,13 +83,13 @@ def read(
         if isinstance(reading, UnknownFrequency) and reading.reason is Reason.NOT_GIVEN:
             continue
         key, raw = candidate, extras[candidate]
-        if isinstance(reading, Frequency) or reading.reason not in _SAYS_NOTHING:
+        if isinstance(reading, Frequency) or reading.reason not in _NO_STATEMENT:
             return StatedFrequency(reading, FrequencySource.DATASET, key, raw)
         own = reading
         break
     for speaker, value in defaults.items():
         reading = parse(value, known)
-        if isinstance(reading, Frequency) or reading.reason not in _SAYS_NOTHING:
+        if isinstance(reading, Frequency) or reading.reason not in _NO_STATEMENT:
             return StatedFrequency(reading, speaker, key, raw)
     if own is not None:
         return StatedFrequency(own, FrequencySource.DATASET, key, raw)
@@ -92,15 +97,15 @@ def read(
 
 
 def of_source(config: str | None) -> object:
-    """The default in a harvest source's configuration, whatever harvester it belongs to."""
+    """Return the default in the configuration of a harvest source, of any harvester."""
     try:
-        plain = json.loads(config or "{}")
+        values = json.loads(config or "{}")
     except ValueError:
         return None
-    return plain.get(DEFAULT_KEY) if isinstance(plain, dict) else None
+    return values.get(DEFAULT_KEY) if isinstance(values, dict) else None
 
 
 def explained(reading: UnknownFrequency) -> str:
-    """Return why a text gives no frequency, and what to do, in the reader's language."""
+    """Explain to the reader, in their language, why a text gives no frequency and what to do."""
     words = tk._(EXPLANATIONS[reading.reason])
-    return words.format(text=reading.text, max_days=MAX_DAYS)
+    return str(words.format(text=reading.text, max_days=MAX_DAYS))

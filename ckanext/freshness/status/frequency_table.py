@@ -1,4 +1,4 @@
-"""Update frequencies of many datasets, from a table."""
+"""Sets the update frequencies of many datasets from a CSV file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = ("dataset", "frequency")
 
 
 class TableError(ValueError):
-    """A table that cannot be read; the text says what it must be like."""
+    """A table that cannot be read; the text says why, and how to write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class FrequencyLine:
 
 
 def read(lines: Iterable[str]) -> list[FrequencyLine]:
-    """The lines of a CSV file with the columns ``dataset`` and ``frequency``; others are left alone.
+    """Return the lines of a CSV file with the columns ``dataset`` and ``frequency``; ignore other columns.
 
-    :raises TableError: no such columns, or nothing that is CSV.
+    :raises TableError: a column is missing, or the file is no CSV
     """
     reader = csv.DictReader(lines)
     try:
@@ -52,9 +52,9 @@ def read(lines: Iterable[str]) -> list[FrequencyLine]:
 
 
 def problems(lines: Iterable[FrequencyLine]) -> Iterator[tuple[FrequencyLine, str]]:
-    """What is wrong with lines, before anything is written."""
+    """Yield the lines that cannot be written, each with the reason."""
     vocabularies = frequencies.vocabularies()
-    types = settings.aging().dataset_types
+    types = settings.dataset_types()
     for line in lines:
         package = model.Package.get(line.dataset)
         reading = parse(line.frequency, vocabularies)
@@ -68,10 +68,10 @@ def problems(lines: Iterable[FrequencyLine]) -> Iterator[tuple[FrequencyLine, st
 
 
 def write(context: dict[str, Any], line: FrequencyLine) -> bool:
-    """Write one line's frequency where its dataset has it, or would have it.
+    """Write the frequency of one line into its dataset.
 
-    :returns: whether it was another one.
-    :raises tk.ValidationError: CKAN does not take the dataset with it.
+    :returns: whether the dataset had another frequency
+    :raises tk.ValidationError: CKAN refuses the dataset with this frequency
     """
     package = model.Package.get(line.dataset)
     key = _key(package)
@@ -82,8 +82,8 @@ def write(context: dict[str, Any], line: FrequencyLine) -> bool:
 
 
 def _key(package: Any) -> str:
-    """The first key that a dataset has, else the first that the site's schema declares, else the first."""
-    keys = settings.aging().frequency_keys
+    """Return the key to write: one that the dataset has, else one of the site's schema, else the first."""
+    keys = settings.frequency_keys()
     extras = package_extras(package)
     declared = declared_fields(package.type)
     candidates = (

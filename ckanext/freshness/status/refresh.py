@@ -1,8 +1,8 @@
-"""Statuses that changed because time passed, and all of them at once.
+"""Refreshes the statuses that have changed because time passed, or all statuses.
 
-A batch of datasets is written in one transaction, which also marks them as not indexed; then their
-documents are sent and Solr commits once; then the marks go. Whatever a killed run leaves half done is
-marked, and made good first by the next one. ``now`` is an argument.
+A batch of datasets is written in one transaction, which also marks them as not indexed. Then their
+documents are sent, Solr commits once, and the marks are removed. If a run is killed, the marks show the
+next run which documents are missing, and it sends these first.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ from ..dates import utc
 from ..search import unindexed
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from . import defaults
-from .assessment import TransitionCause, assess_packages
-from .extras import write_by_sql
+from .assessment import TransitionCause, update_packages
 
 
 @dataclass(slots=True)
 class RefreshCounts:
-    """What a run has done."""
+    """The counts of a refresh."""
 
     datasets: int = 0
-    """Datasets that were looked at."""
+    """Datasets that were assessed."""
     changed: int = 0
     """Datasets whose extras changed."""
     statuses: int = 0
     """Datasets whose status changed."""
     healed: int = 0
-    """Datasets of earlier runs whose documents were missing."""
+    """Datasets of earlier runs whose missing documents were sent."""
     reaped: int = 0
-    """Datasets that are gone, and whose rows were removed."""
+    """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
 
 
 Progress = Callable[[int, int], None]
-"""Told how many datasets are done, and of how many."""
+"""Called with the number of datasets that are done, and the number of all."""
 
 
 def refresh(
@@ -54,18 +53,20 @@ def refresh(
     workers: int = 1,
     progress: Progress = lambda done, total: None,
 ) -> RefreshCounts:
-    """Bring every dataset's stored status up to date, in its extras and in Solr.
+    """Update the stored statuses, in extras and in Solr.
 
-    Safe to run twice at once, and to be killed. Neither ``metadata_modified`` nor activities change.
+    Two refreshes may run at once, and each may be killed. Neither ``metadata_modified`` nor the activities
+    change.
 
-    :param now: the moment to judge, with its zone.
-    :param run_id: kept with the transitions.
-    :param everything: judge all datasets anew, with all evidence, and not only those whose boundary has
-        passed: for a catalogue that existed before, and after a change of options.
-    :param workers: processes that share the datasets. More than one only where forking is harmless, as
-        in commands.
-    :raises SolrAwayError: Solr does not answer.
-    :raises WorkerError: a worker ended before it was done.
+    :param now: the moment to judge, with its zone
+    :param run_id: stored with the transitions
+    :param everything: assess all datasets, with all evidence. Needed for datasets from before the
+        installation, and after a change of options. By default only datasets whose boundary has passed are
+        assessed
+    :param workers: the number of processes that share the datasets. More than 1 only where forking is safe,
+        as in commands
+    :raises SolrAwayError: Solr does not answer
+    :raises WorkerError: a worker process ended early
     """
     model.Session.rollback()
     result = RefreshCounts(reaped=_reap(everything=everything))
@@ -75,15 +76,15 @@ def refresh(
     model.Session.commit()
     job = _Job(now, run_id, everything)
     if workers > 1 and len(ids) > BATCH:
-        # In turn: those that are new, and cost most, lie together.
+        # Dealt out in turn, because new datasets, which cost most, are adjacent.
         parts = [ids[number::workers] for number in range(workers)]
-        for part in share(
+        for counts in share(
             parts, job.part, lambda done: progress(done[0], len(ids)), (SolrAwayError,)
         ):
-            result.datasets += part.datasets
-            result.changed += part.changed
-            result.statuses += part.statuses
-            result.failures += part.failures
+            result.datasets += counts.datasets
+            result.changed += counts.changed
+            result.statuses += counts.statuses
+            result.failures += counts.failures
     else:
         for done in job.work(ids, result):
             progress(done, len(ids))
@@ -92,21 +93,22 @@ def refresh(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What is the same for all batches of a run."""
+    """The arguments that all batches of a refresh share."""
 
     now: datetime
     run_id: str | None
     everything: bool
 
     def work(self, ids: Sequence[str], result: RefreshCounts) -> Iterator[int]:
-        """Do so many datasets, a batch at a time; after each, how many are done."""
-        for batch in _batches(ids):
+        """Assess datasets batch by batch; yield the number done after each batch."""
+        for start in range(0, len(ids), BATCH):
+            batch = ids[start : start + BATCH]
             self._batch(batch, result)
             result.datasets += len(batch)
             yield result.datasets
 
     def part(self, ids: Sequence[str], tell: Tell) -> RefreshCounts:
-        """A worker's part of them."""
+        """Assess the datasets of one worker process."""
         result = RefreshCounts()
         for done in self.work(ids, result):
             tell((done,))
@@ -114,46 +116,35 @@ class _Job:
 
     def _batch(self, batch: Sequence[str], result: RefreshCounts) -> None:
         ids = batch if self.everything else _claimed(batch, self.now)
-        changed = assess_packages(
+        changed = update_packages(
             ids, self.now, cause=TransitionCause.RECOMPUTE, run_id=self.run_id
         )
-        marks: dict[str, datetime] = {}
-        if changed:
-            write_by_sql(changed)
-            marks = unindexed.mark([one.package_id for one in changed])
+        marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
         model.Session.commit()
         result.failures += unindexed.index(marks)
         result.changed += len(changed)
-        result.statuses += sum(one.changes_status for one in changed)
-
-
-def _batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (ids[start : start + BATCH] for start in range(0, len(ids), BATCH))
-
-
-# What there is to do.
+        result.statuses += sum(dataset.changes_status for dataset in changed)
 
 
 def _all_ids() -> list[str]:
     return _ids(
         "SELECT id FROM package WHERE type = ANY(:types) AND state <> 'deleted' ORDER BY id",
-        types=_types(),
+        types=sorted(settings.dataset_types()),
     )
 
 
-def _types() -> list[str]:
-    return sorted(settings.aging().dataset_types)
-
-
 def _passed_ids(now: datetime) -> list[str]:
-    """Deleted datasets wait: they are judged when somebody restores them."""
-    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now), types=_types())
+    """Return the datasets whose status is to be refreshed; deleted datasets wait until they are restored."""
+    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now), types=sorted(settings.dataset_types()))
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
-    """Those that nobody is writing now, locked: whoever does writes their freshness too."""
+    """Lock and return those that are still to be refreshed, except those that another transaction writes.
+
+    That transaction assesses them too.
+    """
     statement = f"{_PASSED} AND p.id = ANY(:ids) ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"
-    return _ids(statement, ids=list(ids), now=utc(now), types=_types())
+    return _ids(statement, ids=list(ids), now=utc(now), types=sorted(settings.dataset_types()))
 
 
 _PASSED = """
@@ -166,15 +157,17 @@ def _ids(statement: str, **parameters: Any) -> list[str]:
 
 
 def _reap(*, everything: bool) -> int:
-    """Remove what is remembered of packages that are gone, for which CKAN calls no hook.
+    """Remove our rows of purged packages, for which CKAN calls no hook.
 
-    :param everything: also look for rows of packages of which nothing else is remembered.
+    :param everything: also look in the tables of evidence, resources and transitions for packages that
+        have no row of freshness
+    :returns: the number of these packages
     """
     gone = _ids(_GONE.format(table="freshness_dataset"))
     others = ("freshness_evidence", "freshness_resource", "freshness_transition")
     if everything:
         gone = sorted(
-            {*gone, *(one for table in others for one in _ids(_GONE.format(table=table)))}
+            {*gone, *(id_ for table in others for id_ in _ids(_GONE.format(table=table)))}
         )
     if gone:
         for table in ("freshness_dataset", "freshness_unindexed", *others):

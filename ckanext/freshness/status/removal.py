@@ -1,9 +1,10 @@
-"""Takes out of packages what this extension has written into them."""
+"""Removes this extension's extras from all packages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
+from operator import itemgetter
 
 import sqlalchemy as sa
 
@@ -22,9 +23,9 @@ _BATCH = 100
 
 
 def packages() -> list[tuple[str, list[str]]]:
-    """The packages that have extras of ours: batches of ids, each with its type."""
+    """Return batches of the ids of packages that have extras of ours, each with the packages' type."""
     found = packages_with_extras(NAMES.extras)
-    by_type = groupby(sorted(found, key=lambda one: one[1]), key=lambda one: one[1])
+    by_type = groupby(sorted(found, key=itemgetter(1)), key=itemgetter(1))
     batches = []
     for package_type, rows in by_type:
         if own_extras(package_type):
@@ -36,12 +37,13 @@ def packages() -> list[tuple[str, list[str]]]:
 
 
 def take_out(batches: list[tuple[str, list[str]]]) -> Iterator[int]:
-    """Take the extras out of packages, and the packages' documents with them; yields how many so far.
+    """Remove the extras from packages and from their documents; yield the number of packages done.
 
-    What is remembered of a dataset's status goes too; the evidence stays, so that nothing is lost should
-    the extension come back. Batch by batch, each whole: what was interrupted goes on where it was.
+    The rows of ``freshness_dataset`` are removed too. The evidence stays, so that nothing is lost if the
+    extension is installed again. Each batch is committed as a whole. After an interruption, the next call
+    does the rest.
 
-    :raises SearchIndexError: Solr does not answer.
+    :raises SearchIndexError: Solr does not answer
     """
     own = DatasetFreshness.__table__
     done = 0
@@ -49,9 +51,9 @@ def take_out(batches: list[tuple[str, list[str]]]) -> Iterator[int]:
         lock_packages(ids)
         write_extras({package_id: {} for package_id in ids}, own_extras(package_type))
         model.Session.execute(sa.delete(own).where(own.c.package_id.in_(ids)))
-        # Packages as a session had them are indexed as they were.
+        # Otherwise the session's older packages would be indexed.
         model.Session.expire_all()
-        # Before the database commits: a package whose extras are gone is not found a second time.
+        # Before the commit: a second call would not find a package without extras.
         rebuild(ids)
         model.Session.commit()
         done += len(ids)

@@ -1,6 +1,6 @@
-"""What the checker knows of resources, in their own fields: written by SQL, and by nobody else.
+"""Writes the results of checks into resources' own fields, by SQL.
 
-Neither hooks, nor activities, nor ``metadata_modified``.
+Calls no hooks, and changes neither activities nor ``metadata_modified``.
 """
 
 from __future__ import annotations
@@ -14,52 +14,60 @@ import sqlalchemy as sa
 from ..checking import fields
 from ..checking.result_writer import WrittenResult
 from ..ckan_adapter import model
+from .snapshot import ResourceSnapshot
 
 
 def write_found(written: Iterable[WrittenResult], allowed: Collection[str]) -> list[str]:
-    """Write what visits found into the fields of links; nothing is committed.
+    """Write the results of checks into the fields of links; nothing is committed.
 
-    To be called in the transaction of :func:`..checking.recording.write`, with what that has written.
-
-    :param allowed: the fields that may be written.
-    :returns: the ids of packages whose documents say something else now.
+    :param written: the results that :func:`..checking.result_writer.write` has written in this transaction
+    :param allowed: the fields that may be written
+    :returns: the ids of the packages whose documents have changed
     """
     changes: dict[str, dict[str, Any]] = {}
     packages = set()
-    for finding, url_type, last_modified, size, mimetype, hash_, wrote, _ in written:
-        if finding.handed_to is not None or url_type == "upload":
+    for result in written:
+        finding = result.finding
+        if finding.handed_to is not None or result.url_type == "upload":
             continue
-        has = fields.stored(last_modified, size, mimetype, hash_)
-        said = fields.found(finding)
-        # Nearly always, but at the first visit.
-        if said.items() <= has.items():
-            continue
-        if wanted := fields.after_visit(has, json.loads(wrote or "{}"), said, allowed):
+        has = fields.stored(result.last_modified, result.size, result.mimetype, result.hash)
+        wrote = json.loads(result.wrote or "{}")
+        if wanted := fields.after_visit(has, wrote, fields.found(finding), allowed):
             changes[finding.visit.resource_id] = wanted
             packages.add(finding.visit.package_id)
     if changes:
-        rows = {"rows": _rows(changes)}
-        model.Session.execute(sa.text(_WRITE), rows)
-        model.Session.execute(sa.text(_REMEMBER), rows)
+        _write(changes)
+        model.Session.execute(sa.text(_REMEMBER), {"rows": _rows(changes)})
     return sorted(packages)
 
 
-def write(changes: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write values into resources' fields, by resource id."""
-    model.Session.execute(sa.text(_WRITE), {"rows": _rows(changes)})
+def restore_in_session(resources: Iterable[ResourceSnapshot], allowed: Collection[str]) -> None:
+    """Write values of earlier checks again that an action has just emptied, so that it indexes them.
 
-
-def write_in_session(changes: Mapping[str, Mapping[str, Any]]) -> None:
-    """The same while an action writes the resources' package, so that it indexes them so."""
-    write(changes)
+    :param resources: the resources of the package that the action writes
+    :param allowed: the fields that may be written
+    """
+    changes = {}
+    for resource in resources:
+        if resource.wrote and resource.url_type != "upload":
+            wrote = json.loads(resource.wrote)
+            if missing := fields.again(fields.stored(*resource.fields), wrote, allowed):
+                changes[resource.id] = missing
+    if not changes:
+        return
+    _write(changes)
     for resource_id, values in changes.items():
         resource = model.Session.get(model.Resource, resource_id)
         if resource is not None:
             model.Session.expire(resource, list(values))
 
 
+def _write(changes: Mapping[str, Mapping[str, Any]]) -> None:
+    model.Session.execute(sa.text(_WRITE), {"rows": _rows(changes)})
+
+
 def _rows(changes: Mapping[str, Mapping[str, Any]]) -> str:
-    return json.dumps([{"id": one, "fields": dict(values)} for one, values in changes.items()])
+    return json.dumps([{"id": id_, "fields": values} for id_, values in changes.items()])
 
 
 _RECORDS = "jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (id text, fields jsonb)"

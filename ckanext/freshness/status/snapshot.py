@@ -1,14 +1,15 @@
-"""Datasets as the database has them, with what is remembered of them: many with few statements.
+"""Reads datasets as the database has them, with the evidence remembered of them: many in few statements.
 
-By SQL and not by CKAN's model: sessions keep packages from before a commit, and 22,160 of them would
-be 22,160 objects. All moments are in UTC, with their zone, to the second.
+By SQL and not by CKAN's model: a session keeps packages from before a commit, and thousands of packages
+would be thousands of objects. All moments are in UTC, with their zone, to the second.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -25,7 +26,7 @@ from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
 @dataclass(frozen=True, slots=True)
 class ResourceSnapshot:
-    """An active resource, and what it was like when it was last looked at."""
+    """An active resource, and its state when its dataset was last assessed."""
 
     id: str
     name: str
@@ -36,31 +37,30 @@ class ResourceSnapshot:
     last_modified: datetime | None
     extras: Mapping[str, Any]
     is_known: bool
-    """Whether it was ever looked at; the rest is empty if not."""
+    """Whether it was ever assessed; if not, the three fields that follow are empty."""
     known_url: str | None
     known_hash: str | None
     hash_writer: str | None
-    host: str | None = None
-    """Of its URL, as the checker knows it; None if it does not, see :func:`..checking.store.host_of`."""
-    doubt: str | None = None
-    """Why its changes cannot be determined, as the last visit to its URL had it: ``api``, ``blocked``."""
-    fields: tuple[Any, ...] = (None, None, None, None)
-    """Its own fields as they are, what the checker wrote included: what :func:`..checking.fields.stored`
-    takes."""
-    wrote: str | None = None
-    """What the checker wrote into them while it had this URL, in JSON; None if nothing. It is no evidence
-    of anything: all above is without it, and without what was written before."""
+    host: str | None
+    """The host of its URL, as the checker has stored it; None if the checker knows another URL or none."""
+    doubt: str | None
+    """Why its changes cannot be determined, by the last check of its URL: ``api``, ``blocked``."""
+    fields: tuple[Any, ...]
+    """Its own fields, with the checker's values: the arguments of :func:`..checking.fields.stored`."""
+    wrote: str | None
+    """The values that the checker wrote into them for this URL, in JSON; None if there are none. They are no
+    evidence: ``hash`` and ``last_modified`` above are without values of the checker."""
     replaces: str | None = None
-    """The id of one that has just gone and had the same URL.
+    """The id of a deleted resource with the same URL.
 
-    So it is with clients and harvesters that send datasets without their resources' ids: CKAN makes all
-    resources anew then.
+    Some clients and harvesters send datasets without their resources' ids. CKAN then makes all resources
+    anew.
     """
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DatasetSnapshot:
-    """A dataset, and what is remembered of it."""
+    """A dataset, and the evidence that is remembered of it."""
 
     id: str
     type: str
@@ -69,51 +69,64 @@ class DatasetSnapshot:
     is_harvested: bool
     """Whether a harvest object belongs to it."""
     defaults: Mapping[FrequencySource, Any]
-    """The frequencies that its source and its organization assume."""
+    """The default frequencies of its source and its organization."""
     row: Any | None
     """Its row of ``freshness_dataset``; None if it was never assessed."""
-    resources: list[ResourceSnapshot] = field(default_factory=list)
-    gone: list[str] = field(default_factory=list)
-    """Resources that are remembered and are no more."""
-    pieces: list[DatedEvidence] = field(default_factory=list)
-    """The evidence that is remembered."""
+    resources: Sequence[ResourceSnapshot]
+    gone: Sequence[str]
+    """The ids of remembered resources that were deleted."""
+    pieces: Sequence[DatedEvidence]
+    """The remembered evidence."""
 
 
 def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
-    """The packages of some types, in the order of their ids; others and missing ones are left out."""
+    """Return the packages of some types, in the order of their ids; missing packages are left out."""
     session = model.Session
-    ids = {"ids": list(package_ids)}
     statement = _PACKAGES.format(harvest=_HARVEST if p.plugin_loaded("harvest") else _NO_HARVEST)
-    rows = session.execute(
-        sa.text(statement), {**ids, "types": list(package_types), "key": DEFAULT_KEY}
+    packages = session.execute(
+        sa.text(statement),
+        {"ids": list(package_ids), "types": list(package_types), "key": DEFAULT_KEY},
     ).all()
-    found = {row.id: _dataset(row) for row in rows}
-    if not found:
+    if not packages:
         return []
-    ids = {"ids": list(found)}
-    gone: dict[tuple[str, str], list[Any]] = {}
+    ids = {"ids": [row.id for row in packages]}
+    resources: dict[str, list[Any]] = defaultdict(list)
+    gone: dict[str, list[Any]] = defaultdict(list)
     for row in session.execute(sa.text(_RESOURCES), ids).all():
-        dataset = found[row.owner]
-        if row.id is None:
-            dataset.gone.append(row.known_id)
-            gone.setdefault((row.owner, row.known_url), []).append(row)
-        else:
-            dataset.resources.append(_resource(row))
-    if gone:
-        for dataset in found.values():
-            dataset.resources = [_successor(one, dataset.id, gone) for one in dataset.resources]
-    for package_id, resource_id, name, happened_at, claimed_at in session.execute(
-        sa.text(_EVIDENCE), ids
-    ).all():
-        if (kind := _KINDS.get(name)) is not None:
-            when = aware(happened_at)
-            piece = DatedEvidence(when, kind, resource_id or None, moment(claimed_at))
-            found[package_id].pieces.append(piece)
-    return list(found.values())
+        (gone if row.id is None else resources)[row.owner].append(row)
+    pieces: dict[str, list[DatedEvidence]] = defaultdict(list)
+    for row in session.execute(sa.text(_EVIDENCE), ids).all():
+        if row.evidence in _EVIDENCE_NAMES:
+            pieces[row.package_id].append(
+                DatedEvidence(
+                    aware(row.happened_at),
+                    Evidence(row.evidence),
+                    row.resource_id or None,
+                    moment(row.claimed_at),
+                )
+            )
+    return [
+        DatasetSnapshot(
+            id=row.id,
+            type=row.type,
+            metadata_modified=moment(row.metadata_modified),
+            extras=row.extras or {},
+            is_harvested=row.harvest_object_id is not None,
+            defaults={
+                FrequencySource.SOURCE: of_source(row.source_config),
+                FrequencySource.ORGANIZATION: row.organization_frequency,
+            },
+            row=None if row.package_id is None else row,
+            resources=list(_resources(resources[row.id], gone[row.id])),
+            gone=[one.known_id for one in gone[row.id]],
+            pieces=pieces[row.id],
+        )
+        for row in packages
+    ]
 
 
 def moment(value: datetime | None) -> datetime | None:
-    """A moment of the database, which are in UTC without zone, to the second."""
+    """Return a moment of a column, which is in UTC without a zone, with its zone and to the second."""
     return None if value is None else value.replace(microsecond=0, tzinfo=timezone.utc)
 
 
@@ -121,68 +134,53 @@ def boundaries(row: Any) -> Boundaries | None:
     """Return when the status in a row of ``freshness_dataset`` changes by itself; None if it never does."""
     if row.due is None:
         return None
-    moments = (moment(at) for at in (row.due, row.overdue, row.delinquent))
-    due, overdue, delinquent = (at for at in moments if at is not None)
-    return Boundaries(due, overdue, delinquent)
+    return Boundaries(*(aware(at) for at in (row.due, row.overdue, row.delinquent)))
 
 
-def _dataset(row: Any) -> DatasetSnapshot:
-    return DatasetSnapshot(
-        id=row.id,
-        type=row.type,
-        metadata_modified=moment(row.metadata_modified),
-        extras=row.extras or {},
-        is_harvested=row.harvest_object_id is not None,
-        defaults={
-            FrequencySource.SOURCE: of_source(row.source_config),
-            FrequencySource.ORGANIZATION: row.organization_frequency,
-        },
-        row=None if row.package_id is None else row,
-    )
+def _resources(rows: Iterable[Any], gone: Iterable[Any]) -> Iterator[ResourceSnapshot]:
+    """Yield the resources of a dataset; new resources inherit from deleted ones with the same URL."""
+    replaceable: dict[str, list[Any]] = defaultdict(list)
+    for row in gone:
+        replaceable[row.known_url].append(row)
+    for row in rows:
+        resource = _resource(row)
+        if not resource.is_known and resource.url and replaceable[resource.url]:
+            before = replaceable[resource.url].pop(0)
+            resource = replace(
+                resource,
+                replaces=before.known_id,
+                known_hash=before.known_hash,
+                hash_writer=before.hash_writer,
+            )
+        yield resource
 
 
 def _resource(row: Any) -> ResourceSnapshot:
-    # In one go, since a row's columns are slow to be asked for one by one.
-    _owner, id_, name, url, url_type, created, *rest = row
-    last_modified, size, mimetype, hash_, date_is_ours, hash_is_ours, text, *rest = rest
-    wrote, checked_url, host, undetermined, known_id, known_url, known_hash, hash_writer = rest
-    extras = json.loads(text) if text and text != "{}" else {}
-    is_at_url = checked_url == url
-    stripped = url.strip()
+    url = row.url.strip()
+    extras = json.loads(row.extras or "{}")
+    is_at_url = row.checked_url == row.url
     return ResourceSnapshot(
-        id=id_,
-        name=name or "",
-        url=stripped,
-        url_type=url_type,
-        hash=((known_hash if hash_is_ours else hash_) or "").strip(),
-        created=moment(created),
-        last_modified=None if date_is_ours else moment(last_modified),
+        id=row.id,
+        name=row.name or "",
+        url=url,
+        url_type=row.url_type,
+        hash=((row.known_hash if row.hash_is_ours else row.hash) or "").strip(),
+        created=moment(row.created),
+        last_modified=None if row.date_is_ours else moment(row.last_modified),
         extras=extras if isinstance(extras, dict) else {},
-        is_known=known_id is not None,
-        known_url=known_url,
-        known_hash=known_hash,
-        hash_writer=hash_writer,
-        host=host if checked_url == stripped else None,
-        doubt=undetermined if is_at_url else None,
-        fields=(last_modified, size, mimetype, hash_),
-        wrote=wrote if is_at_url else None,
+        is_known=row.known_id is not None,
+        known_url=row.known_url,
+        known_hash=row.known_hash,
+        hash_writer=row.hash_writer,
+        host=row.host if row.checked_url == url else None,
+        doubt=row.undetermined if is_at_url else None,
+        fields=(row.last_modified, row.size, row.mimetype, row.hash),
+        wrote=row.wrote if is_at_url else None,
     )
 
 
-def _successor(
-    resource: ResourceSnapshot, package_id: str, gone: Mapping[tuple[str, str], list[Any]]
-) -> ResourceSnapshot:
-    """A new resource with what is known of the one that it replaces; any other as it is."""
-    before = gone.get((package_id, resource.url)) if resource.url else None
-    if resource.is_known or not before:
-        return resource
-    row = before.pop(0)
-    return replace(
-        resource, replaces=row.known_id, known_hash=row.known_hash, hash_writer=row.hash_writer
-    )
-
-
-_KINDS = {kind.value: kind for kind in Evidence}
+_EVIDENCE_NAMES = frozenset(evidence.value for evidence in Evidence)
+"""Kinds of evidence that are known: a later version of this extension may have stored others."""
 
 _PACKAGES = f"""
 SELECT p.id, p.type, p.metadata_modified, {PACKAGE_EXTRAS} AS extras,

@@ -99,6 +99,6 @@ def _run(arguments: tuple[str, ...], files: list[Path], variables: dict[str, str
     config.clear()
     redis._connection_pool = None
     jobs._queues.clear()
-    ckan.cli.cli.CtxObject = CtxObject  # type: ignore[misc]
+    ckan.cli.cli.CtxObject = CtxObject
     sys.argv = ["ckan", *arguments]
     ckan.cli.cli.ckan()

@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.checking.run_counts import FREQUENCIES, STATUSES
-from ckanext.freshness.logic import run_actions
+from ckanext.freshness.logic import action
 from ckanext.freshness.model import (
     CheckRun,
     DatasetFreshness,
@@ -50,7 +50,7 @@ def queries() -> list[tuple[str, str]]:
         ("outcomes", [one.value for one in Outcome]),
         ("statuses", [label.split(", ")[0] for label in STATUSES.values()][:2]),
         ("frequencies", [words.title() for words in FREQUENCIES.values()]),
-        ("actions", run_actions.__all__),
+        ("actions", action.check.__all__),
     ],
 )
 def test_the_page_has_all(what: str, names: list[str]) -> None:

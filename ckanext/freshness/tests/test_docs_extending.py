@@ -126,7 +126,7 @@ def test_the_registry() -> None:
     assert not found.errors and not found.containers.unreadable
     records = {one.seen.url.rpartition("/")[2]: one for one in sightings}
     assert records.keys() == {"p1", "f1", "f2"}
-    (resource,) = records["f1"].contents.resources  # type: ignore[attr-defined,union-attr]
+    (resource,) = records["f1"].contents.resources  # type: ignore[union-attr]
     assert resource["url"] == "https://aid.example.org/a.xml"
     assert "no URL of a file" in (records["f2"].error or "")
 

@@ -157,7 +157,7 @@ def kind(key: str) -> Kind:
 
 def validated(values: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """What CKAN makes of an ini file with these values: the values, and what is wrong, by key."""
-    converted, errors = config_declaration.validate({**tk.config, **values})  # type: ignore[arg-type]
+    converted, errors = config_declaration.validate({**tk.config, **values})
     return converted, {key: " ".join(words) for key, words in errors.items()}
 
 

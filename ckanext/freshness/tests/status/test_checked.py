@@ -18,8 +18,7 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
 from ckanext.freshness.status import resource_fields
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages, outcomes
-from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -54,7 +53,7 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
             )
     written = result_writer.write(findings, now)
     resource_fields.write_found(written, settings.resource_fields())
-    write_by_sql(assess_packages([dataset["id"]], now, cause=TransitionCause.CHECK))
+    update_packages([dataset["id"]], now, cause=TransitionCause.CHECK)
     model.Session.commit()
     model.Session.expire_all()
     rebuild([dataset["id"]])
@@ -111,7 +110,7 @@ def test_a_host_is_ad_hoc_as_long_as_the_url_names_it(act: Act) -> None:
         for _ in range(2):
             with freeze_time(LATE):
                 act("resource_patch", id=resource["id"], url=url)
-            judged = outcomes(
+            judged = assess_packages(
                 [dataset["id"]], LATE + timedelta(days=20), cause=TransitionCause.CHECK
             )
             model.Session.commit()

@@ -15,8 +15,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import package_extras
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages, outcomes
-from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
 from ckanext.freshness.tests.status.measuring import measured, without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -180,11 +179,10 @@ def test_what_a_visit_finds_is_evidence_too(act: Act) -> None:
     made = new(act, {"frequency": "7"})
     later = datetime.now(timezone.utc) + timedelta(days=30)
     seen = observe(later, Evidence.HTTP_HEADER, later, made["resources"][0]["id"])
-    changed = assess_packages(
+    changed = update_packages(
         [made["id"]], later, cause=TransitionCause.CHECK, run_id="run", found={made["id"]: [seen]}
     )
     assert [one.package_id for one in changed] == [made["id"]]
-    write_by_sql(changed)
     model.Session.commit()
     found = stored(made["id"])
     assert (found["freshness"], found["freshness_evidence"]) == ("fresh", "http header")
@@ -196,13 +194,9 @@ def test_writing_by_sql_says_the_same_as_the_hook(act: Act) -> None:
     made = new(act, {"frequency": "7", "zone": "3"})
     before = stored(made["id"])
     modified = model.Package.get(made["id"]).metadata_modified
-    write_by_sql(
-        outcomes([made["id"]], datetime.now(timezone.utc), cause=TransitionCause.RECOMPUTE)
-    )
-    assert stored(made["id"]) == before
-    write_by_sql(
-        outcomes([made["id"]], NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
-    )
+    now = datetime.now(timezone.utc)
+    assert update_packages([made["id"]], now, cause=TransitionCause.RECOMPUTE) == []
+    update_packages([made["id"]], NOW + timedelta(days=4000), cause=TransitionCause.RECOMPUTE)
     model.Session.commit()
     after = stored(made["id"])
     assert after["freshness"] == "delinquent"
@@ -239,7 +233,7 @@ def test_two_writers_at_once(act: Act) -> None:
     def run() -> None:
         for turn in range(12):
             when = NOW + timedelta(days=100 * turn)
-            write_by_sql(assess_packages(ids, when, cause=TransitionCause.RECOMPUTE))
+            update_packages(ids, when, cause=TransitionCause.RECOMPUTE)
             model.Session.commit()
 
     def edit(number: int) -> None:
@@ -266,10 +260,7 @@ def test_two_writers_at_once(act: Act) -> None:
     assert faults == []
     model.Session.remove()
     for package_id in ids:
-        changed = assess_packages(
-            [package_id], datetime.now(timezone.utc), cause=TransitionCause.EDIT
-        )
-        write_by_sql(changed)
+        update_packages([package_id], datetime.now(timezone.utc), cause=TransitionCause.EDIT)
         model.Session.commit()
         assert stored(package_id)["freshness"] == "fresh"
 

@@ -26,8 +26,7 @@ from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.mails import outbox
 from ckanext.freshness.search.unindexed import SolrAwayError
 from ckanext.freshness.status import refresh as module
-from ckanext.freshness.status.assessment import TransitionCause, assess_packages
-from ckanext.freshness.status.extras import write_by_sql
+from ckanext.freshness.status.assessment import TransitionCause, update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.model.test_tables import alembic_config
@@ -166,7 +165,7 @@ def test_after_the_upgrade_statuses_change_and_nobody_gets_a_mail(first: str) ->
     alembic.command.upgrade(alembic_config(), "head")
     before = len(transitions())
     if first == "check":
-        write_by_sql(assess_packages([stated], later(), cause=TransitionCause.CHECK))
+        update_packages([stated], later(), cause=TransitionCause.CHECK)
         model.Session.commit()
     done = at(later())
     assert (done.datasets, done.statuses) == {"refresh": (2, 1), "check": (1, 0)}[first]

@@ -51,7 +51,7 @@ def known(act: Act, dataset: Dataset) -> tuple[str, str, str]:
     extras = {one["key"]: one["value"] for one in shown["extras"]}
     return tuple(
         extras[key] for key in ("freshness", "freshness_last_modified", "freshness_evidence")
-    )  # type: ignore[return-value]
+    )
 
 
 def newest(act: Act, dataset: Dataset) -> dict[str, Any]:

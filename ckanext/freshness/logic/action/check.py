@@ -1,4 +1,4 @@
-"""The actions that tell what runs did, and what visits to a resource's URL were like."""
+"""Actions that request checks, and that show runs and the checks of a resource's URL."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from .. import settings
-from ..ckan_adapter import model
-from ..dates import utc_now, utc_text
-from ..model import CheckRun, FreshnessEvidence, ResourceCheck
-from ..reporting import link_checks, metrics
-from ..runs import queued_run
-from ..web.urls import display_url
-from . import rate_limit
-from .arguments import reference
-from .report_actions import number
+from ... import settings
+from ...ckan_adapter import model
+from ...dates import utc_now, utc_text
+from ...model import CheckRun, FreshnessEvidence, ResourceCheck
+from ...reporting import link_checks, metrics
+from ...runs import queued_run
+from ...web.urls import display_url
+from .. import rate_limit
+from ..arguments import reference, whole_number
 
 __all__ = [
     "freshness_check",
@@ -32,16 +31,16 @@ _MOST = 1000
 
 
 def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Have the URLs of a dataset's resources visited soon, by a background worker, due or not.
+    """Have a background worker check the URLs of a dataset's resources soon, due or not.
 
-    What was asked for a short while ago and still waits is not asked for again.
+    If a check of the dataset is waiting already, no second check is queued.
 
     :param id: id or name of the dataset
-    :returns: ``package_id``; ``queued`` (false if a visit was waiting already); ``queue``, on which
-        ``ckan jobs worker`` must work
-    :raises ObjectNotFound: no such dataset
+    :returns: ``package_id``; ``queued`` (false if a check was waiting already); ``queue``: the queue that
+        ``ckan jobs worker`` must serve
+    :raises ObjectNotFound: there is no such dataset
     :raises ValidationError: the background workers cannot be reached, or the user has asked for 60 checks and
-        previews in this hour; nothing was asked for
+        previews in this hour; no check is queued
     """
     tk.check_access("freshness_check", context, data_dict)
     package = model.Package.get(reference(data_dict))
@@ -51,8 +50,8 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
     try:
         queued = queued_run.enqueue_dataset(package.id, package.title or package.name)
     except queued_run.RedisAwayError as error:
-        # Where Redis is, is for the log alone.
-        log.error("Dataset %s is not visited: %s", package.name, error)
+        # Only the log may tell the address of Redis.
+        log.error("Dataset %s is not checked: %s", package.name, error)
         words = tk._("The background workers cannot be reached now. Try again later.")
         raise tk.ValidationError({"queue": [words]}) from error
     return {"package_id": package.id, "queued": queued, "queue": queued_run.queue()}
@@ -60,19 +59,20 @@ def freshness_check(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[
 
 @tk.side_effect_free
 def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> list[dict[str, Any]]:
-    """The runs of the checker, the newest first. For sysadmins: they count private datasets too.
+    """Return the runs of the checker, the newest first. For sysadmins: the counts include private datasets.
 
     All moments are in UTC, ISO 8601 with ``Z``.
 
-    :param limit: at most so many, 20 if left out, 1000 at most
-    :param offset: so many of the newest are left out
-    :returns: of each ``id``, ``kind``, ``started_at``, ``ended_at`` (empty while it runs, or if it was
-        killed), ``visited`` (resources), ``error`` (why it ended early), ``version`` of this extension
-    :raises ValidationError: a number that cannot be used
+    :param limit: the number of runs (optional, default: 20, at most 1000)
+    :param offset: the number of newer runs to skip (optional, default: 0)
+    :returns: for each run ``id``, ``kind``, ``started_at``, ``ended_at`` (null if it still runs or was
+        killed), ``visited`` (number of checked resources), ``error`` (why it ended early), ``version`` of
+        this extension
+    :raises ValidationError: limit or offset is no whole number of 0 or more
     """
     tk.check_access("freshness_run_list", context, data_dict)
-    limit = number(data_dict, "limit", _LISTED)
-    offset = number(data_dict, "offset", 0)
+    limit = whole_number(data_dict, "limit", _LISTED)
+    offset = whole_number(data_dict, "offset", 0)
     rows = (
         model.Session.query(CheckRun)
         .order_by(CheckRun.started_at.desc(), CheckRun.id)
@@ -84,14 +84,14 @@ def freshness_run_list(context: dict[str, Any], data_dict: dict[str, Any]) -> li
 
 @tk.side_effect_free
 def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """A run of the checker, and what it counted. For sysadmins.
+    """Return a run of the checker with its counts. For sysadmins.
 
-    :param id: of the run; the newest one of the checker if left out
-    :returns: what ``freshness_run_list`` returns, and ``options`` (how it was called), ``resources`` and
-        ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
-        needed``), ``hosts`` (numbers of each host, of all under ``*``), ``text`` (the counts in HDX's
-        layout), ``headers`` (what servers' headers are worth, in words)
-    :raises ObjectNotFound: there is no such run, or none at all
+    :param id: id of the run (optional, default: the newest check)
+    :returns: the same as ``freshness_run_list``, and ``options`` (the arguments of the call), ``resources``
+        and ``datasets`` (counts by label), ``frequencies`` (datasets that are ``live``, ``never``, ``as
+        needed``), ``hosts`` (figures by host, and of all hosts under ``*``), ``text`` (the counts in HDX's
+        layout), ``headers`` (how reliable HTTP headers are, in words)
+    :raises ObjectNotFound: there is no such run, or no run at all
     """
     tk.check_access("freshness_run_show", context, data_dict)
     query = model.Session.query(CheckRun)
@@ -102,18 +102,18 @@ def freshness_run_show(context: dict[str, Any], data_dict: dict[str, Any]) -> di
         row = checks.order_by(CheckRun.started_at.desc(), CheckRun.id).first()
     if row is None:
         raise tk.ObjectNotFound(tk._("There is no such run"))
-    made = metrics.RunMetrics(
+    figures = metrics.RunMetrics(
         row.resources or {}, row.datasets or {}, row.frequencies or {}, row.hosts or {}
     )
     return {
         **_run(row),
         "options": row.options,
-        "resources": made.resources,
-        "datasets": made.datasets,
-        "frequencies": made.frequencies,
-        "hosts": made.hosts,
-        "text": metrics.text(made),
-        "headers": metrics.headers(made),
+        "resources": figures.resources,
+        "datasets": figures.datasets,
+        "frequencies": figures.frequencies,
+        "hosts": figures.hosts,
+        "text": metrics.text(figures),
+        "headers": metrics.headers(figures),
     }
 
 
@@ -133,23 +133,23 @@ def _run(row: Any) -> dict[str, Any]:
 def freshness_resource_history(
     context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """What is known of the URL of a resource, and what the last visits to it were like.
+    """Return the last checks of a resource's URL, and the known facts about the URL.
 
-    All moments are in UTC, ISO 8601 with ``Z``. What was never visited has no attempts, and nothing else.
+    All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, there are no attempts and no
+    facts.
 
     :param id: id of the resource
-    :returns: ``id``, ``package_id``, ``url`` (for reading: without secrets); ``broken`` (it failed several
-        times, spread over some time), ``undetermined`` (``api``, ``blocked``, or nothing), ``unconfirmed``
-        (another hash was met, the next run asks again); ``promised`` and ``found``, if the file was of another
-        kind than its format when it was last read; ``failures`` in a row and ``failing_since``;
-        ``tried_at``, ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``,
-        ``last_modified`` as they are remembered;
-        ``attempts``: the last five, the newest first, each with those that there are of ``at``, ``method``,
-        ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, as one word), ``words`` (what
-        went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects), ``etag`` and
-        ``last_modified`` (that were sent), ``modified`` (a Last-Modified that counts); ``evidence``: the
-        dates that count for this resource (``evidence``, ``date``, ``claimed``)
-    :raises ObjectNotFound: no such resource
+    :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread
+        over time), ``undetermined`` (``api``, ``blocked``, or null), ``unconfirmed`` (the hash differed once,
+        the next run checks again); ``promised`` and ``found``, if the file was of another kind than its
+        format when it was last read; ``failures`` in a row and ``failing_since``; ``tried_at``,
+        ``succeeded_at``, ``hashed_at``, ``changed_at``; ``hash``, ``etag``, ``last_modified`` as stored;
+        ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
+        ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
+        ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
+        ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts);
+        ``evidence``: the dates that count for this resource (``evidence``, ``date``, ``claimed``)
+    :raises ObjectNotFound: there is no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)
     resource_id = reference(data_dict)
@@ -157,7 +157,7 @@ def freshness_resource_history(
     if resource is None:
         raise tk.ObjectNotFound(tk._("Resource not found"))
     row = model.Session.query(ResourceCheck).get(resource_id)
-    # Of another URL than the one it has now, nothing is known.
+    # The facts about another URL than the present one do not count.
     known = row if row is not None and row.url == resource.url else None
     return {
         "id": resource.id,

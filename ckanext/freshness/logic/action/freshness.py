@@ -1,123 +1,122 @@
-"""The actions that say how fresh a dataset is, and that let people confirm it."""
+"""Actions that show how fresh a dataset is, and that let people confirm its data."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from .. import settings
-from ..aging import frequency
-from ..aging.evidence import DatedEvidence, Evidence
-from ..aging.status import Boundaries, Status, status_at
-from ..ckan_adapter import lock_packages, model
-from ..dates import parse_date, utc, utc_now, utc_text
-from ..model import FreshnessEvidence, FreshnessTransition
-from ..reporting import link_checks
-from ..search import unindexed
-from ..status import assessment, frequencies, observation, package_fields, snapshot
-from ..status.assessment import TransitionCause, assess_packages
-from ..status.extras import write_by_sql
-from ..status.frequencies import StatedFrequency
-from ..web.urls import display_url
-from .arguments import flag, reference
+from ...aging import frequency
+from ...aging.evidence import DatedEvidence, Evidence
+from ...aging.status import Boundaries, Status, status_at
+from ...ckan_adapter import lock_packages, model
+from ...dates import parse_date, utc, utc_now, utc_text
+from ...model import FreshnessEvidence, FreshnessTransition
+from ...reporting import link_checks
+from ...search import unindexed
+from ...status import frequencies, judgement, observation, snapshot
+from ...status.assessment import TransitionCause, update_packages
+from ...status.frequencies import StatedFrequency
+from ...status.package_fields import same_user, write_field
+from ...status.snapshot import DatasetSnapshot
+from ...web.urls import display_url
+from ..arguments import flag, reference
 
 __all__ = ["freshness_confirm", "freshness_show"]
 
 _AT_ONCE = timedelta(minutes=1)
 """If a user confirms a dataset again within this time, it is one confirmation."""
 _TRANSITIONS = 20
-_SHOWN = 80
+_MAX_TEXT = 80
 _NEEDS_UPDATE = {Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value}
 
 
 @tk.side_effect_free
 def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """How fresh a dataset is now, why, and when that will change by itself.
+    """Return how fresh a dataset is now, why, and when its status will change by itself.
 
-    All moments are in UTC, ISO 8601 with ``Z``.
+    All moments are in UTC, ISO 8601 with ``Z``. Values that do not apply are null.
 
     :param id: id or name of the dataset
     :returns: ``id``, ``name``, ``title``; ``status`` (``fresh``, ``due``, ``overdue``, ``delinquent``,
         ``unavailable``), ``status_since`` and ``needs_update``; ``last_modified`` and its ``evidence``;
         ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
-        ``raw`` (what the dataset has), ``understood``, ``reason`` (why not); ``boundaries`` (``due``,
-        ``overdue``, ``delinquent``) and ``next_change`` (``at``, ``to``) or nothing; ``undetermined``;
-        ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``, ``evidence``,
-        ``date``, ``claimed``: the date in the future that it was cut from); ``deciding_resource`` (``id``,
-        ``name``) or nothing; ``stated_date`` (``value``, ``since``, ``stands_still``) or nothing;
-        ``confirmation`` (``date``, ``author``: a user's name, or nothing if it is not known) or nothing;
-        ``problems``: sentences; ``transitions``: the newest 20 (``from``, ``to``, ``at``, ``evidence``,
-        ``cause``, and, if an edit was the cause, its ``action``; if that was about a resource, ``change``
-        (``added``, ``replaced``, ``edited``, ``removed``), ``resource_id`` and ``resource_name``;
-        ``author``: the name of the user whose edit it was; ``frequency``: ``before`` and ``after`` in days,
-        if that alone explains the change); ``visits``: what is at the URLs, ``total`` (resources) and
-        ``resources``, at most 100 and those that fail first, each with ``id``, ``name``, ``url`` (for
-        reading: without secrets), ``not_visited`` (``internal``, ``ad hoc``, or nothing), ``tried_at``,
-        ``outcome``, ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url`` (after redirects)
-        of the last visit, ``broken``, ``promised`` and ``found`` (if the file is of another kind than its
-        format), ``failures`` in a row, ``failing_since``, ``changed_at`` (when its
-        content was last found changed), ``next_visit`` (from when on a run visits it; nothing if none
-        does), ``next_in_turn`` (whether it waits for its turn then, since a run reads a part of all without
-        need), ``attempts`` (the last five), ``cached_url`` and ``cached_zip_url`` (of the last good copy
-        and its ZIP; nothing if none is kept); ``may_confirm``; ``may_check``: whether who asks may have the
-        URLs visited
-    :raises ObjectNotFound: no such dataset, or a package of a type that is not judged
+        ``raw`` (the value in the dataset), ``understood``, ``reason`` (why it is not understood);
+        ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``next_change`` (``at``, ``to``);
+        ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
+        ``evidence``, ``date``, ``claimed``: the original date if it was in the future);
+        ``deciding_resource`` (``id``, ``name``); ``stated_date`` (``value``, ``since``, ``stands_still``);
+        ``confirmation`` (``date``, ``author``: a user's name); ``problems``: sentences; ``transitions``: the
+        newest 20 changes of the status (``from``, ``to``, ``at``, ``evidence``, ``cause``; of an edit its
+        ``action`` and ``author``; of an edit of a resource ``change`` (``added``, ``replaced``, ``edited``,
+        ``removed``), ``resource_id`` and ``resource_name``; ``frequency``: ``before`` and ``after`` in days,
+        if these explain the change); ``visits``: the checks of the URLs, ``total`` (resources) and
+        ``resources``, at most 100, failing resources first, each with ``id``, ``name``, ``url`` (without
+        secrets), ``not_visited`` (``internal``, ``ad hoc``), of the last check ``tried_at``, ``outcome``,
+        ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url`` (after redirects), ``broken``,
+        ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a row,
+        ``failing_since``, ``changed_at`` (the last change of its content), ``next_visit`` (when a run checks
+        it again at the earliest), ``next_in_turn`` (whether it waits for the rotation then), ``attempts``
+        (the last five checks), ``cached_url`` and ``cached_zip_url`` (of the last good copy and its ZIP);
+        ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the URLs checked
+    :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
     package = model.Package.get(reference(data_dict))
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
-    options = settings.aging()
-    datasets = snapshot.take([package.id], options.dataset_types)
+    rules = judgement.site_rules()
+    datasets = snapshot.take([package.id], rules.aging.dataset_types)
     if not datasets:
         words = tk._("The freshness of packages of the type {type} is not judged")
         raise tk.ObjectNotFound(words.format(type=package.type))
-    return _shown(context, package, datasets[0], options, utc_now())
+    return _shown(context, package, datasets[0], rules, utc_now())
 
 
 def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Confirm that the data of a dataset are up to date as of now: set its ``review_date``.
+    """Confirm that the data of a dataset are up to date now: set its ``review_date``.
 
-    It is an edit of the dataset like any other, with its activity. If the same user confirms twice within a
-    minute, it counts once.
+    This is an edit of the dataset like any other, with its activity. If the same user confirms twice within
+    a minute, it counts once.
 
     :param id: id or name of the dataset
-    :param withdraw: take the last confirmation back instead; the one before it counts again, if there was one
-        (optional, default: false)
-    :returns: what ``freshness_show`` returns
-    :raises ValidationError: CKAN refuses the dataset as it is, or there is no confirmation to take back
+    :param withdraw: withdraw the last confirmation instead, so that an earlier one counts again (optional,
+        default: false)
+    :returns: the same as ``freshness_show``
+    :raises ValidationError: CKAN refuses the dataset as it is, or there is no confirmation to withdraw
     """
     tk.check_access("freshness_confirm", context, data_dict)
     if flag(data_dict, "withdraw", default=False):
         _withdraw(context, reference(data_dict))
     else:
         _confirm(context, reference(data_dict), utc(utc_now()).replace(microsecond=0))
-    return tk.get_action("freshness_show")(
-        package_fields.same_user(context), {"id": data_dict["id"]}
+    shown: dict[str, Any] = tk.get_action("freshness_show")(
+        same_user(context), {"id": data_dict["id"]}
     )
+    return shown
 
 
 def _confirm(context: dict[str, Any], name_or_id: str, now: datetime) -> None:
     """Confirm the data of a dataset by an edit, unless the same user has just done so.
 
-    :param now: in UTC, without zone, as CKAN's own dates are.
+    :param now: in UTC, without zone, as CKAN's own dates are
     """
     if _has_just_confirmed(context, name_or_id, now):
-        # Give the lock back.
+        # Release the lock.
         model.Session.commit()
     else:
-        package_fields.write_field(context, name_or_id, observation.REVIEW_KEY, now.isoformat())
+        write_field(context, name_or_id, observation.REVIEW_KEY, now.isoformat())
 
 
 def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime) -> bool:
     """Decide whether a user confirms the same data twice at once, as by a double click.
 
-    If both counted, the first one would keep the dataset fresh when the user takes the confirmation back.
+    If both counted, the first one would keep the dataset fresh after the user withdraws the second.
 
-    :param now: in UTC, without zone.
+    :param now: in UTC, without zone
     """
     package = model.Package.get(name_or_id)
     if package is None:
@@ -133,7 +132,7 @@ def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime)
 
 
 def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
-    """Take the last confirmation of a dataset back, in the transaction of an edit."""
+    """Withdraw the last confirmation of a dataset, in the transaction of an edit."""
     package = model.Package.get(name_or_id)
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
@@ -149,14 +148,13 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
         review.happened_at, review.claimed_at = earlier, None
         review.previous_at = review.author = None
     model.Session.flush()
-    package_fields.write_field(
+    write_field(
         context, package.id, observation.REVIEW_KEY, "" if earlier is None else earlier.isoformat()
     )
-    # If the dataset has lost its review_date meanwhile, that was no edit, and nobody has judged it.
+    # If the dataset had lost its review_date before, that was no edit, and no hook has judged it.
     user = context.get("user") or None
-    changed = assess_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
-    write_by_sql(changed)
-    marks = unindexed.mark([one.package_id for one in changed]) if changed else {}
+    changed = update_packages([package.id], utc_now(), cause=TransitionCause.EDIT, writer=user)
+    marks = unindexed.mark([dataset.package_id for dataset in changed]) if changed else {}
     model.Session.commit()
     unindexed.index(marks)
 
@@ -164,17 +162,18 @@ def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
 def _shown(
     context: dict[str, Any],
     package: Any,
-    dataset: snapshot.DatasetSnapshot,
-    options: settings.Aging,
+    dataset: DatasetSnapshot,
+    rules: judgement.SiteRules,
     now: datetime,
 ) -> dict[str, Any]:
-    row, judgement = assessment.standing(dataset, now, options, frequencies.vocabularies())
+    row, judged = judgement.current(dataset, now, rules)
     bounds = snapshot.boundaries(row)
     status = row.status if bounds is None else status_at(bounds, now).value
     transitions = _transitions(dataset.id)
-    names = {one.id: one.name or display_url(one.url) for one in dataset.resources}
-    best = judgement.newest
-    decides = best.resource if best is not None else None
+    names = {
+        resource.id: resource.name or display_url(resource.url) for resource in dataset.resources
+    }
+    decides = judged.newest.resource if judged.newest is not None else None
     return {
         "id": package.id,
         "name": package.name,
@@ -184,17 +183,17 @@ def _shown(
         "needs_update": status in _NEEDS_UPDATE,
         "last_modified": utc_text(row.last_modified),
         "evidence": row.evidence,
-        "frequency": _frequency(judgement.said),
+        "frequency": _frequency(judged.frequency),
         "boundaries": None
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},
         "next_change": _next_change(bounds, now),
         "undetermined": row.undetermined,
-        "pieces": [_piece(one, names) for one in sorted(judgement.pieces, key=_newest_first)],
+        "pieces": [_piece(piece, names) for piece in sorted(judged.pieces, key=_newest_first)],
         "deciding_resource": None if decides is None else {"id": decides, "name": names[decides]},
         "stated_date": _stated(row),
         "confirmation": _confirmation(package.id),
-        "problems": list(_problems(dataset, judgement.said, judgement.pieces)),
+        "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
         "transitions": transitions,
         "visits": link_checks.of_dataset(package.id, now),
         "may_confirm": _may("freshness_confirm", context, package.id),
@@ -214,21 +213,22 @@ def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | N
 def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, Any]]) -> str | None:
     if bounds is not None and status in _NEEDS_UPDATE:
         return utc_text(getattr(bounds, status))
-    newest = transitions[0] if transitions else None
-    return newest["at"] if newest is not None and newest["to"] == status else None
+    if not transitions or transitions[0]["to"] != status:
+        return None
+    return str(transitions[0]["at"])
 
 
-def _frequency(said: StatedFrequency) -> dict[str, Any]:
-    understood = isinstance(said.reading, frequency.Frequency)
+def _frequency(stated: StatedFrequency) -> dict[str, Any]:
+    reading = stated.reading
     return {
-        "days": said.days,
-        "label": None if said.days is None else frequency.label(said.days, tk._),
-        "from": said.speaker.value if said.speaker else None,
-        "raw": None if said.raw is None else said.raw[:_SHOWN],
-        "understood": understood,
+        "days": stated.days,
+        "label": None if stated.days is None else frequency.label(stated.days, tk._),
+        "from": stated.speaker.value if stated.speaker else None,
+        "raw": None if stated.raw is None else stated.raw[:_MAX_TEXT],
+        "understood": isinstance(reading, frequency.Frequency),
         "reason": None
-        if isinstance(said.reading, frequency.Frequency)
-        else frequencies.explained(said.reading),
+        if isinstance(reading, frequency.Frequency)
+        else frequencies.explained(reading),
     }
 
 
@@ -249,30 +249,30 @@ def _newest_first(piece: DatedEvidence) -> tuple[float, str, str]:
 def _stated(row: Any) -> dict[str, Any] | None:
     if row.stated_date is None:
         return None
-    forgotten = False
+    stands_still = False
     if row.last_modified is not None and row.frequency_days and row.frequency_days > 0:
-        # As a difference: a date of the year 9999 has no later one.
+        # A difference cannot overflow; the sum of a date in the year 9999 and the frequency could.
         age = row.last_modified - row.stated_since
-        forgotten = age > timedelta(days=row.frequency_days)
+        stands_still = age > timedelta(days=row.frequency_days)
     return {
         "value": row.stated_date,
         "since": utc_text(row.stated_since),
-        "stands_still": forgotten,
+        "stands_still": stands_still,
     }
 
 
 def _problems(
-    dataset: snapshot.DatasetSnapshot, said: StatedFrequency, pieces: list[DatedEvidence]
-) -> Any:
-    """What somebody should put right, in sentences."""
-    if isinstance(said.reading, frequency.UnknownFrequency):
-        yield frequencies.explained(said.reading)
+    dataset: DatasetSnapshot, stated: StatedFrequency, pieces: list[DatedEvidence]
+) -> Iterator[str]:
+    """Yield sentences about mistakes in the dataset, with advice."""
+    if isinstance(stated.reading, frequency.UnknownFrequency):
+        yield frequencies.explained(stated.reading)
     reviewed = (dataset.extras.get(observation.REVIEW_KEY) or "").strip()
     if reviewed and parse_date(reviewed) is None:
         words = tk._(
             "The {key} '{text}' is no date. Write it as 2026-01-31 or 2026-01-31T10:20:30Z."
         )
-        yield words.format(key=observation.REVIEW_KEY, text=reviewed[:_SHOWN])
+        yield words.format(key=observation.REVIEW_KEY, text=reviewed[:_MAX_TEXT])
     for piece in pieces:
         if piece.claimed is not None:
             words = tk._(
@@ -320,14 +320,14 @@ def _confirmation(package_id: str) -> dict[str, Any] | None:
 
 
 def _review(package_id: str) -> Any:
-    # Evidence is written by SQL, of which the session does not know.
+    # Evidence is written by SQL, which the session does not see.
     key = (package_id, "", Evidence.REVIEW.value)
     return model.Session.get(FreshnessEvidence, key, populate_existing=True)
 
 
 def _may(action: str, context: dict[str, Any], package_id: str) -> bool:
     try:
-        tk.check_access(action, package_fields.same_user(context), {"id": package_id})
+        tk.check_access(action, same_user(context), {"id": package_id})
     except tk.NotAuthorized:
         return False
     return True

@@ -9,18 +9,18 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import redis
 
-from ..ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
-from ..harvesting import job_report, object_states, stages, takeover
-from ..harvesting.source_config import ConfigError
-from ..harvesting.source_forms import url_mistake
-from ..harvesting.source_types import source_type_named
-from ..iati.registry import immediate_harvest
+from ...ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
+from ...harvesting import job_report, object_states, stages, takeover
+from ...harvesting.source_config import ConfigError
+from ...harvesting.source_forms import url_mistake
+from ...harvesting.source_types import source_type_named
+from ...iati.registry import immediate_harvest
 
 log = logging.getLogger(__name__)
 
 
 def chained() -> dict[str, Callable[..., Any]]:
-    """The wrapped actions by name; only for sites where ckanext-harvest's plugin is enabled."""
+    """Return the wrapped actions by name, for sites with ckanext-harvest's plugin."""
     actions: dict[str, Callable[..., Any]] = {
         "harvest_job_report": harvest_job_report,
         "harvest_jobs_run": harvest_jobs_run,
@@ -33,11 +33,10 @@ def chained() -> dict[str, Callable[..., Any]]:
 def before_source_create(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
     """Prepare ``package_create`` of a harvest source.
 
-    ckanext-harvest's form and its action ``harvest_source_create`` both come here. A source that was
-    deleted can be made again, under its old URL and name: ckanext-harvest's validator counts deleted
-    sources as well.
+    ckanext-harvest's form and its action ``harvest_source_create`` both come here. A deleted source gives
+    its URL and name free, which ckanext-harvest's validator would refuse as taken.
 
-    :raises ValidationError: the URL cannot be that of a source.
+    :raises ValidationError: the URL cannot be the URL of a source
     """
     tk.check_access("package_create", context, data_dict)
     _check_source(data_dict)
@@ -47,16 +46,16 @@ def before_source_create(context: dict[str, Any], data_dict: dict[str, Any]) -> 
 def before_source_update(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
     """Prepare ``package_update`` of a harvest source.
 
-    :raises ValidationError: the URL cannot be that of a source.
+    :raises ValidationError: the URL cannot be the URL of a source
     """
     tk.check_access("package_update", context, data_dict)
     _check_source(data_dict)
 
 
 def _check_source(data_dict: dict[str, Any]) -> None:
-    """Check the URL of one of our sources before ckanext-harvest takes it apart.
+    """Validate the URL of one of our sources before ckanext-harvest parses it.
 
-    If it is wrong, the mistakes in the configuration are named too, so that all are seen at once.
+    If it is wrong, the mistakes in the configuration are reported too, so that users see all at once.
     """
     source_type = source_type_named(data_dict.get("source_type"))
     url = data_dict.get("url")
@@ -77,13 +76,13 @@ def _check_source(data_dict: dict[str, Any]) -> None:
 def harvest_jobs_run(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> Any:
-    """Also take up what was left behind.
+    """Run pending jobs, and resume those that were interrupted.
 
-    These are records whose page was given up, jobs that no queue knows, since Redis or the database were
-    away when they were to be sent or gathered, and harvests without a queue whose process was killed.
+    These are records whose page of the queue was abandoned; jobs that are missing from the queues, because
+    Redis or the database did not answer; and harvests without a queue whose process was killed.
 
-    Redis may be away still: the jobs whose records are all done are marked as finished nevertheless, before
-    ckanext-harvest looks at its queues and fails.
+    If Redis still does not answer, jobs without open records are marked as finished before ckanext-harvest
+    fails.
     """
     tk.check_access("harvest_jobs_run", context, data_dict)
     object_states.wake_orphans()
@@ -92,7 +91,9 @@ def harvest_jobs_run(
         stages.resend_lost_jobs()
         give_back_done_messages()
     except redis.exceptions.RedisError as error:
-        log.warning("Redis does not answer (%s): what the queues lost is sent when it does", error)
+        log.warning(
+            "Redis does not answer (%s): lost jobs are sent by the next harvester run", error
+        )
     return original(context, data_dict)
 
 
@@ -103,7 +104,7 @@ def harvest_source_reindex(
 ) -> bool:
     """Index a harvest source so that ``harvest_source_show`` keeps its type and configuration.
 
-    Takes the place of ckanext-harvest 1.6.3's own on CKAN 2.12; see
+    It replaces ckanext-harvest 1.6.3's own action on CKAN 2.12; see
     :func:`ckanext.freshness.ckan_adapter.reindex_source`.
     """
     source_id = tk.get_or_bust(data_dict, "id")
@@ -117,7 +118,7 @@ def harvest_source_reindex(
 def harvest_job_report(
     original: Callable[..., Any], context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """Also tell of warnings and drafts, and name the properties that no field has."""
+    """Add warnings, drafts and unmapped properties to ckanext-harvest's report."""
     tk.check_access("harvest_job_report", context, data_dict)
     report: dict[str, Any] = original(context, data_dict)
     job_id = data_dict["id"]

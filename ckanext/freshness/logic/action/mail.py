@@ -1,4 +1,4 @@
-"""The actions by which people say whether they want mails."""
+"""Actions by which people opt out of mails, and in again."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import model
-from ..dates import utc_now
-from ..mails import addresses, opt_outs
-from .arguments import flag
+from ...ckan_adapter import model
+from ...dates import utc_now
+from ...mails import addresses, opt_outs
+from ..arguments import flag
 
 __all__ = ["freshness_opt_out", "freshness_opt_out_show"]
 
 
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Want no mails about freshness any more, or want them again.
+    """Opt out of mails about freshness, or in again.
 
-    :param opted_out: whether no mails are wanted; true if left out
-    :param address: an e-mail address, for sysadmins alone; the user's own if left out
-    :returns: what ``freshness_opt_out_show`` returns
-    :raises ValidationError: no address, or ``opted_out`` is neither true nor false
+    :param opted_out: true for no mails (optional, default: true)
+    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
+    :returns: the same as ``freshness_opt_out_show``
+    :raises ValidationError: there is no address, or ``opted_out`` is neither true nor false
     """
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
@@ -31,11 +31,11 @@ def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
 
 @tk.side_effect_free
 def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Whether mails about freshness are wanted.
+    """Return whether an address has opted out of mails about freshness.
 
-    :param address: an e-mail address, for sysadmins alone; the user's own if left out
+    :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
     :returns: ``address``, ``opted_out``
-    :raises ValidationError: no address
+    :raises ValidationError: there is no address
     """
     tk.check_access("freshness_opt_out_show", context, data_dict)
     person = opt_outs.of_address(_address(context, data_dict))

@@ -1,4 +1,4 @@
-"""This extension's own actions."""
+"""Actions that preview a harvest, and that show and release held deletions."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
-from ..ckan_adapter import harvest_tables, model
-from ..dates import utc_now, utc_text
-from ..harvesting import holds, preview_job
-from ..harvesting.preview import ForeignSource, source_type_of
-from . import rate_limit
-from .arguments import reference
+from ...ckan_adapter import harvest_tables, model
+from ...dates import utc_now, utc_text
+from ...harvesting import holds, preview_job
+from ...harvesting.preview import ForeignSource, source_type_of
+from .. import rate_limit
+from ..arguments import reference
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +28,11 @@ __all__ = [
 def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Ask for a preview of what the next job of a harvest source would do.
 
-    A background worker makes it; ``freshness_harvest_preview_show`` tells how far it is. While one is
-    under way no other is begun.
+    A background worker makes it; ``freshness_harvest_preview_show`` shows its progress. While a preview of the
+    source is under way, no second preview begins.
 
     :param id: id or name of the harvest source
-    :returns: what ``freshness_harvest_preview_show`` returns
+    :returns: the same as ``freshness_harvest_preview_show``
     :raises ValidationError: the source's type belongs to another harvester, or the user has asked for 60 checks
         and previews in this hour
     """
@@ -51,13 +51,13 @@ def freshness_harvest_preview(context: dict[str, Any], data_dict: dict[str, Any]
 def freshness_harvest_preview_show(
     context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """The newest preview of a harvest source; it is kept for a day.
+    """Return the newest preview of a harvest source, which is kept for a day.
 
     :param id: id or name of the harvest source
     :returns: ``state`` (``none``, ``waiting``, ``running``, ``done``, ``failed``), ``asked_at``,
-        ``asked_by``, ``read`` (records read so far), ``error`` and ``preview``: what would be
-        ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200
-        records of each (``counts`` are whole), the ``errors``, and the ``brake`` if it would hold
+        ``asked_by``, ``read`` (records read so far), ``error`` and ``preview``: the records that would be
+        ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each
+        (``counts`` has all), the ``errors``, and the ``brake`` if it would hold deletions
     """
     tk.check_access("freshness_harvest_preview_show", context, data_dict)
     return preview_job.progress(_source(data_dict).id, utc_now()).as_dict()
@@ -67,13 +67,13 @@ def freshness_harvest_preview_show(
 def freshness_harvest_hold_show(
     context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any] | None:
-    """The deletions of a harvest source that are held until somebody releases them.
+    """Return the deletions of a harvest source that are held until an editor releases them.
 
     :param id: id or name of the harvest source
-    :returns: nothing if none are held, else ``list_id`` (names exactly this list), ``job_id``,
+    :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
         ``held_at``, ``reason``, ``count``, ``held`` (for each record ``guid``, ``url``, ``reason``,
         ``package_id`` and its dataset's ``name``, ``title`` and ``state``), ``released_at`` and
-        ``released_by`` (empty while nobody has released the list)
+        ``released_by`` (null until an editor releases the list)
     """
     tk.check_access("freshness_harvest_hold_show", context, data_dict)
     hold = holds.hold_of(_source(data_dict).id)
@@ -81,12 +81,12 @@ def freshness_harvest_hold_show(
 
 
 def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Let the next job of a harvest source delete exactly the records that are held now.
+    """Release the held deletions of a harvest source, so that its next job deletes exactly these records.
 
     :param id: id or name of the harvest source
-    :param list_id: the ``list_id`` of ``freshness_harvest_hold_show``: what the user has looked at
-    :returns: what ``freshness_harvest_hold_show`` returns
-    :raises ValidationError: nothing is held, or another list than this; nothing is released then
+    :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :returns: the same as ``freshness_harvest_hold_show``
+    :raises ValidationError: nothing is held, or another list is held; nothing is released
     """
     tk.check_access("freshness_harvest_release", context, data_dict)
     source_id = _source(data_dict).id
@@ -108,22 +108,25 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
 
 
 def _stale(*, nothing_held: bool) -> str:
+    words: str
     if nothing_held:
-        return tk._(
+        words = tk._(
             "Nothing was released: no deletions of this source are held any more. "
             "A job has run since you looked at the list."
         )
-    return tk._(
-        "Nothing was released: the list has changed since you looked at it. "
-        "Look at the list of now, and release that."
-    )
+    else:
+        words = tk._(
+            "Nothing was released: the list has changed since you looked at it. "
+            "Look at the list of now, and release that."
+        )
+    return words
 
 
 def _hold_dict(hold: Any) -> dict[str, Any]:
-    packages = _packages([one["package_id"] for one in hold.held if one["package_id"]])
-    nothing = {"name": None, "title": None, "state": None}
-    held = [{**one, **packages.get(one["package_id"], nothing)} for one in hold.held]
-    held.sort(key=lambda one: (one["title"] or "", one["url"]))
+    packages = _packages([record["package_id"] for record in hold.held if record["package_id"]])
+    no_package = {"name": None, "title": None, "state": None}
+    held = [{**record, **packages.get(record["package_id"], no_package)} for record in hold.held]
+    held.sort(key=lambda record: (record["title"] or "", record["url"]))
     return {
         "source_id": hold.source_id,
         "list_id": holds.list_id(hold),
@@ -153,9 +156,9 @@ def _source(data_dict: dict[str, Any]) -> Any:
 
 
 def harvest_source(id_or_name: str) -> Any:
-    """A HarvestSource row.
+    """Return the row of a harvest source.
 
-    :raises tk.ObjectNotFound: there is none.
+    :raises tk.ObjectNotFound: there is no such harvest source
     """
     package = model.Package.get(id_or_name)
     source = None
