@@ -48,8 +48,9 @@ def select(data: dict[str, Any], keys: Sequence[str]) -> FrequencySelect:
     options = [("", tk._("Not known")), *offered]
     if chosen not in dict(options):
         reading = frequency.parse(chosen, vocabularies())
-        is_understood = isinstance(reading, frequency.Frequency)
-        label = f"{chosen} ({frequency_label(reading.days)})" if is_understood else chosen
+        label = chosen
+        if isinstance(reading, frequency.Frequency):
+            label = f"{chosen} ({frequency_label(reading.days)})"
         options.append((chosen, label))
     return FrequencySelect(key, [{"value": value, "text": text} for value, text in options], chosen)
 
