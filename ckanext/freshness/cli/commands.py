@@ -11,7 +11,7 @@ import click
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.tables import TablesMissingError
 from ..copies.store import StoreError
-from ..logic.preview_actions import harvest_source
+from ..logic.action.harvest import harvest_source
 from ..settings import OptionError
 
 _IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
