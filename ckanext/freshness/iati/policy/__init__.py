@@ -1,1 +1,1 @@
-"""The policy ``iati``: when the Bulk Data Service's update cycle asks what, and what follows."""
+"""The policy ``iati``: checks by the rules of the Bulk Data Service's update cycle."""

@@ -1,6 +1,6 @@
-"""What is asked and answered at one IATI dataset's URL, from the first request to the finding.
+"""Checks of IATI datasets' URLs: requests and answers, from the first request to the result.
 
-The rules are those of :mod:`.rules`; here they meet real answers. :func:`update` visits many.
+The rules are in :mod:`.rules`.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from ...web.attempts import RequestAttempts
 from ...web.client import Answer, Body, Client, FetchError, Request, Sink
 from ...web.headers import can_be_sent
 from ...web.urls import Target, display_url
-from . import error_details
-from .intake import Intake
-from .rules import CheckSubject, FileState, IatiDecision, IatiPolicy, NextMethod, Response, decide
+from .attempts import OUR_FAULTS, ErrorDetails
+from .iati_file import Intake
+from .rules import CheckSubject, IatiDecision, NextMethod, Response, decide
+from .state import DownloadedFile, FileState, IatiPolicy
 
 _LONGEST_VALIDATOR = 1024
-"""An ETag has some forty characters."""
+"""Longer validators are ignored. An ETag usually has some forty characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class IatiCheckInput:
-    """One dataset whose URL is to be visited.
+    """A dataset whose URL is to be checked.
 
-    :ivar lost: whether there should be a copy, and is none
-    :ivar start_at: where to ask, if another worker was redirected from ``url`` to there
+    :ivar lost: the copy is missing from the store
+    :ivar start_at: where to begin, if another worker was redirected there from ``url``
     """
 
     resource_id: str
@@ -42,22 +43,21 @@ class IatiCheckInput:
 
 @dataclass(slots=True)
 class IatiCheckResult:
-    """What a visit brought home.
+    """The result of a check.
 
-    :ivar step: what follows: the state to be kept, and whether ``staged`` has to be. If the store does
-        not take it, :func:`.rules.not_stored` says what is to be kept instead.
-    :ivar host: of the URL, normalised; empty where the URL names none, or nothing was asked
-    :ivar staged: the whole body, if it has to be kept; whoever gets it closes it
-    :ivar mimetype: what the server says that it is, without parameters; None if it says nothing
-    :ivar final_url: what answered after redirects, fit to be shown; None if it is the dataset's URL
-    :ivar received: bytes of bodies as they came over the wire, in all requests of the visit
-    :ivar seconds: of its requests, without waiting in our own queues
-    :ivar handed_to: where to go on, if the URL redirects to another worker's host; nothing was found
-        then
+    :ivar decision: the last one: the state to be stored, and whether ``staged`` must be. If ``staged`` cannot be
+        stored, use :func:`.rules.not_stored`.
+    :ivar host: normalised host of the URL; empty if the URL has none, or if no request was sent
+    :ivar staged: the whole body, if it must be stored; the receiver closes it
+    :ivar mimetype: Content-Type without parameters; None if the server states none
+    :ivar final_url: URL after redirects, without secrets; None if it is the dataset's URL
+    :ivar received: bytes of bodies on the wire, in all requests
+    :ivar seconds: of all requests, without waiting in our own queues
+    :ivar handed_to: where another worker must continue, because the URL redirects to its host
     """
 
-    visit: IatiCheckInput
-    step: IatiDecision
+    input: IatiCheckInput
+    decision: IatiDecision
     host: str = ""
     staged: StagedBody | None = None
     mimetype: str | None = None
@@ -69,9 +69,9 @@ class IatiCheckResult:
 
 @dataclass(frozen=True, slots=True)
 class IatiTools:
-    """What all conversations of a cycle have in common.
+    """What all checks of a cycle share.
 
-    :ivar stage: makes a place for a body
+    :ivar stage: makes a temporary place for a body
     :ivar now: the time, aware
     """
 
@@ -82,211 +82,193 @@ class IatiTools:
 
 
 async def update(
-    visits: Iterable[IatiCheckInput],
+    inputs: Iterable[IatiCheckInput],
     tools: IatiTools,
     options: EngineOptions,
     sink: Callable[[IatiCheckResult], None],
 ) -> None:
-    """Visit all; each visit gives the sink one finding, whatever its server does.
+    """Check URLs; the sink gets one result for each.
 
-    Those whose URLs are left alone for now give it at once, without being asked. What the sink raises
-    ends everything at once and is raised.
+    Checks that end without a request give their results at once. An exception of the sink ends all checks.
     """
 
-    def due() -> Iterator[_Begun]:
-        for visit in visits:
-            subject = CheckSubject(visit.url, visit.lost)
-            step = decide(visit.state, None, tools.now(), tools.policy, subject)
-            if step.ask is NextMethod.NOTHING:
-                sink(IatiCheckResult(visit, step))
+    def due() -> Iterator[_BegunCheck]:
+        for check_input in inputs:
+            subject = CheckSubject(check_input.url, check_input.lost)
+            decision = decide(check_input.state, None, tools.now(), tools.policy, subject)
+            if decision.next_method is NextMethod.NOTHING:
+                sink(IatiCheckResult(check_input, decision))
             else:
-                yield _Begun(visit, subject, step)
+                yield _BegunCheck(check_input, subject, decision)
 
-    def begin(begun: _Begun, host: str, target: Target | None) -> IatiCheck:
+    def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
         return IatiCheck(tools, begun, host, target)
 
     await converse(due(), tools.client, begin, options, sink)
 
 
 @dataclass(frozen=True, slots=True)
-class _Begun:
-    """A visit of which rules 1 and 2 have said what is asked first."""
+class _BegunCheck:
+    """A check whose first request is decided."""
 
-    visit: IatiCheckInput
+    input: IatiCheckInput
     subject: CheckSubject
-    step: IatiDecision
+    decision: IatiDecision
 
     @property
     def url(self) -> str:
-        return self.visit.url
+        return self.input.url
 
     @property
     def start_at(self) -> str | None:
-        return self.visit.start_at
+        return self.input.start_at
 
 
 class IatiCheck:
-    """One dataset's URL. Each has a state of its own, so that none shares its requests with another."""
+    """A check of one dataset's URL, as the engine runs it."""
 
-    __slots__ = (
-        *(
-            "_asking",
-            "_finding",
-            "_intake",
-            "_not_staged",
-            "_step",
-            "_subject",
-            "_target",
-            "_tools",
-        ),
-    )
-
-    def __init__(self, tools: IatiTools, begun: _Begun, host: str, target: Target | None) -> None:
+    def __init__(
+        self, tools: IatiTools, begun: _BegunCheck, host: str, target: Target | None
+    ) -> None:
         self._tools = tools
         self._subject = begun.subject
-        self._step = begun.step
+        self._decision = begun.decision
         self._target = target
-        self._finding = IatiCheckResult(begun.visit, begun.step, host)
-        self._asking: RequestAttempts | None = None
+        self._result = IatiCheckResult(begun.input, begun.decision, host)
+        self._attempts: RequestAttempts | None = None
         self._intake: Intake | None = None
-        self._not_staged: str | None = None
+        self._staging_error: str | None = None
 
-    def takes(self, _: _Begun, /) -> bool:
-        """Never."""
+    def takes(self, _: _BegunCheck, /) -> bool:
+        """Return False: each dataset has its own state, so checks of one URL share no requests."""
         return False
 
     def begin(self) -> RequestAttempts:
-        """The request that is to be made, or is on its way."""
-        if self._asking is None:
-            self._asking = self._ask(self._step)
-        return self._asking
+        """Return the attempts of the current request."""
+        if self._attempts is None:
+            self._attempts = self._request(self._decision)
+        return self._attempts
 
-    def _ask(self, step: IatiDecision) -> RequestAttempts:
-        visit, etag, last_modified = self._finding.visit, None, None
-        if step.ask is NextMethod.CONDITIONAL_GET:
-            good = step.state.good
+    def _request(self, decision: IatiDecision) -> RequestAttempts:
+        check_input, etag, last_modified = self._result.input, None, None
+        if decision.next_method is NextMethod.CONDITIONAL_GET:
+            good = decision.state.good
             assert good is not None
             etag, last_modified = good.etag, good.last_modified
         request = Request(
-            visit.start_at or visit.url,
-            "HEAD" if step.ask is NextMethod.HEAD else "GET",
+            check_input.start_at or check_input.url,
+            decision.next_method.http_method,
             etag=etag,
             last_modified=last_modified,
         )
-        return self._tools.client.begin(request, self._choose, self._target)
+        return self._tools.client.begin(request, self._choose_sink, self._target)
 
-    def _choose(self, answer: Answer) -> Sink | Body:
-        """What happens to the body of an answer whose headers are there."""
+    def _choose_sink(self, answer: Answer) -> Sink | Body:
+        """Choose what receives the body, when the headers have arrived."""
         self.close()
-        if answer.status != 200 or self._step.ask is NextMethod.HEAD:
+        if answer.status != 200 or self._decision.next_method is NextMethod.HEAD:
             return Body.SKIP
         try:
             self._intake = Intake(self._tools.stage())
         except StoreError as error:
-            self._not_staged = str(error)
+            self._staging_error = str(error)
             return Body.SKIP
         return self._intake
 
     async def answered(
         self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
     ) -> NextStep:
-        """Draw the conclusions from an answer."""
-        found = self._finding
-        found.received += answer.on_wire
-        found.seconds += answer.seconds
-        headers, ask = answer.headers, self._step.ask
-        error, ours, document = None, False, None
+        """Decide what follows from an answer."""
+        result, method, url = self._result, self._decision.next_method, self._result.input.url
+        result.received += answer.on_wire
+        result.seconds += answer.seconds
+        headers = answer.headers
+        error: ErrorDetails | None = None
+        our_fault = False
+        file: DownloadedFile | None = None
         if answer.status != 200:
-            if not (answer.status == 304 and ask is NextMethod.CONDITIONAL_GET):
-                method = "HEAD" if ask is NextMethod.HEAD else "GET"
-                error = error_details.of_status(answer.status, headers, method, found.visit.url)
-        elif ask is not NextMethod.HEAD:
+            if answer.status != 304 or method is not NextMethod.CONDITIONAL_GET:
+                error = ErrorDetails.of_status(answer.status, headers, method.http_method, url)
+        elif method is not NextMethod.HEAD:
             intake = self._intake
-            document = None if intake is None else intake.finish()
-            if intake is not None and intake.no_iati is not None:
-                error = error_details.of_content(intake.no_iati, headers, found.visit.url)
-            elif document is None:
-                ours = True
-                words = self._not_staged if intake is None else intake.not_staged
-                error = error_details.of_store(
-                    words or "It could not be put aside.", found.visit.url
-                )
+            file = None if intake is None else intake.finish()
+            if intake is not None and intake.problem is not None:
+                error = ErrorDetails.of_content(intake.problem, headers, url)
+            elif file is None:
+                our_fault = True
+                message = self._staging_error if intake is None else intake.staging_error
+                error = ErrorDetails.of_store_error(message or "It could not be staged.", url)
         response = Response(
-            ask,
+            method,
             answer.status,
-            _validator(headers.get("ETag")),
-            _validator(headers.get("Last-Modified")),
-            _length(answer) if ask is NextMethod.HEAD else None,
-            error,
-            ours,
-            document,
-            answer.insecure,
+            etag=_validator(headers.get("ETag")),
+            last_modified=_validator(headers.get("Last-Modified")),
+            length=_length(answer) if method is NextMethod.HEAD else None,
+            error=error,
+            our_fault=our_fault,
+            file=file,
+            insecure=answer.insecure,
         )
-        if document is not None:
-            found.mimetype = _mimetype(answer)
-        if answer.final_url != answer.url or found.visit.start_at is not None:
-            found.final_url = display_url(answer.final_url)
+        if file is not None:
+            result.mimetype = _mimetype(answer)
+        if answer.final_url != answer.url or result.input.start_at is not None:
+            result.final_url = display_url(answer.final_url)
         return self._go_on(response, sink)
 
     def failed(self, error: FetchError, sink: Callable[[IatiCheckResult], None], /) -> NextStep:
-        """Draw the conclusions from there being no answer."""
-        found, ask = self._finding, self._step.ask
-        found.seconds += error.seconds
-        if self._asking is None:
-            # The URL is none: nothing else can be asked of it.
-            ask = NextMethod.GET
-        method = "HEAD" if ask is NextMethod.HEAD else "GET"
-        response = Response(
-            ask,
-            None,
-            error=error_details.of_fault(error, method, found.visit.url),
-            ours=error.reason in error_details.OURS,
-        )
-        return self._go_on(response, sink)
+        """Decide what follows if no attempt got an answer."""
+        method = self._decision.next_method
+        self._result.seconds += error.seconds
+        if self._attempts is None:
+            # The URL is invalid, so no other method would help: end the check as a failed GET does.
+            method = NextMethod.GET
+        details = ErrorDetails.of_fetch_error(error, method.http_method, self._result.input.url)
+        our_fault = error.reason in OUR_FAULTS
+        return self._go_on(Response(method, None, error=details, our_fault=our_fault), sink)
 
     def _go_on(self, response: Response, sink: Callable[[IatiCheckResult], None]) -> NextStep:
-        tools, found = self._tools, self._finding
-        step = decide(self._step.state, response, tools.now(), tools.policy, self._subject)
-        self._step = step
-        if step.ask is not NextMethod.NOTHING:
+        tools, result = self._tools, self._result
+        decision = decide(self._decision.state, response, tools.now(), tools.policy, self._subject)
+        self._decision = decision
+        if decision.next_method is not NextMethod.NOTHING:
             self.close()
-            self._asking = self._ask(step)
+            self._attempts = self._request(decision)
             return NextStep.ASK_NOW
-        found.step = step
-        if step.keep and self._intake is not None:
-            found.staged = self._intake.staged
+        result.decision = decision
+        if decision.keep and self._intake is not None:
+            result.staged = self._intake.staged
             self._intake = None
         self.close()
-        sink(found)
+        sink(result)
         return NextStep.END
 
     def handed(self, sink: Callable[[IatiCheckResult], None], /) -> None:
-        """The visit is another worker's, who begins it anew from where it has been redirected to."""
-        found = self._finding
-        found.step = IatiDecision(NextMethod.NOTHING, found.visit.state)
-        found.handed_to = self.begin().target.url
+        """Hand the check to another worker, which begins it anew at the redirect's target."""
+        result = self._result
+        result.decision = IatiDecision(NextMethod.NOTHING, result.input.state)
+        result.handed_to = self.begin().target.url
         self.close()
-        sink(found)
+        sink(result)
 
     def close(self) -> None:
-        """Let go of what has been read."""
+        """Delete the staged bytes of the current answer."""
         if self._intake is not None:
             self._intake.staged.close()
             self._intake = None
 
 
 def _validator(value: str | None) -> str | None:
-    """A validator, if it can be kept and sent back."""
+    """Return a validator if it can be stored and sent back."""
     if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
         return None
     return value
 
 
 def _length(answer: Answer) -> int | None:
-    """How long the file is, uncompressed."""
+    """Return the Content-Length of an uncompressed file."""
     text = answer.headers.get("Content-Length")
-    coded = answer.headers.get("Content-Encoding", "identity").strip().lower()
-    if text is None or coded not in ("", "identity") or not (text.isascii() and text.isdigit()):
+    encoding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+    if text is None or encoding not in ("", "identity") or not (text.isascii() and text.isdigit()):
         return None
     return int(text) if len(text) <= 18 else None
 

@@ -1,4 +1,4 @@
-"""What is known of an IATI dataset's file, and by which times it is asked for: plain data."""
+"""The known state of an IATI dataset's file, and the times and thresholds of the update cycle."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from datetime import datetime, timedelta
 from .attempts import IatiAttempt
 
 KEPT_ATTEMPTS = 5
-"""How many attempts are kept of each dataset."""
+"""How many attempts are kept for each dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class IatiPolicy:
-    """The cycle's times and thresholds.
+    """Times and thresholds of the update cycle.
 
-    :ivar download_after: rule 2's: once a download is older than this another one is made
-    :ivar trusted_for: rules 3 and 5's: as long a download is trusted without an answer to HEAD
-    :ivar expire_after: a copy expires if its URL fails this long after its first failure in a row
-    :ivar brake_from: from how many copies on more than half of them never expire in one cycle
-    :ivar backoff_first: how long a URL is left alone after its first failure; doubled by each further one
-    :ivar backoff_most: how long at most
-    :ivar strict: the rules alone, without back-off
-    :raises ValueError: times that contradict each other
+    :ivar download_after: rule 2: an older download is replaced without asking by HEAD
+    :ivar trusted_for: rules 3 and 5: a younger download stands although HEAD failed
+    :ivar expire_after: a copy expires if its URL still fails this long after its first failure in a row
+    :ivar brake_from: sources with at least this many copies never lose more than half of them in one cycle
+    :ivar backoff_first: pause after a URL's first failure; each further failure doubles it
+    :ivar backoff_most: longest pause, at most 6 hours
+    :ivar strict: apply the rules alone, without pauses after failures
+    :raises ValueError: the times contradict each other
     """
 
     download_after: timedelta = timedelta(hours=24)
@@ -44,12 +44,12 @@ class IatiPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DownloadedFile:
-    """What a download brought.
+    """A file as one download returned it.
 
     :ivar hash: SHA-1 of the bytes, hexadecimal
-    :ivar hash_excluding_generated_timestamp: likewise, without any ``generated-datetime`` attribute
-    :ivar content_length: of the bytes, decompressed
-    :ivar initial_contents: its first 150 characters
+    :ivar hash_excluding_generated_timestamp: the same without any ``generated-datetime`` attribute
+    :ivar content_length: bytes, decompressed
+    :ivar initial_contents: the first 150 characters
     """
 
     hash: str
@@ -63,12 +63,11 @@ class GoodDownload:
     """The last known good download.
 
     :ivar downloaded: when
-    :ivar verified_on_server: when the server last said, by an answer to whatever was asked, that it is
-        what it has
-    :ivar etag: as the server wrote it
-    :ivar last_modified: likewise, a date or not
-    :ivar source_url: what was asked for, as the registry wrote it, secrets included: show it with
-        :func:`ckanext.freshness.web.urls.display_url`
+    :ivar verified_on_server: when the server last confirmed, by any answer, that the file is unchanged
+    :ivar etag: as the server sent it
+    :ivar last_modified: as the server sent it, whether or not it is a date
+    :ivar source_url: requested URL as the registry has it, secrets included: use
+        :func:`ckanext.freshness.web.urls.display_url` to show it
     """
 
     hash: str
@@ -84,17 +83,17 @@ class GoodDownload:
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What is known of one dataset's file. Moments are aware.
+    """The state of one dataset's file. All times are aware.
 
     :ivar last_update_check: rule 1
-    :ivar head_attempt: the most recent HEAD, in the index files most_recent_head_attempt
-    :ivar get_attempt: the most recent GET, a conditional one included
-    :ivar attempts: the last :data:`KEPT_ATTEMPTS` of both, the newest first
-    :ivar content_modified: when a download last had another hash than what there was; the first one has
-    :ivar failures: visits that failed since the last one that did not
-    :ivar failing_since: the first of these
-    :ivar failed_at: the failure of this visit; None if it has not failed, and not kept
-    :ivar postponed_until: before this moment nothing is asked; None if it may be
+    :ivar head_attempt: most recent HEAD; ``most_recent_head_attempt`` in index files
+    :ivar get_attempt: most recent GET, conditional or not
+    :ivar attempts: the last :data:`KEPT_ATTEMPTS` of both, newest first
+    :ivar content_modified: when a download last had a new hash; the first download counts
+    :ivar failures: failed checks since the last successful one
+    :ivar failing_since: when the first of these failed
+    :ivar failed_at: when this check failed; None if it succeeded. Not stored.
+    :ivar postponed_until: no request is sent before this time; None: no pause
     """
 
     last_update_check: datetime | None = None
@@ -109,12 +108,8 @@ class FileState:
     failing_since: datetime | None = None
     failed_at: datetime | None = None
 
-    def checked(self, at: datetime) -> FileState:
-        """Apply rule 1."""
-        return replace(self, last_update_check=at)
-
-    def tried(self, attempt: IatiAttempt) -> FileState:
-        """Add an attempt."""
+    def with_attempt(self, attempt: IatiAttempt) -> FileState:
+        """Return the state with one more attempt."""
         return replace(
             self,
             head_attempt=attempt if attempt.method == "HEAD" else self.head_attempt,
@@ -122,8 +117,8 @@ class FileState:
             attempts=(attempt, *self.attempts[: KEPT_ATTEMPTS - 1]),
         )
 
-    def healthy(self, good: GoodDownload | None) -> FileState:
-        """End the row of failures, with this as the last known good download."""
+    def without_failures(self, good: GoodDownload | None) -> FileState:
+        """Return the state after a successful check, with its last known good download."""
         return replace(
             self, good=good, failures=0, postponed_until=None, failing_since=None, failed_at=None
         )

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.policy.detection import (
+from ckanext.freshness.iati.policy.iati_file import (
     FIRST_CHARACTERS,
     INITIAL_CHARACTERS,
     DetectedFile,
@@ -118,9 +118,9 @@ NONE: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("text", "words"), NONE.values(), ids=NONE)
 def test_other_files(text: str, words: str) -> None:
     data = text.encode()
-    verdict = look(data)
-    assert verdict.root is None and verdict.words is not None
-    assert words in verdict.words
+    result = look(data)
+    assert result.root is None and result.problem is not None
+    assert words in result.problem
     assert look(data, *range(len(data))).root is None
 
 
@@ -176,9 +176,9 @@ def test_the_first_characters(data: bytes, initial: str) -> None:
 def test_the_verdict_comes_as_soon_as_it_can() -> None:
     detection = Detection()
     detection.write(b"<!DOCTYPE html><html")
-    assert detection.verdict is None
+    assert detection.result is None
     detection.write(b">")
-    assert detection.verdict is not None and detection.verdict.words is not None
+    assert detection.result is not None and detection.result.problem is not None
 
 
 texts = st.lists(
@@ -218,7 +218,7 @@ def test_the_verdict_does_not_depend_on_where_it_is_cut(
 @given(st.binary(max_size=300), st.lists(st.integers(0, 300), max_size=5))
 def test_any_bytes_get_a_verdict(data: bytes, cuts: list[int]) -> None:
     detection = looked(data, *cuts)
-    assert (detection.finish().root is None) is (detection.finish().words is not None)
+    assert (detection.finish().root is None) is (detection.finish().problem is not None)
     assert "\0" not in detection.initial_contents
     detection.initial_contents.encode()
 

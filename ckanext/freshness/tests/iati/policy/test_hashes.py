@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.iati.policy.hashes import Hashes
+from ckanext.freshness.iati.policy.iati_file import Hashes
 
 NAME = 'generated-datetime="'
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-be", "iso-8859-1"]

@@ -1,4 +1,4 @@
-"""Whole visits to IATI datasets' URLs, against a server that answers in all ways."""
+"""Whole inputs to IATI datasets' URLs, against a server that answers in all ways."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from ckanext.freshness.iati.policy.iati_check import (
     IatiTools,
     update,
 )
-from ckanext.freshness.iati.policy.intake import Intake
-from ckanext.freshness.iati.policy.rules import FileState, IatiOutcome, IatiPolicy, NextMethod
+from ckanext.freshness.iati.policy.iati_file import Intake
+from ckanext.freshness.iati.policy.rules import IatiOutcome, NextMethod
+from ckanext.freshness.iati.policy.state import FileState, IatiPolicy
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
@@ -71,13 +72,15 @@ class Cycle:
     def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiCheckResult:
         """A cycle, so long after the first."""
         self.server.reset()
-        visit = IatiCheckInput("resource", "package", more.pop("url", self.url), self.state, **more)
-        (finding,) = run([visit], self.store.stage, NOW + after)
-        self.state = finding.step.state
-        if finding.staged is not None:
-            with finding.staged:
-                self.store.keep("org/file.xml", finding.staged, zip_member="file.xml")
-        return finding
+        check_input = IatiCheckInput(
+            "resource", "package", more.pop("url", self.url), self.state, **more
+        )
+        (result,) = run([check_input], self.store.stage, NOW + after)
+        self.state = result.decision.state
+        if result.staged is not None:
+            with result.staged:
+                self.store.keep("org/file.xml", result.staged, zip_member="file.xml")
+        return result
 
     @property
     def copy(self) -> bytes:
@@ -91,7 +94,7 @@ def cycle(server: IatiFiles, store: Store) -> Cycle:
 
 
 def run(
-    visits: Sequence[IatiCheckInput],
+    inputs: Sequence[IatiCheckInput],
     stage: Callable[[], StagedBody],
     now: datetime = NOW,
     *,
@@ -105,7 +108,7 @@ def run(
     async def main() -> None:
         async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
             tools = IatiTools(client, stage, lambda: now, policy or IatiPolicy())
-            await update(visits, tools, options or EngineOptions(), found.append)
+            await update(inputs, tools, options or EngineOptions(), found.append)
 
     asyncio.run(main())
     return found
@@ -124,8 +127,8 @@ def sha1(data: bytes) -> str:
 
 
 def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
-    finding = cycle()
-    assert finding.step.ending is IatiOutcome.DOWNLOADED and server.methods == ["GET"]
+    result = cycle()
+    assert result.decision.outcome is IatiOutcome.DOWNLOADED and server.methods == ["GET"]
     good = cycle.state.good
     assert good is not None
     assert good.hash == sha1(ACTIVITIES)
@@ -137,11 +140,11 @@ def test_a_first_download(cycle: Cycle, server: IatiFiles) -> None:
     assert (good.etag, good.last_modified, good.source_url) == (ETAG, MODIFIED, cycle.url)
     assert cycle.state.get_attempt == IatiAttempt(NOW, "GET", 200)
     assert cycle.state.head_attempt is None
-    assert (finding.mimetype, finding.host, finding.final_url) == (
+    assert (result.mimetype, result.host, result.final_url) == (
         *("application/xml", "127.0.0.1"),
         None,
     )
-    assert finding.received == len(ACTIVITIES) and finding.seconds > 0
+    assert result.received == len(ACTIVITIES) and result.seconds > 0
     assert cycle.copy == ACTIVITIES
 
 
@@ -173,7 +176,7 @@ def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
     assert good is not None and good.hash == sha1(ACTIVITIES)
     assert cycle.copy == ACTIVITIES
     # The length of HEAD's answer is that of something else.
-    assert cycle(HOUR).step.ending is IatiOutcome.VERIFIED
+    assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
 
 
 @pytest.mark.parametrize(
@@ -186,10 +189,10 @@ def test_a_second_download(
 ) -> None:
     cycle()
     server.body = body
-    finding = cycle(25 * HOUR)
+    result = cycle(25 * HOUR)
     assert server.methods == ["GET"], "unconditional"
-    assert (finding.staged is not None) is kept
-    assert (finding.step.changed_at is not None) is changed
+    assert (result.staged is not None) is kept
+    assert (result.decision.changed_at is not None) is changed
     assert cycle.copy == body
 
 
@@ -198,8 +201,8 @@ def test_a_second_download(
 
 def test_unchanged(cycle: Cycle, server: IatiFiles) -> None:
     cycle()
-    finding = cycle(24 * HOUR)
-    assert server.methods == ["HEAD"] and finding.step.ending is IatiOutcome.VERIFIED
+    result = cycle(24 * HOUR)
+    assert server.methods == ["HEAD"] and result.decision.outcome is IatiOutcome.VERIFIED
     assert cycle.state.head_attempt == IatiAttempt(NOW + 24 * HOUR, "HEAD", 200)
     good = cycle.state.good
     assert good is not None
@@ -214,20 +217,20 @@ def test_another_header_and_another_file(
     server.etag = etag
     cycle()
     server.body, server.last_modified = OTHER, modified
-    assert cycle(HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(HOUR).decision.outcome is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET"]
     assert cycle.copy == OTHER
-    assert cycle(2 * HOUR).step.ending is IatiOutcome.VERIFIED
+    assert cycle(2 * HOUR).decision.outcome is IatiOutcome.VERIFIED
 
 
 def test_a_changed_length_without_validators(cycle: Cycle, server: IatiFiles) -> None:
     server.etag = server.last_modified = None
     cycle()
-    assert cycle(HOUR).step.ending is IatiOutcome.TRUSTED
+    assert cycle(HOUR).decision.outcome is IatiOutcome.TRUSTED
     server.body = OTHER
-    assert cycle(6 * HOUR).step.ending is IatiOutcome.TRUSTED, "it has the same length"
+    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.TRUSTED, "it has the same length"
     server.body += b"\n"
-    assert cycle(6 * HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
     assert cycle.copy == server.body
 
 
@@ -243,15 +246,15 @@ def test_no_validators_and_the_same_length(cycle: Cycle, server: IatiFiles) -> N
 def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
     server.head_status = status
     cycle()
-    finding = cycle(23 * HOUR)
-    assert server.methods == ["HEAD", "GET!"] and finding.step.ending is IatiOutcome.VERIFIED
+    result = cycle(23 * HOUR)
+    assert server.methods == ["HEAD", "GET!"] and result.decision.outcome is IatiOutcome.VERIFIED
     good = cycle.state.good
     assert good is not None
     assert (good.downloaded, good.verified_on_server) == (NOW, NOW + 23 * HOUR)
     assert error_type(cycle.state.head_attempt) is ErrorType.HTTP_NON_200
     assert cycle.state.get_attempt == IatiAttempt(NOW + 23 * HOUR, "GET", 304)
     server.body, server.etag, server.last_modified = OTHER, '"v2"', None
-    assert cycle(23 * HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(23 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET!"] and cycle.copy == OTHER
     cycle(48 * HOUR)
     assert server.methods == ["GET"], "unconditional"
@@ -260,27 +263,27 @@ def test_head_is_refused(cycle: Cycle, server: IatiFiles, status: int) -> None:
 def test_head_and_conditions_are_refused(cycle: Cycle, server: IatiFiles) -> None:
     server.head_status, server.conditional_status = 405, 412
     cycle()
-    assert cycle(6 * HOUR).step.ending is IatiOutcome.TRUSTED
+    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.TRUSTED
     assert server.methods == ["HEAD"]
-    assert cycle(7 * HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(7 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET!", "GET"]
 
 
 def test_head_fails_and_the_6_hours_decide(cycle: Cycle, server: IatiFiles) -> None:
     server.head_status = 404
     cycle()
-    assert cycle(6 * HOUR).step.ending is IatiOutcome.HEAD_FAILED
+    assert cycle(6 * HOUR).decision.outcome is IatiOutcome.HEAD_FAILED
     assert server.methods == ["HEAD"]
-    assert cycle(6 * HOUR + timedelta(seconds=1)).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(6 * HOUR + timedelta(seconds=1)).decision.outcome is IatiOutcome.DOWNLOADED
     assert server.methods == ["HEAD", "GET"]
 
 
 def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
     """Also then the 6 hours decide."""
     cycle()
-    for after, ending in ((6 * HOUR, IatiOutcome.HEAD_FAILED), (7 * HOUR, IatiOutcome.DOWNLOADED)):
+    for after, outcome in ((6 * HOUR, IatiOutcome.HEAD_FAILED), (7 * HOUR, IatiOutcome.DOWNLOADED)):
         server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
-        assert cycle(after).step.ending is ending
+        assert cycle(after).decision.outcome is outcome
         assert error_type(cycle.state.head_attempt) is ErrorType.CONNECTION_ERROR
 
 
@@ -295,17 +298,17 @@ def test_another_url(cycle: Cycle, server: IatiFiles) -> None:
 def test_a_lost_copy(cycle: Cycle, server: IatiFiles) -> None:
     cycle()
     cycle.store.remove("org/file.xml")
-    finding = cycle(HOUR, lost=True)
-    assert server.methods == ["GET"] and finding.step.changed_at is None
+    result = cycle(HOUR, lost=True)
+    assert server.methods == ["GET"] and result.decision.changed_at is None
     assert cycle.copy == ACTIVITIES
 
 
 def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
     server.faults["/file.xml"] = faults.Redirect("/elsewhere.xml?token=hunter2")
-    finding = cycle()
-    assert finding.step.ending is IatiOutcome.DOWNLOADED
-    assert finding.final_url == f"{server.url}/elsewhere.xml?token=***"
-    assert cycle(HOUR).step.ending is IatiOutcome.VERIFIED
+    result = cycle()
+    assert result.decision.outcome is IatiOutcome.DOWNLOADED
+    assert result.final_url == f"{server.url}/elsewhere.xml?token=***"
+    assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
     assert server.methods == ["HEAD", "HEAD"]
 
 
@@ -335,33 +338,33 @@ def test_a_failure_leaves_what_is_good(
     cycle()
     before = cycle.state
     server.faults["/file.xml"] = fault
-    (finding,) = run(
+    (result,) = run(
         [IatiCheckInput("resource", "package", cycle.url, before)],
         cycle.store.stage,
         NOW + 30 * HOUR,
         settings=replace(SETTINGS, limits=replace(FAST, read=0.2, attempts=2)),
     )
-    after = finding.step.state
+    after = result.decision.state
     assert error_type(after.get_attempt) is kind
-    assert finding.staged is None
+    assert result.staged is None
     assert (after.good, after.content_modified) == (before.good, before.content_modified)
     assert after.failures == 1
     assert cycle.copy == ACTIVITIES
     # At once nothing is asked again.
     server.reset()
     cycle.state = after
-    assert cycle(30 * HOUR).step.ending is IatiOutcome.POSTPONED
+    assert cycle(30 * HOUR).decision.outcome is IatiOutcome.POSTPONED
     assert server.methods == []
     assert cycle.state.last_update_check == NOW + 30 * HOUR
     server.faults.clear()
-    assert cycle(31 * HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(31 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
 
 
 def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiFiles) -> None:
     server.body = b"<html>" + b"x" * 20_000_000
-    finding = cycle()
-    assert finding.step.ending is IatiOutcome.NOT_IATI
-    assert finding.received < 2_000_000
+    result = cycle()
+    assert result.decision.outcome is IatiOutcome.NOT_IATI
+    assert result.received < 2_000_000
     assert cycle.state.get_attempt is not None
     details = cycle.state.get_attempt.error_details
     assert details is not None
@@ -373,8 +376,8 @@ def test_what_is_no_iati_file_is_not_read_to_its_end(cycle: Cycle, server: IatiF
 
 def test_an_error_page_is_not_read(cycle: Cycle, server: IatiFiles) -> None:
     server.status, server.body = 404, ACTIVITIES + b" " * 20_000_000
-    finding = cycle()
-    assert finding.step.ending is IatiOutcome.GET_FAILED and finding.received < 2_000_000
+    result = cycle()
+    assert result.decision.outcome is IatiOutcome.GET_FAILED and result.received < 2_000_000
 
 
 def test_a_body_that_begins_again(store: Store) -> None:
@@ -400,11 +403,11 @@ def test_no_secret_is_told(cycle: Cycle, server: IatiFiles) -> None:
 
 @pytest.mark.parametrize("url", ["", "no URL", "ftp://example.org/file.xml", "http://"])
 def test_what_is_no_url(cycle: Cycle, url: str) -> None:
-    finding = cycle(url=url)
-    assert finding.step.ending is IatiOutcome.GET_FAILED
+    result = cycle(url=url)
+    assert result.decision.outcome is IatiOutcome.GET_FAILED
     assert error_type(cycle.state.get_attempt) is ErrorType.OTHER_ERROR
     cycle.url = url
-    assert cycle().step.ending is IatiOutcome.POSTPONED
+    assert cycle().decision.outcome is IatiOutcome.POSTPONED
 
 
 def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
@@ -413,8 +416,11 @@ def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
     good = cycle.state.good
     assert good is not None
     cycle.state = replace(cycle.state, good=replace(good, source_url="no URL"))
-    finding = cycle(7 * HOUR, url="no URL")
-    assert (finding.step.ask, finding.step.ending) == (NextMethod.NOTHING, IatiOutcome.GET_FAILED)
+    result = cycle(7 * HOUR, url="no URL")
+    assert (result.decision.next_method, result.decision.outcome) == (
+        NextMethod.NOTHING,
+        IatiOutcome.GET_FAILED,
+    )
 
 
 # The store
@@ -431,19 +437,19 @@ def test_a_body_that_cannot_be_put_aside(
     def full() -> Any:
         raise StoreError("The disk is full.")
 
-    (finding,) = run(
+    (result,) = run(
         [IatiCheckInput("resource", "package", cycle.url, before)],
         full if when == "opened" else lambda: StagedBody(full),
         NOW + 30 * HOUR,
     )
-    assert finding.step.ending is IatiOutcome.NOT_STORED and finding.staged is None
-    after = finding.step.state
+    assert result.decision.outcome is IatiOutcome.NOT_STORED and result.staged is None
+    after = result.decision.state
     assert error_type(after.get_attempt) is ErrorType.STORE_ERROR
     assert after.get_attempt is not None and after.get_attempt.error_details is not None
     assert after.get_attempt.error_details.detailed_message == "The disk is full."
     assert (after.good, after.failures, after.postponed_until) == (before.good, 0, None)
     cycle.state = after
-    assert cycle(30 * HOUR).step.ending is IatiOutcome.DOWNLOADED
+    assert cycle(30 * HOUR).decision.outcome is IatiOutcome.DOWNLOADED
 
 
 def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path) -> None:
@@ -465,24 +471,24 @@ def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path
 
 def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store: Store) -> None:
     (first,) = run([IatiCheckInput("a", "a", f"{server.url}/x", FileState())], store.stage)
-    visits = [
-        IatiCheckInput("a", "a", f"{server.url}/x", first.step.state),
+    inputs = [
+        IatiCheckInput("a", "a", f"{server.url}/x", first.decision.state),
         IatiCheckInput("b", "b", f"{server.url}/x", FileState()),
     ]
-    endings = {one.visit.resource_id: one.step.ending for one in run(visits, store.stage)}
-    assert endings == {"a": IatiOutcome.VERIFIED, "b": IatiOutcome.DOWNLOADED}
+    outcomes = {one.input.resource_id: one.decision.outcome for one in run(inputs, store.stage)}
+    assert outcomes == {"a": IatiOutcome.VERIFIED, "b": IatiOutcome.DOWNLOADED}
 
 
 def test_many_at_once(server: IatiFiles, store: Store) -> None:
     server.latency = 0.05
     try:
-        visits = [
+        inputs = [
             IatiCheckInput(f"{n}", f"{n}", f"{server.url}/{n}", FileState()) for n in range(40)
         ]
-        found = run(visits, store.stage)
+        found = run(inputs, store.stage)
     finally:
         server.latency = 0.0
-    assert {one.step.ending for one in found} == {IatiOutcome.DOWNLOADED} and len(found) == 40
+    assert {one.decision.outcome for one in found} == {IatiOutcome.DOWNLOADED} and len(found) == 40
     assert server.peak > 20
 
 
@@ -491,30 +497,30 @@ def test_what_is_redirected_to_another_workers_host_is_handed_over(
 ) -> None:
     there = f"{server.url_at('127.0.0.2')}/there.xml"
     server.faults["/file.xml"] = faults.Redirect(there)
-    visit = IatiCheckInput("a", "a", f"{server.url}/file.xml", FileState())
+    check_input = IatiCheckInput("a", "a", f"{server.url}/file.xml", FileState())
     options = EngineOptions(mine=lambda host: host == "127.0.0.1")
-    (finding,) = run([visit], store.stage, options=options)
-    assert (finding.handed_to, finding.step.state, finding.step.ending) == (
+    (result,) = run([check_input], store.stage, options=options)
+    assert (result.handed_to, result.decision.state, result.decision.outcome) == (
         there,
         FileState(),
         None,
     )
-    (finding,) = run([replace(visit, start_at=there)], store.stage)
-    assert finding.step.ending is IatiOutcome.DOWNLOADED
-    assert finding.final_url == there
-    assert finding.step.state.good is not None
-    assert finding.step.state.good.source_url == visit.url
+    (result,) = run([replace(check_input, start_at=there)], store.stage)
+    assert result.decision.outcome is IatiOutcome.DOWNLOADED
+    assert result.final_url == there
+    assert result.decision.state.good is not None
+    assert result.decision.state.good.source_url == check_input.url
 
 
 def test_certificates_are_verified_and_exceptions_recorded(store: Store, tmp_path: Path) -> None:
     host = "files.example"
     with tls_servers(host, tmp_path, "127.0.0.1") as urls:
         for name in ("self-signed", "expired", "wrong-name", "untrusted"):
-            visit = IatiCheckInput("a", "a", urls[name], FileState())
-            (finding,) = run([visit], store.stage, hosts={host: ["127.0.0.1"]})
-            assert error_type(finding.step.state.get_attempt) is ErrorType.SSL_ERROR
+            check_input = IatiCheckInput("a", "a", urls[name], FileState())
+            (result,) = run([check_input], store.stage, hosts={host: ["127.0.0.1"]})
+            assert error_type(result.decision.state.get_attempt) is ErrorType.SSL_ERROR
         excused = replace(SETTINGS, insecure_hosts=frozenset({host}))
-        (finding,) = run([visit], store.stage, hosts={host: ["127.0.0.1"]}, settings=excused)
-        attempt = finding.step.state.get_attempt
+        (result,) = run([check_input], store.stage, hosts={host: ["127.0.0.1"]}, settings=excused)
+        attempt = result.decision.state.get_attempt
         assert error_type(attempt) is ErrorType.NOT_IATI_CONTENT
         assert attempt is not None and attempt.insecure and attempt.as_json()["insecure"]

@@ -13,14 +13,9 @@ from hypothesis import strategies as st
 from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
 from ckanext.freshness.iati.policy.rules import (
     FAILED,
-    KEPT_ATTEMPTS,
     CheckSubject,
-    DownloadedFile,
-    FileState,
-    GoodDownload,
     IatiDecision,
     IatiOutcome,
-    IatiPolicy,
     NextMethod,
     Response,
     backoff,
@@ -28,6 +23,13 @@ from ckanext.freshness.iati.policy.rules import (
     decide,
     has_expired,
     not_stored,
+)
+from ckanext.freshness.iati.policy.state import (
+    KEPT_ATTEMPTS,
+    DownloadedFile,
+    FileState,
+    GoodDownload,
+    IatiPolicy,
 )
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
@@ -70,7 +72,7 @@ def conditional(status: int | None, **more: object) -> Response:
 
 def got(document: DownloadedFile = DOCUMENT, **more: object) -> Response:
     fields: dict[str, object] = {"etag": ETAG, "last_modified": MODIFIED, **more}
-    return Response(NextMethod.GET, 200, document=document, **fields)  # type: ignore[arg-type]
+    return Response(NextMethod.GET, 200, file=document, **fields)  # type: ignore[arg-type]
 
 
 def failed_get(status: int | None = 500, kind: ErrorType = ErrorType.HTTP_NON_200) -> Response:
@@ -84,12 +86,12 @@ def play(
     policy: IatiPolicy = POLICY,
     subject: CheckSubject = SUBJECT,
 ) -> IatiDecision:
-    """The step after these responses; each answers what was asked."""
-    step = decide(state, None, now, policy, subject)
+    """Return the decision after these responses."""
+    decision = decide(state, None, now, policy, subject)
     for response in responses:
-        assert step.ask is response.asked
-        step = decide(step.state, response, now, policy, subject)
-    return step
+        assert decision.next_method is response.method
+        decision = decide(decision.state, response, now, policy, subject)
+    return decision
 
 
 # Rule 1
@@ -102,16 +104,16 @@ def test_rule_1_the_check_is_noted(state: FileState) -> None:
 
 def test_rule_1_is_never_postponed() -> None:
     state = replace(downloaded(HOUR), failures=1, postponed_until=NOW + MOMENT)
-    step = play(state)
-    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.POSTPONED)
-    assert step.state == replace(state, last_update_check=NOW)
+    decision = play(state)
+    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.POSTPONED)
+    assert decision.state == replace(state, last_update_check=NOW)
 
 
 # Rule 2
 
 
 @pytest.mark.parametrize(
-    ("state", "subject", "asked"),
+    ("state", "subject", "method"),
     [
         (FileState(), SUBJECT, NextMethod.GET),
         (downloaded(timedelta(0)), SUBJECT, NextMethod.HEAD),
@@ -128,9 +130,9 @@ def test_rule_1_is_never_postponed() -> None:
     ],
 )
 def test_rule_2_what_is_asked_first(
-    state: FileState, subject: CheckSubject, asked: NextMethod
+    state: FileState, subject: CheckSubject, method: NextMethod
 ) -> None:
-    assert play(state, subject=subject).ask is asked
+    assert play(state, subject=subject).next_method is method
 
 
 def test_rule_2_in_any_time_zone() -> None:
@@ -138,7 +140,7 @@ def test_rule_2_in_any_time_zone() -> None:
     state = downloaded(24 * HOUR)
     assert state.good is not None
     good = replace(state.good, downloaded=state.good.downloaded.astimezone(zone))
-    assert play(replace(state, good=good)).ask is NextMethod.HEAD
+    assert play(replace(state, good=good)).next_method is NextMethod.HEAD
 
 
 # Rule 3, and the first half of rule 5
@@ -146,7 +148,7 @@ def test_rule_2_in_any_time_zone() -> None:
 
 @pytest.mark.parametrize("status", [None, 304, 400, 403, 404, 429, 500, 503])
 @pytest.mark.parametrize(
-    ("ago", "asked"),
+    ("ago", "method"),
     [
         (timedelta(0), NextMethod.NOTHING),
         (6 * HOUR - MOMENT, NextMethod.NOTHING),
@@ -155,23 +157,23 @@ def test_rule_2_in_any_time_zone() -> None:
         (24 * HOUR, NextMethod.GET),
     ],
 )
-def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: NextMethod) -> None:
+def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, method: NextMethod) -> None:
     state = downloaded(ago)
-    step = play(state, head(status))
-    assert step.ask is asked
-    assert step.ending is (IatiOutcome.HEAD_FAILED if asked is NextMethod.NOTHING else None)
-    assert step.state.good == state.good
-    attempt = step.state.head_attempt
-    assert attempt is not None and attempt.error_occurred and attempt.at == NOW
+    decision = play(state, head(status))
+    assert decision.next_method is method
+    assert decision.outcome is (IatiOutcome.HEAD_FAILED if method is NextMethod.NOTHING else None)
+    assert decision.state.good == state.good
+    attempt = decision.state.head_attempt
+    assert attempt is not None and attempt.error_details and attempt.at == NOW
     assert (attempt.method, attempt.http_status) == ("HEAD", status)
-    assert step.state.get_attempt is None
+    assert decision.state.get_attempt is None
 
 
 # Rule 4, and the second half of rule 5
 
 
 @pytest.mark.parametrize(
-    ("stored", "answered", "asked"),
+    ("stored", "answered", "method"),
     [
         ({}, {}, NextMethod.NOTHING),
         ({}, {"etag": '"v2"'}, NextMethod.GET),
@@ -202,19 +204,19 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, asked: Ne
 )
 @pytest.mark.parametrize("ago", [timedelta(0), 24 * HOUR])
 def test_rules_4_and_5_head_was_answered(
-    stored: dict[str, Any], answered: dict[str, Any], asked: NextMethod, ago: timedelta
+    stored: dict[str, Any], answered: dict[str, Any], method: NextMethod, ago: timedelta
 ) -> None:
     state = downloaded(ago, **stored)
-    step = play(state, head(**answered))
-    assert step.ask is asked
-    attempt = step.state.head_attempt
+    decision = play(state, head(**answered))
+    assert decision.next_method is method
+    attempt = decision.state.head_attempt
     assert attempt == IatiAttempt(NOW, "HEAD", 200)
     assert state.good is not None
-    if asked is NextMethod.NOTHING:
-        assert step.ending is IatiOutcome.VERIFIED
-        assert step.state.good == replace(state.good, verified_on_server=NOW)
+    if method is NextMethod.NOTHING:
+        assert decision.outcome is IatiOutcome.VERIFIED
+        assert decision.state.good == replace(state.good, verified_on_server=NOW)
     else:
-        assert step.state.good == state.good
+        assert decision.state.good == state.good
 
 
 NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
@@ -222,7 +224,7 @@ NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
 
 @pytest.mark.parametrize("stored", [NOTHING, {}], ids=["never any", "none in this answer"])
 @pytest.mark.parametrize(
-    ("ago", "length", "asked"),
+    ("ago", "length", "method"),
     [
         (6 * HOUR - MOMENT, 1000, NextMethod.NOTHING),
         (6 * HOUR, 1000, NextMethod.NOTHING),
@@ -232,13 +234,13 @@ NOTHING: dict[str, Any] = {"etag": None, "last_modified": None}
     ],
 )
 def test_without_validators_the_6_hours_and_the_length_decide(
-    stored: dict[str, Any], ago: timedelta, length: int | None, asked: NextMethod
+    stored: dict[str, Any], ago: timedelta, length: int | None, method: NextMethod
 ) -> None:
     state = downloaded(ago, **stored)
-    step = play(state, head(length=length, **NOTHING))
-    assert step.ask is asked
-    assert step.state.good == state.good, "nothing has been verified"
-    assert step.ending is (IatiOutcome.TRUSTED if asked is NextMethod.NOTHING else None)
+    decision = play(state, head(length=length, **NOTHING))
+    assert decision.next_method is method
+    assert decision.state.good == state.good, "nothing has been verified"
+    assert decision.outcome is (IatiOutcome.TRUSTED if method is NextMethod.NOTHING else None)
 
 
 # HEAD is refused
@@ -251,14 +253,14 @@ def test_nothing_follows_a_refused_head_within_the_6_hours(
     status: int, validators: dict[str, Any], ago: timedelta
 ) -> None:
     state = replace(downloaded(ago, **validators), failures=2)
-    step = play(state, head(status))
-    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
-    assert step.state.good == state.good
-    assert (step.state.failures, step.state.postponed_until) == (0, None)
-    attempt = step.state.head_attempt
+    decision = play(state, head(status))
+    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.TRUSTED)
+    assert decision.state.good == state.good
+    assert (decision.state.failures, decision.state.postponed_until) == (0, None)
+    attempt = decision.state.head_attempt
     assert attempt is not None and (attempt.method, attempt.http_status) == ("HEAD", status)
-    assert step.state.get_attempt is None
-    assert play(step.state).ask is NextMethod.HEAD, "the next check asks by HEAD again"
+    assert decision.state.get_attempt is None
+    assert play(decision.state).next_method is NextMethod.HEAD, "the next check asks by HEAD again"
 
 
 @pytest.mark.parametrize("status", [405, 501])
@@ -267,42 +269,50 @@ def test_after_the_6_hours_a_conditional_get_takes_the_place_of_head(
     status: int, ago: timedelta
 ) -> None:
     state = downloaded(ago)
-    step = play(state, head(status), conditional(304))
-    assert (step.ask, step.ending, step.keep) == (NextMethod.NOTHING, IatiOutcome.VERIFIED, False)
+    decision = play(state, head(status), conditional(304))
+    assert (decision.next_method, decision.outcome, decision.keep) == (
+        NextMethod.NOTHING,
+        IatiOutcome.VERIFIED,
+        False,
+    )
     assert state.good is not None
-    assert step.state.good == replace(state.good, verified_on_server=NOW)
-    assert step.state.get_attempt == IatiAttempt(NOW, "GET", 304)
-    assert step.state.failures == 0
+    assert decision.state.good == replace(state.good, verified_on_server=NOW)
+    assert decision.state.get_attempt == IatiAttempt(NOW, "GET", 304)
+    assert decision.state.failures == 0
 
 
 def test_a_conditional_get_that_brings_a_file_is_a_download() -> None:
     state = downloaded(10 * HOUR)
-    response = conditional(200, document=OTHER, etag='"v2"')
-    step = play(state, head(405), response)
-    assert (step.ending, step.keep, step.changed_at) == (IatiOutcome.DOWNLOADED, True, NOW)
-    assert step.state.good is not None and step.state.good.downloaded == NOW
+    response = conditional(200, file=OTHER, etag='"v2"')
+    decision = play(state, head(405), response)
+    assert (decision.outcome, decision.keep, decision.changed_at) == (
+        IatiOutcome.DOWNLOADED,
+        True,
+        NOW,
+    )
+    assert decision.state.good is not None and decision.state.good.downloaded == NOW
 
 
 def test_a_conditional_get_that_brings_something_else_is_not_repeated() -> None:
     response = Response(NextMethod.CONDITIONAL_GET, 200, error=error(ErrorType.NOT_IATI_CONTENT))
-    step = play(downloaded(10 * HOUR), head(405), response)
-    assert (step.ask, step.ending) == (NextMethod.NOTHING, IatiOutcome.NOT_IATI)
+    decision = play(downloaded(10 * HOUR), head(405), response)
+    assert (decision.next_method, decision.outcome) == (NextMethod.NOTHING, IatiOutcome.NOT_IATI)
 
 
 @pytest.mark.parametrize("status", [None, 412, 500])
 def test_after_a_conditional_get_that_fails_the_file_is_downloaded(status: int | None) -> None:
-    assert play(downloaded(10 * HOUR), head(405), conditional(status)).ask is NextMethod.GET
+    assert play(downloaded(10 * HOUR), head(405), conditional(status)).next_method is NextMethod.GET
 
 
 def test_without_a_validator_there_is_no_condition() -> None:
-    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).ask is NextMethod.GET
+    assert play(downloaded(6 * HOUR + MOMENT, **NOTHING), head(405)).next_method is NextMethod.GET
 
 
 # Rules 6 to 11
 
 
 @pytest.mark.parametrize(
-    ("response", "ending"),
+    ("response", "outcome"),
     [
         (failed_get(None, ErrorType.CONNECTION_ERROR), IatiOutcome.GET_FAILED),
         (failed_get(404), IatiOutcome.GET_FAILED),
@@ -311,25 +321,35 @@ def test_without_a_validator_there_is_no_condition() -> None:
     ],
 )
 @pytest.mark.parametrize("state", [FileState(), downloaded(30 * HOUR)], ids=["never", "before"])
-def test_rules_6_to_9_get_failed(state: FileState, response: Response, ending: IatiOutcome) -> None:
-    step = play(state, response)
-    assert (step.ask, step.ending, step.keep) == (NextMethod.NOTHING, ending, False)
-    assert step.state.good == state.good
-    assert step.state.content_modified == state.content_modified
-    attempt = step.state.get_attempt
+def test_rules_6_to_9_get_failed(
+    state: FileState, response: Response, outcome: IatiOutcome
+) -> None:
+    decision = play(state, response)
+    assert (decision.next_method, decision.outcome, decision.keep) == (
+        NextMethod.NOTHING,
+        outcome,
+        False,
+    )
+    assert decision.state.good == state.good
+    assert decision.state.content_modified == state.content_modified
+    attempt = decision.state.get_attempt
     assert attempt is not None and attempt.error_details == response.error
-    assert step.state.attempts == (attempt,)
+    assert decision.state.attempts == (attempt,)
 
 
 def test_rules_10_and_11_the_first_download() -> None:
-    step = play(FileState(), got())
-    assert (step.ending, step.keep, step.changed_at) == (IatiOutcome.DOWNLOADED, True, None)
-    assert step.state.good == GoodDownload(
+    decision = play(FileState(), got())
+    assert (decision.outcome, decision.keep, decision.changed_at) == (
+        IatiOutcome.DOWNLOADED,
+        True,
+        None,
+    )
+    assert decision.state.good == GoodDownload(
         "a" * 40, "b" * 40, NOW, NOW, 1000, "<iati-activities", ETAG, MODIFIED, URL
     )
-    assert step.state.content_modified == NOW
-    assert step.state.content_modified_excluding_generated_timestamp == NOW
-    assert step.state.get_attempt == IatiAttempt(NOW, "GET", 200)
+    assert decision.state.content_modified == NOW
+    assert decision.state.content_modified_excluding_generated_timestamp == NOW
+    assert decision.state.get_attempt == IatiAttempt(NOW, "GET", 200)
 
 
 BEFORE = NOW - 30 * HOUR
@@ -356,31 +376,31 @@ def test_rules_10_and_11_when_contents_were_modified(
         content_modified=BEFORE,
         content_modified_excluding_generated_timestamp=BEFORE,
     )
-    step = play(state, got(document, etag=None))
-    assert (step.keep, step.changed_at) == (kept, changed_at)
-    assert step.state.content_modified == modified
-    assert step.state.content_modified_excluding_generated_timestamp == modified_excluding
-    good = step.state.good
+    decision = play(state, got(document, etag=None))
+    assert (decision.keep, decision.changed_at) == (kept, changed_at)
+    assert decision.state.content_modified == modified
+    assert decision.state.content_modified_excluding_generated_timestamp == modified_excluding
+    good = decision.state.good
     assert good is not None and (good.downloaded, good.verified_on_server) == (NOW, NOW)
     assert (good.hash, good.etag, good.last_modified) == (document.hash, None, MODIFIED)
 
 
 def test_a_lost_copy_is_kept_though_it_is_the_same() -> None:
-    step = play(downloaded(HOUR), got(), subject=CheckSubject(URL, lost=True))
-    assert step.keep and step.changed_at is None
+    decision = play(downloaded(HOUR), got(), subject=CheckSubject(URL, lost=True))
+    assert decision.keep and decision.changed_at is None
 
 
 def test_what_cannot_be_stored_leaves_everything_but_the_attempt() -> None:
     before = downloaded(30 * HOUR)
-    step = play(before, got(OTHER))
+    decision = play(before, got(OTHER))
     details = error(ErrorType.STORE_ERROR)
-    left = not_stored(before, step, NOW, details)
-    assert left.ending is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
+    left = not_stored(before, decision, NOW, details)
+    assert left.outcome is IatiOutcome.NOT_STORED and left.changed_at is None and not left.keep
     attempt = IatiAttempt(NOW, "GET", 200, details)
     assert left.state == replace(
         before, last_update_check=NOW, get_attempt=attempt, attempts=(attempt,)
     )
-    assert play(left.state, now=NOW + MOMENT).ask is NextMethod.GET
+    assert play(left.state, now=NOW + MOMENT).next_method is NextMethod.GET
 
 
 # Failing URLs
@@ -407,10 +427,10 @@ def test_a_url_that_failed_is_asked_again_in_time(times: int) -> None:
     state = failing(times)
     until = state.postponed_until
     assert until is not None and state.failures == times
-    assert play(state, now=until - MOMENT).ending is IatiOutcome.POSTPONED
-    assert play(state, now=until).ask is NextMethod.GET
-    assert play(state, now=until - MOMENT, policy=STRICT).ask is NextMethod.GET
-    assert play(state, now=NOW - 10 * HOUR).ask is not NextMethod.NOTHING, (
+    assert play(state, now=until - MOMENT).outcome is IatiOutcome.POSTPONED
+    assert play(state, now=until).next_method is NextMethod.GET
+    assert play(state, now=until - MOMENT, policy=STRICT).next_method is NextMethod.GET
+    assert play(state, now=NOW - 10 * HOUR).next_method is not NextMethod.NOTHING, (
         "a clock that was set right"
     )
 
@@ -435,8 +455,8 @@ def test_a_url_that_works_again_has_not_failed(
 
 def test_another_url_has_not_failed() -> None:
     state = failing(3)
-    step = play(state, now=NOW + MOMENT, subject=CheckSubject(f"{URL}?v=2"))
-    assert (step.ask, step.state.failures) == (NextMethod.GET, 0)
+    decision = play(state, now=NOW + MOMENT, subject=CheckSubject(f"{URL}?v=2"))
+    assert (decision.next_method, decision.state.failures) == (NextMethod.GET, 0)
 
 
 @pytest.mark.parametrize(
@@ -450,10 +470,10 @@ def test_a_failing_head_does_not_put_off_what_rule_5_downloads(
 
 
 def test_what_was_our_fault_is_not_held_against_the_url() -> None:
-    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), ours=True)
+    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), our_fault=True)
     state = play(downloaded(30 * HOUR), response).state
     assert (state.failures, state.postponed_until) == (0, None)
-    assert state.get_attempt is not None and state.get_attempt.error_occurred
+    assert state.get_attempt is not None and state.get_attempt.error_details
 
 
 def test_strictly_nothing_is_postponed() -> None:
@@ -518,7 +538,7 @@ def test_a_success_ends_the_time_of_failing() -> None:
 
 def test_a_fault_of_ours_expires_nothing() -> None:
     state = replace(downloaded(80 * HOUR), failures=3, failing_since=NOW - 80 * HOUR)
-    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), ours=True)
+    response = replace(failed_get(None, ErrorType.CONNECTION_ERROR), our_fault=True)
     assert not has_expired(play(state, response).state, POLICY)
 
 
@@ -545,21 +565,21 @@ kinds = st.sampled_from(ErrorType)
 
 
 @st.composite
-def responses(draw: st.DrawFn, asked: NextMethod) -> Response:
+def responses(draw: st.DrawFn, method: NextMethod) -> Response:
     status = draw(statuses)
-    fine = status == 200 or (status == 304 and asked is NextMethod.CONDITIONAL_GET)
-    brings = status == 200 and asked is not NextMethod.HEAD and draw(st.booleans())
-    if status == 200 and asked is not NextMethod.HEAD:
+    fine = status == 200 or (status == 304 and method is NextMethod.CONDITIONAL_GET)
+    brings = status == 200 and method is not NextMethod.HEAD and draw(st.booleans())
+    if status == 200 and method is not NextMethod.HEAD:
         fine = brings
     return Response(
-        asked,
+        method,
         status,
         etag=draw(validators),
         last_modified=draw(st.sampled_from([None, MODIFIED, "yesterday"])),
         length=draw(st.sampled_from([None, 0, 1000, 1001])),
-        error=None if fine else error(draw(kinds), "HEAD" if asked is NextMethod.HEAD else "GET"),
-        ours=draw(st.booleans()),
-        document=draw(documents) if brings else None,
+        error=None if fine else error(draw(kinds), "HEAD" if method is NextMethod.HEAD else "GET"),
+        our_fault=draw(st.booleans()),
+        file=draw(documents) if brings else None,
     )
 
 
@@ -572,35 +592,35 @@ def test_whatever_happens(data: st.DataObject) -> None:
         policy = data.draw(st.sampled_from([POLICY, STRICT]))
         subject = CheckSubject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
         before = state
-        step = decide(state, None, now, policy, subject)
-        asked = []
-        while step.ask is not NextMethod.NOTHING:
-            asked.append(step.ask)
-            assert step.ending is None
-            response = data.draw(responses(step.ask))
-            step = decide(step.state, response, now, policy, subject)
-        state = step.state
-        assert len(asked) <= 3
+        decision = decide(state, None, now, policy, subject)
+        method = []
+        while decision.next_method is not NextMethod.NOTHING:
+            method.append(decision.next_method)
+            assert decision.outcome is None
+            response = data.draw(responses(decision.next_method))
+            decision = decide(decision.state, response, now, policy, subject)
+        state = decision.state
+        assert len(methods) <= 3
         assert state.last_update_check == now
         assert len(state.attempts) <= KEPT_ATTEMPTS
         assert [one.at for one in state.attempts] == sorted(
             (one.at for one in state.attempts), reverse=True
         )
-        assert (step.ending is IatiOutcome.POSTPONED) is (not asked)
-        if step.ending is IatiOutcome.POSTPONED:
+        assert (decision.outcome is IatiOutcome.POSTPONED) is (not methods)
+        if decision.outcome is IatiOutcome.POSTPONED:
             assert state == replace(before, last_update_check=now) and policy is POLICY
         if before.good is None:
-            assert state.good is None or step.ending is IatiOutcome.DOWNLOADED
+            assert state.good is None or decision.outcome is IatiOutcome.DOWNLOADED
         else:
             assert state.good is not None, "what is good is never lost"
-            if step.ending is not IatiOutcome.DOWNLOADED:
+            if decision.outcome is not IatiOutcome.DOWNLOADED:
                 unverified = replace(state.good, verified_on_server=before.good.verified_on_server)
                 assert unverified == before.good
-        if step.ending in FAILED or step.ending is IatiOutcome.NOT_STORED:
+        if decision.outcome in FAILED or decision.outcome is IatiOutcome.NOT_STORED:
             assert state.good == before.good
             assert state.content_modified == before.content_modified
-        if step.ending is IatiOutcome.DOWNLOADED:
+        if decision.outcome is IatiOutcome.DOWNLOADED:
             assert state.good is not None and state.good.downloaded == now
-            assert step.keep is (before.good is None or before.good.hash != state.good.hash)
+            assert decision.keep is (before.good is None or before.good.hash != state.good.hash)
         if state.postponed_until is not None:
             assert state.postponed_until <= now + 6 * HOUR

@@ -1,4 +1,4 @@
-"""Why a request failed, as it is published."""
+"""Attempts and their errors, as they are published."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from ckanext.freshness.iati.policy import error_details
-from ckanext.freshness.iati.policy.attempts import ErrorDetails, ErrorType, IatiAttempt
+from ckanext.freshness.iati.policy.attempts import (
+    ErrorDetails,
+    ErrorType,
+    IatiAttempt,
+    public_headers,
+)
 from ckanext.freshness.web.errors import FailureReason, FetchError
 
 URL = "https://user:hunter2@example.org/file.xml?token=hunter2&v=1"
@@ -58,7 +62,7 @@ def test_each_reason_has_a_type() -> None:
 )
 def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
     error = FetchError(reason, SHOWN, "refused the connection", attempts=3)
-    found = error_details.of_fault(error, "HEAD", URL)
+    found = ErrorDetails.of_fetch_error(error, "HEAD", URL)
     assert (found.error_type, found.http_method, found.http_reason) == (kind, "HEAD", None)
     assert found.detailed_message == f"{SHOWN} refused the connection, tried 3 times"
     assert (found.http_headers, found.source_url) == ({}, SHOWN)
@@ -70,17 +74,17 @@ def test_no_answer(kind: ErrorType, reason: FailureReason) -> None:
     [(404, "Not Found", "answered 404 (Not Found)"), (799, None, "answered 799")],
 )
 def test_a_status(status: int, phrase: str | None, words: str) -> None:
-    found = error_details.of_status(status, {"Server": "x"}, "GET", URL)
+    found = ErrorDetails.of_status(status, {"Server": "x"}, "GET", URL)
     assert (found.error_type, found.http_reason) == (ErrorType.HTTP_NON_200, phrase)
     assert found.detailed_message == f"{SHOWN} {words}"
     assert found.http_headers == {"Server": "x"}
 
 
 def test_content_and_store() -> None:
-    found = error_details.of_content("is empty", {}, URL)
+    found = ErrorDetails.of_content("is empty", {}, URL)
     assert found.error_type is ErrorType.NOT_IATI_CONTENT
     assert found.detailed_message == f"The file at {SHOWN} is empty"
-    found = error_details.of_store("The disk is full.", URL)
+    found = ErrorDetails.of_store_error("The disk is full.", URL)
     assert (found.error_type, found.detailed_message) == (
         ErrorType.STORE_ERROR,
         "The disk is full.",
@@ -104,20 +108,20 @@ def test_content_and_store() -> None:
     ],
 )
 def test_headers(headers: dict[str, str], shown: dict[str, str] | None) -> None:
-    found = error_details.shown_headers(headers)
+    found = public_headers(headers)
     assert found == (headers if shown is None else shown)
     json.dumps(found).encode()
 
 
 def test_headers_are_not_endless() -> None:
-    assert len(error_details.shown_headers({f"X-{n}": "x" for n in range(1000)})) == 50
+    assert len(public_headers({f"X-{n}": "x" for n in range(1000)})) == 50
 
 
 @pytest.mark.parametrize("zone", [timezone.utc, timezone(timedelta(hours=5, minutes=30))])
 @pytest.mark.parametrize("microsecond", [0, 17])
 def test_an_attempt_as_it_is_stored(zone: timezone, microsecond: int) -> None:
     at = datetime(2026, 11, 21, 12, 0, 0, microsecond, tzinfo=timezone.utc).astimezone(zone)
-    for found in (None, error_details.of_status(404, {"Server": "x"}, "HEAD", URL)):
+    for found in (None, ErrorDetails.of_status(404, {"Server": "x"}, "HEAD", URL)):
         attempt = IatiAttempt(at, "HEAD", 404 if found else 200, found, insecure=True)
         stored = json.loads(json.dumps(attempt.as_json()))
         assert stored["datetime"].startswith("2026-11-21T12:00:00")
@@ -127,7 +131,7 @@ def test_an_attempt_as_it_is_stored(zone: timezone, microsecond: int) -> None:
 
 
 def test_the_fields_of_error_details() -> None:
-    found = error_details.of_status(404, {}, "GET", URL).as_json()
+    found = ErrorDetails.of_status(404, {}, "GET", URL).as_json()
     assert list(found) == [
         *("error_type", "summary_message", "detailed_message", "http_method", "http_reason"),
         *("http_headers", "source_url"),
