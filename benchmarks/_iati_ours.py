@@ -111,16 +111,16 @@ class Bench:
 
     def zips(self) -> dict[str, float]:
         """CPU seconds of both bulk ZIPs anew after 10 changes, without and with the index files."""
-        from ckanext.freshness.iati.cycle import publication, published_files
+        from ckanext.freshness.iati.cycle import publication
         from ckanext.freshness.runs.copies import options
 
         store = options.store()
-        key = published_files.published_key(self.source_id, "members.json")
+        key = publication.published_key(self.source_id, "members.json")
         hashes = json.loads(b"".join(store.open(key)))
         for path in list(hashes)[:10]:
             hashes[path] = "another"
         store.write_bytes(key, json.dumps(hashes).encode())
-        store.write_bytes(published_files.published_key(self.source_id, "manifest.json"), b"{}")
+        store.write_bytes(publication.published_key(self.source_id, "manifest.json"), b"{}")
         with _Measured() as measured, _Timed(publication, "build") as built:
             if not publication.publish(self.source_id, store, self.now):
                 raise SystemExit("The bulk ZIPs were not made anew")

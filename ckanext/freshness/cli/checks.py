@@ -15,7 +15,7 @@ from ..checking.run_records import LocksLostError
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
-from ..iati.cycle import registered_sources
+from ..iati.cycle import sources
 from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run
@@ -152,7 +152,7 @@ def _not_checked(found: _Found) -> list[str]:
 
 
 def _not_of_a_registry(found: _Found) -> list[str]:
-    registered_ids = registered_sources.among([one.id for one in found.values()])
+    registered_ids = sources.in_registries([one.id for one in found.values()])
     words = tk._("{name} belongs to no IATI registry: nothing was visited")
     return [words.format(name=name) for name, one in found.items() if one.id not in registered_ids]
 

@@ -1,4 +1,4 @@
-"""The command ``ckan iati``: the update cycle of IATI's registries."""
+"""The command ``ckan iati``: update cycles of IATI registries."""
 
 from __future__ import annotations
 
@@ -15,70 +15,70 @@ import click
 from ..checking import run_records
 from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
-from ..iati.cycle import cycle, registered_sources
+from ..iati.cycle import cycle
 from ..iati.cycle.report import CycleReport
+from ..iati.cycle.sources import sources
+from ..iati.registry.source_type import SOURCE_TYPE
 from .commands import ReportingGroup, source_named
 from .progress import visits_progress
 
 
 @click.group(cls=ReportingGroup)
 def iati() -> None:
-    """IATI's registries: what they list, and the last known good copies of it."""
+    """Update IATI registries: their datasets, and the last known good copies of their files."""
 
 
 @iati.command()
 @click.argument("source")
-@click.option("--strict", is_flag=True, help="Ask files that fail again now, whatever they did.")
-@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+@click.option("--strict", is_flag=True, help="Check failing files without a pause.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 def update(source: str, strict: bool, as_json: bool) -> None:
-    """Do a whole update cycle of SOURCE (id or name).
+    """Run an update cycle of SOURCE (id or name).
 
-    The registry's organisations and datasets, what is gone, each dataset's file, then the index files
-    and the bulk ZIPs. What one was killed in the middle of, the next one makes good. Ends with 1 if not
-    all was done; a file that fails is its publisher's affair.
+    Reads the registry, deletes what is gone, checks each dataset's file, then writes index files and bulk
+    ZIPs. If it is killed, the next cycle completes its work. Exits with 1 if not everything was done; files
+    that fail do not count.
     """
     row = source_named(source)
-    if row.type != registered_sources.SOURCE_TYPE:
+    if row.type != SOURCE_TYPE:
         words = tk._("{name} is no source of an IATI registry, but of the type {type}")
         raise click.ClickException(words.format(name=source, type=row.type))
-    tell_all([run_cycle(row, strict=strict)], as_json=as_json)
+    show_reports([run_cycle(row, strict=strict)], as_json=as_json)
 
 
 def run_cycle(row: Any, **options: Any) -> CycleReport:
-    """A cycle with its progress on the terminal.
+    """Run a cycle with its progress on the terminal.
 
-    :raises click.ClickException: it could not be done
+    :raises click.ClickException: the cycle cannot run, or it lost its lock or the database
     :raises settings.OptionError: the site has no place for copies
-    :raises StoreError: the store is out of reach
+    :raises StoreError: the store cannot be used
     """
     try:
-        with _progress() as tell:
-            return cycle.update(row, utc_now, tell, **options)
+        with _progress() as show:
+            return cycle.update(row, utc_now, show, **options)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
 
 _ERRORS = (cycle.CycleRunningError, run_records.LocksLostError, DatabaseLostError)
-"""What ends a cycle, in a sentence for people, besides what ends any command."""
+"""Errors that end a cycle, besides those that end any command."""
 
 
 def check_files(package_ids: Sequence[str] | None, *, strict: bool, as_json: bool) -> None:
-    """Do the files' part of each source's cycle: ``ckan freshness check --policy iati``.
+    """Check the files of all sources: ``ckan freshness check --policy iati``.
 
-    Without any source that is said, to programs on standard error.
-
-    :param package_ids: only of these datasets
-    :raises click.ClickException: a cycle could not be done
+    :param package_ids: check the files of these datasets only
+    :raises click.ClickException: a cycle cannot run
     """
     options = {"strict": strict, "harvest": False, "package_ids": package_ids}
-    sources = registered_sources.sources() if p.plugin_loaded("harvest") else []
-    if not sources:
-        click.echo("There is no source of an IATI registry: no file was looked at.", err=as_json)
-    tell_all([run_cycle(one, **options) for one in sources], as_json=as_json)
+    rows = sources() if p.plugin_loaded("harvest") else []
+    if not rows:
+        click.echo("There is no source of an IATI registry: no file was checked.", err=as_json)
+    show_reports([run_cycle(row, **options) for row in rows], as_json=as_json)
 
 
-def tell_all(reports: Iterable[CycleReport], *, as_json: bool) -> None:
-    """Say what cycles have done, and end with 1 if not all was."""
+def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
+    """Print the reports of cycles, and exit with 1 if one is not complete."""
     complete = True
     for report in reports:
         complete = complete and report.complete
@@ -104,13 +104,13 @@ def tell_all(reports: Iterable[CycleReport], *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, tuple[int, ...]], None]]:
-    """The registry's part as a count, the files' part as a bar."""
+    """Show the harvest as a count, and the checks as a bar."""
     with visits_progress() as visits:
 
-        def tell(what: str, numbers: tuple[int, ...]) -> None:
-            if what == cycle.FILES:
+        def show(part: str, numbers: tuple[int, ...]) -> None:
+            if part == cycle.FILES:
                 visits(numbers)
             elif sys.stderr.isatty() and numbers[0]:
-                click.echo(f"\r{what}: {numbers[0]}\033[K", err=True, nl=False)
+                click.echo(f"\r{part}: {numbers[0]}\033[K", err=True, nl=False)
 
-        yield tell
+        yield show

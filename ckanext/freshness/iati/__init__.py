@@ -1,1 +1,1 @@
-"""Everything about IATI: its registries, its update cycle, and the files that a cycle publishes."""
+"""IATI: harvests of registries, the update cycle, and the files that it publishes."""

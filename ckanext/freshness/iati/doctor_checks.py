@@ -1,60 +1,55 @@
-"""Checks of the doctor: whether the update cycle of each source of an IATI registry comes, and ends well."""
+"""The doctor's check of update cycles: whether each IATI source has recent cycles that succeed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 from ..ckan_adapter import model
 from ..dates import utc, utc_words
 from ..doctor import Finding, note, problem
 from ..harvesting.locks import is_held
 from ..model import CheckRun
-from .cycle import cycle, registered_sources
+from .cycle import cycle
+from .cycle.sources import sources
 
 LATE = timedelta(days=2)
-"""A cycle is done every night, and one may be missed."""
+"""A nightly cycle may be missed once."""
 
 
 def cycles(now: datetime) -> Iterator[Finding]:
-    """Whether the update cycle of each source of an IATI registry comes, and ends well."""
-    for source in registered_sources.sources():
+    """Report sources without cycles, with late ones, and with failed or killed ones."""
+    for source in sources():
         name = model.Package.get(source.id).name
         update = f"ckan iati update {name}"
-        last = _newest(source.id)
+        # A check of single files is a run of the same kind, but no whole cycle.
+        last = (
+            model.Session.query(CheckRun)
+            .filter(CheckRun.kind == cycle.KIND, CheckRun.options["source"].astext == source.id)
+            .filter(CheckRun.options["harvest"].astext == "true")
+            .order_by(CheckRun.started_at.desc())
+            .first()
+        )
         if last is None:
             yield note(
-                f"No update cycle of the IATI source {name} has been done yet",
+                f"No update cycle of the IATI source {name} has run yet",
                 f"{update}, and ckan freshness nightly by cron",
             )
             continue
+        started = utc_words(last.started_at)
         if utc(now) - last.started_at > LATE:
             yield problem(
-                f"The last update cycle of the IATI source {name} was begun on {utc_words(last.started_at)}",
-                f"Call ckan freshness nightly by cron, once a night. At once: {update}",
+                f"The last update cycle of the IATI source {name} began on {started}",
+                f"Run ckan freshness nightly by cron, once a night. At once: {update}",
             )
         if last.error:
             yield problem(
-                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} failed: "
-                f"{last.error}",
-                f"Mend what it says, then: {update}",
+                f"The update cycle of the IATI source {name} of {started} failed: {last.error}",
+                f"Correct the cause, then: {update}",
             )
         elif last.ended_at is None and not is_held(cycle.lock(source.id)):
             yield problem(
-                f"The update cycle of the IATI source {name} of {utc_words(last.started_at)} has not ended, "
-                "and nobody works on it: it was killed",
-                f"The next one makes it good: {update}",
+                f"The update cycle of the IATI source {name} of {started} was killed: it has not ended, "
+                "and no process runs it",
+                f"The next cycle completes its work: {update}",
             )
-
-
-def _newest(source_id: str) -> Any:
-    """The newest whole cycle of a source; one of its files alone is none."""
-    said = CheckRun.options
-    return (
-        model.Session.query(CheckRun)
-        .filter(CheckRun.kind == cycle.KIND, said["source"].astext == source_id)
-        .filter(said["harvest"].astext == "true")
-        .order_by(CheckRun.started_at.desc())
-        .first()
-    )

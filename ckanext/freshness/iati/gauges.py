@@ -1,4 +1,4 @@
-"""The figures of IATI's cycles for Prometheus, under the Bulk Data Service's own names."""
+"""Figures of update cycles for Prometheus, under the Bulk Data Service's names."""
 
 from __future__ import annotations
 
@@ -19,26 +19,29 @@ GAUGES: Mapping[str, str] = {
     "datasets_downloads_non_200": "The number of datasets whose last download was answered neither 200 nor 304",
     "checker_run_duration": "The time taken by the last run of the checker (seconds)",
     "zipper_run_duration": "The time taken by the last run of the zipper (seconds)",
-    "number_crashes": "The number of runs that are remembered and did not come to their end",
+    "number_crashes": "The number of recorded runs that ended early",
 }
-"""Name and help of each gauge."""
+"""Help text of each gauge, by name."""
 
 
 def gauges() -> Iterator[GaugeMetricFamily]:
-    """The figures of each source's last cycle that ended.
+    """Yield the figures of each source's last finished cycle.
 
-    With one source there is no label, so that dashboards of the original go on working.
+    A single source has no label, so that dashboards of the Bulk Data Service still work.
     """
-    rows = model.Session.execute(sa.text(_LAST)).all()
-    for name, words in GAUGES.items() if rows else ():
-        family = GaugeMetricFamily(name, words, labels=["source"] if len(rows) > 1 else [])
+    rows = model.Session.execute(sa.text(_LAST_CYCLES)).all()
+    if not rows:
+        return
+    has_label = len(rows) > 1
+    for name, help_text in GAUGES.items():
+        family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
         for row in rows:
-            label = [row.source] if len(rows) > 1 else []
-            family.add_metric(label, float((row.datasets or {}).get(name, 0)))
+            labels = [row.source] if has_label else []
+            family.add_metric(labels, float((row.datasets or {}).get(name, 0)))
         yield family
 
 
-_LAST = """
+_LAST_CYCLES = """
 SELECT DISTINCT ON (r.options ->> 'source') coalesce(p.name, r.options ->> 'source') AS source, r.datasets
 FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
 WHERE r.kind = 'iati' AND r.ended_at IS NOT NULL AND (p.id IS NULL OR p.state = 'active')

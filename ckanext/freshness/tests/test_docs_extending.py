@@ -18,8 +18,8 @@ from ckanext.freshness.checking.detectors import ContainerLimits
 from ckanext.freshness.harvesting.record_identity import CurrentRecords
 from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.survey import CrawlEnd
-from ckanext.freshness.iati.registry.crawl import RegistryCrawl
 from ckanext.freshness.iati.registry.registries import Asker, Terms
+from ckanext.freshness.iati.registry.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
 from ckanext.freshness.web.client import Client

@@ -73,8 +73,7 @@ HARVESTERS = ("harvesters.py", "tests/")
 
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
-    *(f"iati/policy/{name}.py" for name in ("attempts", "error_details", "detection", "encodings")),
-    *(f"iati/policy/{name}.py" for name in ("hashes", "rules", "state")),
+    *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
     "harvesting/strategy.py",
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""

@@ -23,7 +23,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness import settings
 from ckanext.freshness.checking.selection import SelectionRules
 from ckanext.freshness.harvesting.source_config import SourceConfig
-from ckanext.freshness.iati.cycle import options as cycle_options
+from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.iati.policy.state import IatiPolicy
 from ckanext.freshness.web.hosts import HostPolicy
 
@@ -312,7 +312,7 @@ def test_the_defaults_for_checks() -> None:
     assert (limits.connect, limits.read, limits.total) == (10, 30, 3600)
     assert (limits.attempts, limits.backoff, limits.retry_after_max) == (3, (5, 20), 600)
     assert (limits.max_bytes, limits.redirects) == (10 * 2**30, 10)
-    assert cycle_options.policy() == IatiPolicy()
+    assert cycle.policy_options() == IatiPolicy()
 
 
 @pytest.mark.usefixtures("with_plugins")
@@ -333,7 +333,7 @@ def test_a_sites_rules() -> None:
             stack.enter_context(changed_config(key, value))
         checks = settings.checks()
         harvest = settings.harvest_policy(SourceConfig()), settings.harvest_limits(SourceConfig())
-        iati = cycle_options.policy()
+        iati = cycle.policy_options()
     assert checks.rules.internal_hosts == {
         "data.example.org",
         "files.example.org",

@@ -15,7 +15,7 @@ from werkzeug.http import http_date, is_resource_modified, quote_etag
 
 from ..copies.store import MissingCopy, Store, StoreError
 from ..dates import aware
-from ..iati.cycle import published_files
+from ..iati.cycle import publication
 from ..runs.copies import options, shelf
 from ..settings import OptionError
 from .protection import for_nobody_else
@@ -92,7 +92,7 @@ def _row(package: str, resource_id: str) -> Any:
 
 def _published(source: str | None, filename: str) -> ResponseReturnValue:
     try:
-        found = published_files.find(source, filename)
+        found = publication.find(source, filename)
     except (StoreError, OptionError) as error:
         return _out_of_reach(error)
     if found is None:

@@ -1,1 +1,1 @@
-"""IATI's update cycle, put together: registry, files, copies, database, index files."""
+"""IATI's update cycle: registry, files, copies, database and published files together."""

@@ -1,29 +1,31 @@
-"""What is known of each registered dataset, between the database and the rules."""
+"""The rows of a source's registered datasets: what the registry says of them, and the states of their files."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from ...ckan_adapter import model
+from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
 from ...dates import aware, utc
 from ..policy.attempts import IatiAttempt
 from ..policy.state import KEPT_ATTEMPTS, FileState, GoodDownload
+from ..registry.records import REGISTRY_ID, REGISTRY_NAME
 
 PAGE = 500
-"""Rows of a long answer that are fetched at once."""
+"""Rows fetched at a time from a long query."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegisteredDataset:
-    """A dataset as the registry has it, and CKAN by the last harvest.
+    """A dataset as the last harvest registered it.
 
-    :ivar organisation_id: the registry's id; ``dataset_id`` likewise
+    :ivar organisation_id: the registry's id
+    :ivar dataset_id: the registry's id
     """
 
     resource_id: str
@@ -36,14 +38,13 @@ class RegisteredDataset:
 
 @dataclass(frozen=True, slots=True)
 class KnownDataset:
-    """A registered dataset as a cycle finds it.
+    """A registered dataset at the beginning of a cycle.
 
     :ivar url: of its file, as the registry has it now
-    :ivar state: with the attempts of a file that fails alone, and without the first characters of what is
-        good: nobody asks for the others
-    :ivar key: of its copy in the store; None if there is none
-    :ivar size: of that copy
-    :ivar sha256: likewise
+    :ivar state: its attempts are loaded only if its file fails, its initial contents never
+    :ivar key: of its copy in the store; None without a copy
+    :ivar size: of its copy
+    :ivar sha256: of its copy
     """
 
     resource_id: str
@@ -60,67 +61,78 @@ class KnownDataset:
 
 @dataclass(frozen=True, slots=True)
 class SyncedDatasets:
-    """What :func:`sync` did.
+    """The result of :func:`sync`.
 
-    :ivar added: datasets that are new
-    :ivar removed: resources of datasets that are gone
+    :ivar added: number of new datasets
+    :ivar removed: resource ids of datasets that are gone
     """
 
     added: int
     removed: list[str]
 
 
+def unsynced(source_id: str) -> list[RegisteredDataset]:
+    """Return the datasets of the last harvest whose rows are missing or out of date.
+
+    Ids and names are the registry's: CKAN may have had to give a dataset another name.
+    """
+    rows = model.Session.execute(
+        sa.text(_UNSYNCED), {"source": source_id, "id": REGISTRY_ID, "name": REGISTRY_NAME}
+    ).all()
+    model.Session.commit()
+    return [RegisteredDataset(*row) for row in rows]
+
+
 def sync(source_id: str, registered: Sequence[RegisteredDataset]) -> SyncedDatasets:
-    """Let there be a row for each registered dataset of a source, and for none that is gone; and commit.
+    """Add and update rows of registered datasets, remove those of deleted datasets, and commit.
 
-    A dataset whose resource was made anew keeps what is known of it, and its copy. What is gone and in
-    published files keeps its row until they are made anew: by it is known that nobody may have them.
+    If a dataset got a new resource, its state and its copy go to the new one. The row of a deleted dataset that
+    published files still name stays until they are written again: it marks these files as not public.
 
-    :param registered: those that are new, or have another resource or name than is known.
+    :param registered: the result of :func:`unsynced`
     """
     session = model.Session
-    rows = json.dumps(
-        [
-            {name: getattr(one, name) for name in RegisteredDataset.__dataclass_fields__}
-            for one in registered
-        ]
-    )
-    values = {"source": source_id, "rows": rows}
+    values = {"source": source_id, "rows": json.dumps([asdict(dataset) for dataset in registered])}
     if registered:
-        session.execute(sa.text(_COPIES_GO_OVER), values)
-        session.execute(sa.text(_GO_OVER), values)
-    removed = list(session.execute(sa.text(_REMOVED), values).scalars())
-    session.execute(sa.text(_REMOVE), values)
-    added = sum(session.execute(sa.text(_ADD), values).scalars()) if registered else 0
+        session.execute(sa.text(_MOVE_COPIES), values)
+        session.execute(sa.text(_MOVE_ROWS), values)
+    removed = list(session.execute(sa.text(_SELECT_GONE), values).scalars())
+    session.execute(sa.text(_DELETE_GONE), values)
+    added = sum(session.execute(sa.text(_UPSERT), values).scalars()) if registered else 0
     session.commit()
     return SyncedDatasets(added, removed)
 
 
 def forget_gone(source_id: str) -> None:
-    """Remove the rows of datasets that are gone and in no published file; and commit."""
-    model.Session.execute(sa.text(_REMOVE), {"source": source_id})
+    """Delete the rows of deleted datasets that no published file names, and commit."""
+    model.Session.execute(sa.text(_DELETE_GONE), {"source": source_id})
     model.Session.commit()
 
 
 def known(source_id: str) -> list[KnownDataset]:
-    """The registered datasets of a source whose resource is there, in the order of their names."""
+    """Return the registered datasets of a source that still have their resource, ordered by name."""
     rows = model.Session.execute(
         sa.text(_KNOWN), {"source": source_id}, execution_options={"yield_per": PAGE}
     )
-    found = [_known(row) for row in rows]
+    datasets = [_known(row) for row in rows]
     model.Session.commit()
-    return found
+    return datasets
 
 
 def write(states: Mapping[str, FileState], before: Mapping[str, KnownDataset]) -> list[str]:
-    """Write states, by resource; nothing is committed.
+    """Write states by resource id, without a commit.
 
-    :param before: what the visits began from: attempts that came since are added.
-    :returns: those that were written; the others' resources are gone.
+    :param before: the datasets before their checks; newer attempts are added to the stored ones
+    :returns: resource ids whose rows were written; the other rows are gone
     """
     if not states:
         return []
-    rows = json.dumps([_row(one, state, before[one].state) for one, state in states.items()])
+    rows = json.dumps(
+        [
+            _row(resource_id, state, before[resource_id].state)
+            for resource_id, state in states.items()
+        ]
+    )
     return list(model.Session.execute(sa.text(_WRITE), {"rows": rows}).scalars())
 
 
@@ -165,45 +177,43 @@ def _known(row: Any) -> KnownDataset:
 
 
 def _row(resource_id: str, state: FileState, before: FileState) -> dict[str, Any]:
-    good = state.good
-    known = set(map(id, before.attempts))
-    new = {id(one): _attempt(one) for one in state.attempts if id(one) not in known}
-    return {
+    known_attempts = set(map(id, before.attempts))
+    row = {
         "resource_id": resource_id,
         "last_update_check": _exact_text(state.last_update_check),
-        "head_attempt": new.get(id(state.head_attempt)),
-        "get_attempt": new.get(id(state.get_attempt)),
-        "attempts": list(new.values()),
-        **{
-            name: _exact_text(getattr(state, name))
-            for name in _CHANGES
-            if _differs(name, state, before)
-        },
+        # Both are None before a check, so they are set only if the check made them.
+        "head_attempt": state.head_attempt and _attempt(state.head_attempt),
+        "get_attempt": state.get_attempt and _attempt(state.get_attempt),
+        "attempts": [
+            _attempt(attempt) for attempt in state.attempts if id(attempt) not in known_attempts
+        ],
         "failures": state.failures,
         "postponed_until": _exact_text(state.postponed_until),
         "failing_since": _exact_text(state.failing_since),
-        **({} if good is None else _good(good, before.good)),
     }
-
-
-def _differs(name: str, state: FileState, before: FileState) -> bool:
-    return getattr(state, name) is not getattr(before, name)
-
-
-def _good(good: GoodDownload, before: GoodDownload | None) -> dict[str, Any]:
-    if before is not None and (good.hash, good.downloaded) == (before.hash, before.downloaded):
-        return {"verified_on_server": _exact_text(good.verified_on_server)}
-    return {
-        "hash": good.hash,
-        "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
-        "downloaded": _exact_text(good.downloaded),
-        "verified_on_server": _exact_text(good.verified_on_server),
-        "content_length": good.content_length,
-        "initial_contents": _text(good.initial_contents),
-        "etag": _text(good.etag),
-        "last_modified": _text(good.last_modified),
-        "source_url": _text(good.source_url),
-    }
+    for name in _CHANGE_TIMES:
+        if getattr(state, name) != getattr(before, name):
+            row[name] = _exact_text(getattr(state, name))
+    good = state.good
+    if good is None:
+        return row
+    row["verified_on_server"] = _exact_text(good.verified_on_server)
+    known_good = before.good
+    if known_good is None or (good.hash, good.downloaded) != (
+        known_good.hash,
+        known_good.downloaded,
+    ):
+        row |= {
+            "hash": good.hash,
+            "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
+            "downloaded": _exact_text(good.downloaded),
+            "content_length": good.content_length,
+            "initial_contents": _text(good.initial_contents),
+            "etag": _text(good.etag),
+            "last_modified": _text(good.last_modified),
+            "source_url": _text(good.source_url),
+        }
+    return row
 
 
 def _attempt(attempt: IatiAttempt) -> dict[str, Any]:
@@ -219,42 +229,65 @@ def _attempt(attempt: IatiAttempt) -> dict[str, Any]:
 
 
 def _text(text: str | None) -> str | None:
-    """What a server sent, as the database can have it: neither NUL nor half characters."""
-    if text is None or (text.isascii() and "\0" not in text):
-        return text
+    """Replace the characters of a server's text that PostgreSQL does not accept: NUL and lone surrogates."""
+    if text is None:
+        return None
     return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def _exact_text(moment: datetime | None) -> str | None:
-    return None if moment is None else utc(moment).isoformat()
+def _exact_text(time: datetime | None) -> str | None:
+    return None if time is None else utc(time).isoformat()
 
+
+def _organization_extra(key: str) -> str:
+    return ORGANIZATION_EXTRA.replace(":key", f":{key}")
+
+
+# If a dataset has two current records or two resources, the first counts.
+_UNSYNCED = f"""
+SELECT f.* FROM (
+SELECT DISTINCT ON (p.id) r.id AS resource_id, p.id AS package_id,
+    coalesce({_organization_extra("id")}, p.owner_org, '') AS organisation_id,
+    coalesce({_organization_extra("name")}, g.name, '') AS organisation_name,
+    coalesce(({PACKAGE_EXTRAS}) ->> :id, p.id) AS dataset_id,
+    coalesce(({PACKAGE_EXTRAS}) ->> :name, p.name) AS dataset_name
+FROM harvest_object o
+JOIN package p ON p.id = o.package_id AND p.state = 'active'
+JOIN resource r ON r.package_id = p.id AND r.state = 'active'
+LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE o.harvest_source_id = :source AND o.current
+ORDER BY p.id, r.position, r.id
+) f LEFT JOIN freshness_iati i ON i.resource_id = f.resource_id
+WHERE i.resource_id IS NULL OR (i.package_id, i.source_id, i.organisation_id, i.organisation_name,
+        i.dataset_id, i.dataset_name)
+    <> (f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id, f.dataset_name)"""
 
 _REGISTERED = """jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
     resource_id text, package_id text, organisation_id text, organisation_name text,
     dataset_id text, dataset_name text
 )"""
 
-# A resource that was written without its id has another one now.
-_COPIES_GO_OVER = f"""
+# A resource that was written without its id got a new one.
+_MOVE_COPIES = f"""
 UPDATE freshness_copy c SET resource_id = f.resource_id, package_id = f.package_id
 FROM freshness_iati i, {_REGISTERED}
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND c.resource_id = i.resource_id
     AND NOT EXISTS (SELECT FROM freshness_copy o WHERE o.resource_id = f.resource_id)"""
-_GO_OVER = f"""
+_MOVE_ROWS = f"""
 UPDATE freshness_iati i SET resource_id = f.resource_id, package_id = f.package_id
 FROM {_REGISTERED}
 WHERE i.source_id = :source AND f.dataset_id = i.dataset_id AND i.resource_id <> f.resource_id
     AND NOT EXISTS (SELECT FROM freshness_iati o WHERE o.resource_id = f.resource_id)"""
-# Only what CKAN has no more: nobody's list of what is registered takes anything away by being short.
+# Only CKAN decides what is gone: an incomplete list of registered datasets removes nothing.
 _GONE = """
 FROM freshness_iati i WHERE i.source_id = :source AND NOT EXISTS (
     SELECT FROM resource r JOIN package p ON p.id = r.package_id
     WHERE r.id = i.resource_id AND r.state = 'active' AND p.state = 'active'
 )"""
-_REMOVED = f"SELECT i.resource_id {_GONE}"
-_REMOVE = f"DELETE {_GONE} AND NOT i.published"
-_ADD = f"""
+_SELECT_GONE = f"SELECT i.resource_id {_GONE}"
+_DELETE_GONE = f"DELETE {_GONE} AND NOT i.published"
+_UPSERT = f"""
 INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id, organisation_name,
     dataset_id, dataset_name)
 SELECT f.resource_id, f.package_id, :source, f.organisation_id, f.organisation_name, f.dataset_id,
@@ -280,22 +313,22 @@ LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
 WHERE i.source_id = :source
 ORDER BY i.organisation_name, i.dataset_name, i.resource_id"""
 
-# What is good stays unless there is something as good: nothing is ever taken away here.
+# The last known good download is only ever replaced by another, never removed.
 _GOOD = (
     *("hash", "hash_excluding_generated_timestamp", "downloaded"),
     *("content_length", "initial_contents", "etag", "last_modified", "source_url"),
 )
-_CHANGES = ("content_modified", "content_modified_excluding_generated_timestamp")
+_CHANGE_TIMES = ("content_modified", "content_modified_excluding_generated_timestamp")
 _WRITE = f"""
 UPDATE freshness_iati i SET
     last_update_check = f.last_update_check,
     head_attempt = coalesce(f.head_attempt, i.head_attempt),
     get_attempt = coalesce(f.get_attempt, i.get_attempt),
     attempts = jsonb_path_query_array(f.attempts || i.attempts, '$[0 to {KEPT_ATTEMPTS - 1}]'),
-    {", ".join(f"{one} = coalesce(f.{one}, i.{one})" for one in _CHANGES)},
+    {", ".join(f"{name} = coalesce(f.{name}, i.{name})" for name in _CHANGE_TIMES)},
     verified_on_server = coalesce(f.verified_on_server, i.verified_on_server),
     failures = f.failures, postponed_until = f.postponed_until, failing_since = f.failing_since,
-    {", ".join(f"{one} = CASE WHEN f.hash IS NULL THEN i.{one} ELSE f.{one} END" for one in _GOOD)}
+    {", ".join(f"{name} = CASE WHEN f.hash IS NULL THEN i.{name} ELSE f.{name} END" for name in _GOOD)}
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f (
     resource_id text, last_update_check timestamp, head_attempt jsonb, get_attempt jsonb,
     attempts jsonb, content_modified timestamp,

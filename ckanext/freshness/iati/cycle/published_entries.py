@@ -1,4 +1,4 @@
-"""What the index files and bulk ZIPs of a source say, read from the database: public datasets alone."""
+"""The contents of a source's index files and bulk ZIPs, read from the database: public datasets only."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ...web.urls import display_url
 from ..files.archive import ArchiveMember
 from ..files.index import DatasetEntry, DatasetOutline, OrganisationEntry, outline
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME
+from .dataset_copies import copies_prefix
 from .dataset_rows import PAGE
-from .published_files import copies_prefix
 
-_OF_ORGANISATIONS: Mapping[str, tuple[str, ...]] = {
+_ORGANISATION_FIELDS: Mapping[str, tuple[str, ...]] = {
     "organisation_identifier": ("organisation_identifier", "publisher_iati_id", "iati_identifier"),
     "organisation_type": ("organisation_type", "publisher_organization_type"),
     "reporting_source_type": ("reporting_source_type", "publisher_source_type"),
@@ -32,63 +32,61 @@ _OF_ORGANISATIONS: Mapping[str, tuple[str, ...]] = {
     "default_licence_id": ("default_licence_id", "license_id"),
     "exclusions_policy_url": ("exclusions_policy_url", "publisher_constraints"),
 }
-"""Fields of the index, and the extras that they are in: by the first that has something."""
+"""Fields of the index, and the extras they are read from: the first that is not empty."""
 
 
 @dataclass(slots=True)
 class PublishedEntries:
-    """What is published. While :meth:`datasets` gives the datasets, the rest comes to be.
+    """The public organisations and datasets of a source at one moment.
 
-    :ivar said: another one than before when there is reason to publish anew
-    :ivar outlines: of all datasets, public ones alone
-    :ivar resource_ids: theirs
-    :ivar members: the keys of the ZIPs of those with a copy in the store, by their path
-    :ivar sha256: of these copies, by their path
+    :meth:`datasets` fills the attributes that describe datasets.
+
+    :ivar digest: of :class:`SourceSummary`
+    :ivar outlines: of all datasets
+    :ivar resource_ids: of all datasets
+    :ivar members: keys of the ZIPs of all stored copies, by path
+    :ivar sha256: of all stored copies, by path
     """
 
-    said: str
+    digest: str
     organisations: Sequence[OrganisationEntry]
     _source_id: str
-    _there: Collection[str]
+    _keys: Collection[str]
     outlines: list[DatasetOutline] = field(default_factory=list)
     resource_ids: list[str] = field(default_factory=list)
     members: dict[str, str] = field(default_factory=dict)
     sha256: dict[str, str] = field(default_factory=dict)
-    _digest: hashlib._Hash = field(default_factory=hashlib.sha256)
+    _datasets_hash: hashlib._Hash = field(default_factory=hashlib.sha256)
 
     def datasets(self) -> Iterator[DatasetEntry]:
-        """Read the datasets, once, in the order of :func:`..copies.index.order`."""
+        """Read the datasets in the order of :func:`..files.index.order`. Call it once."""
         prefix, site = copies_prefix(self._source_id), copy_urls.site_url()
         values = {"source": self._source_id}
         copied = model.Session.execute(sa.text(_COPIED), values)
-        # As below: the path of one whose ZIP is lost is free, and its own.
+        # As for datasets below: a copy whose ZIP is lost does not count, so its path is free.
         taken = {
             key[len(prefix) :]
             for key, zip_key in copied
-            if key in self._there and zip_key in self._there
+            if key in self._keys and zip_key in self._keys
         }
-        # Organisations and licences are few.
-        same: dict[str, str] = {}
         options = {"yield_per": PAGE}
         for row in model.Session.execute(sa.text(_DATASETS), values, execution_options=options):
-            # Of bytes that came from elsewhere, and that no cycle has downloaded yet, nothing is known.
-            has_copy = (
-                row.hash is not None and row.key in self._there and row.zip_key in self._there
-            )
+            # Without a hash the copy was not downloaded by a cycle, so there is nothing to say about it.
+            has_copy = row.hash is not None and row.key in self._keys and row.zip_key in self._keys
             path = row.key[len(prefix) :] if has_copy else _free(row, taken)
-            entry = _dataset(row, path, has_copy, site, same)
+            entry = _dataset(row, path, has_copy, site)
             yield entry
             if has_copy:
                 self.members[path] = row.zip_key
                 self.sha256[path] = row.sha256
             self.outlines.append(outline(entry))
             self.resource_ids.append(row.resource_id)
-            self._note(entry, path)
+            self._add_to_fingerprint(entry, path)
 
     def archived(self, before: Mapping[str, str]) -> list[ArchiveMember]:
-        """The members of the bulk ZIPs.
+        """Return the members of the bulk ZIPs.
 
-        :param before: what those of now have, as :attr:`sha256`
+        :param before: :attr:`sha256` of the present bulk ZIPs
         """
         return [
             ArchiveMember(zip_key, path, changed=before.get(path) != self.sha256[path])
@@ -97,55 +95,55 @@ class PublishedEntries:
 
     @property
     def fingerprint(self) -> str:
-        """Another one when the bulk ZIPs have to be made anew: when a file in them is another one or has
-        another name, or their metadata say something else of what is registered.
+        """A hash that changes if the bulk ZIPs must be written again.
 
-        That a server was asked is no reason, nor is that the same bytes were downloaded again: the times
-        in their index files are those of when they were made.
+        It changes with the bytes and names of files, and with the metadata of datasets and organisations. A
+        check or a download of the same bytes does not change it: the times in the ZIPs' index files are those
+        of writing them.
         """
-        digest = self._digest.copy()
-        for each in self.organisations:
-            said = [getattr(each, one.name) for one in fields(each)]
-            digest.update(repr(said).encode("utf-8", "surrogatepass"))
-        return digest.hexdigest()
+        fingerprint = self._datasets_hash.copy()
+        for organisation in self.organisations:
+            values = [getattr(organisation, each.name) for each in fields(organisation)]
+            fingerprint.update(repr(values).encode("utf-8", "surrogatepass"))
+        return fingerprint.hexdigest()
 
-    def _note(self, one: DatasetEntry, path: str) -> None:
-        good = one.good and (one.good["hash"], one.good["source_url"])
-        known = (one.id, one.short_name, one.reporting_org_id, one.reporting_org_short_name)
-        said = (one.licence_id, one.source_url, one.path, self.sha256.get(path), good)
-        self._digest.update(repr((known, said)).encode("utf-8", "surrogatepass"))
+    def _add_to_fingerprint(self, entry: DatasetEntry, path: str) -> None:
+        good = entry.good and (entry.good["hash"], entry.good["source_url"])
+        ids = (entry.id, entry.short_name, entry.reporting_org_id, entry.reporting_org_short_name)
+        values = (entry.licence_id, entry.source_url, entry.path, self.sha256.get(path), good)
+        self._datasets_hash.update(repr((ids, values)).encode("utf-8", "surrogatepass"))
 
 
 class SourceSummary(NamedTuple):
-    """What there is to say of a source's datasets, in short.
+    """Whether a source's published files are out of date.
 
-    :ivar digest: another one when people have said something else of them, or visits have; that a server
-        has what it had moves nothing
-    :ivar differs: whether others are public than were published
+    :ivar digest: changes with the metadata of datasets and with the results of checks, but not if a server only
+        confirms a file
+    :ivar differs: the public datasets are not those that were published
     """
 
     digest: str
     differs: bool
 
 
-def said_of(source_id: str) -> SourceSummary:
-    """What there is to say of a source's datasets now."""
-    return SourceSummary(*model.Session.execute(sa.text(_SAID), {"source": source_id}).one())
+def summary(source_id: str) -> SourceSummary:
+    """Return the present summary of a source."""
+    return SourceSummary(*model.Session.execute(sa.text(_SUMMARY), {"source": source_id}).one())
 
 
 @contextmanager
-def of_source(source_id: str, there: Collection[str]) -> Iterator[PublishedEntries]:
-    """What is to be published of a source now: what was public at one moment.
+def of_source(source_id: str, keys: Collection[str]) -> Iterator[PublishedEntries]:
+    """Read the public organisations and datasets of a source in one transaction.
 
-    :param there: the keys that the store has below :func:`.published.copies_prefix`: what is named
-        exists.
+    :param keys: all keys in the store below :func:`.dataset_copies.copies_prefix`: only copies with one of
+        these keys are named
     """
     model.Session.commit()
     model.Session.execute(sa.text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
     try:
         rows = model.Session.execute(sa.text(_ORGANISATIONS), {"source": source_id})
         organisations = [_organisation(row) for row in rows]
-        yield PublishedEntries(said_of(source_id).digest, organisations, source_id, there)
+        yield PublishedEntries(summary(source_id).digest, organisations, source_id, keys)
     except BaseException:
         model.Session.rollback()
         raise
@@ -153,7 +151,7 @@ def of_source(source_id: str, there: Collection[str]) -> Iterator[PublishedEntri
 
 
 def _free(row: Any, taken: set[str]) -> str:
-    """A path for a dataset without a copy that no other has: several may have one name."""
+    """Return an unused path for a dataset without a copy: several datasets may have one name."""
     path = store_keys.iati_key(row.organisation_name, row.dataset_name)
     if path in taken:
         path = store_keys.iati_key(row.organisation_name, f"{row.dataset_name} {row.resource_id}")
@@ -161,7 +159,7 @@ def _free(row: Any, taken: set[str]) -> str:
     return path
 
 
-def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str]) -> DatasetEntry:
+def _dataset(row: Any, path: str, has_copy: bool, site: str) -> DatasetEntry:
     good = None
     if has_copy:
         good = {
@@ -184,10 +182,10 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str
     return DatasetEntry(
         id=row.dataset_id,
         short_name=row.dataset_name,
-        reporting_org_id=same.setdefault(row.organisation_id, row.organisation_id),
-        reporting_org_short_name=same.setdefault(row.organisation_name, row.organisation_name),
+        reporting_org_id=row.organisation_id,
+        reporting_org_short_name=row.organisation_name,
         source_url=display_url(row.url or ""),
-        licence_id=same.setdefault(row.license_id, row.license_id) if row.license_id else None,
+        licence_id=row.license_id or None,
         last_update_check=aware(row.last_update_check),
         good=good,
         head_attempt=row.head_attempt,
@@ -199,16 +197,16 @@ def _dataset(row: Any, path: str, has_copy: bool, site: str, same: dict[str, str
 
 def _organisation(row: Any) -> OrganisationEntry:
     extras = row.extras or {}
-    found = {
+    values = {
         name: next((extras[key] for key in keys if extras.get(key)), None)
-        for name, keys in _OF_ORGANISATIONS.items()
+        for name, keys in _ORGANISATION_FIELDS.items()
     }
     return OrganisationEntry(
         id=extras.get(REGISTRY_ID) or row.id,
         short_name=extras.get(REGISTRY_NAME) or row.name,
         human_readable_name=row.title or None,
         description=row.description or None,
-        **found,
+        **values,
     )
 
 
@@ -219,13 +217,13 @@ JOIN resource r ON r.id = i.resource_id AND r.state = 'active'
 LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id
 WHERE i.source_id = :source"""
 _COPIED = f"SELECT c.key, c.zip_key {_PUBLIC} AND i.hash IS NOT NULL AND c.key IS NOT NULL"
-# The order of bytes in UTF-8 is that of code points, whatever the database's language has for its own.
+# "C" compares bytes, which in UTF-8 is the order of code points, as in Python.
 _DATASETS = f"""
 SELECT i.*, r.url, p.license_id, c.key, c.zip_key, c.sha256 {_PUBLIC}
 ORDER BY i.organisation_name COLLATE "C", i.dataset_name COLLATE "C", i.dataset_id COLLATE "C",
     i.resource_id"""
 
-# Those that the registry lists, and those that own what it lists.
+# Organisations that the registry lists, and organisations that own listed datasets.
 _ORGANISATIONS = f"""
 SELECT g.id, g.name, g.title, g.description, {ORGANIZATION_EXTRAS} AS extras
 FROM "group" g
@@ -239,7 +237,7 @@ WHERE g.state = 'active' AND g.id IN (
 )
 ORDER BY g.id"""
 
-_SAID = """
+_SUMMARY = """
 SELECT md5(concat_ws('|', max(p.metadata_modified), max(g.title), count(*), max(i.downloaded),
         sum(i.failures), count(c.key))),
     coalesce(bool_or(i.published <> (p.state = 'active' AND NOT p.private)), false)

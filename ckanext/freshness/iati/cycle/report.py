@@ -1,9 +1,10 @@
-"""What a cycle has done: figures for people, for the run's row and for Prometheus."""
+"""Figures and messages of an update cycle, for people, for its row among the runs and for Prometheus."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from ...aging.messages import NN_
 from ...reporting.labels import counted
@@ -11,26 +12,26 @@ from ...reporting.labels import counted
 
 @dataclass(slots=True)
 class CycleFigures:
-    """What a cycle counted; the names are those of the Bulk Data Service's gauges, as far as it has them.
+    """Counts of a cycle, under the names of the Bulk Data Service's gauges where it has them.
 
-    :ivar datasets_with_download: those with a copy
-    :ivar datasets_added: registered since the last cycle
-    :ivar datasets_unregistered: no longer registered, and so removed
-    :ivar datasets_expired: their copies were removed because their files failed for too long
-    :ivar datasets_head_request_non_200: whose most recent HEAD did not answer 200
-    :ivar datasets_downloads_non_200: whose most recent GET was answered neither 200 nor, to a condition, 304
-    :ivar checker_run_duration: seconds
-    :ivar zipper_run_duration: seconds that index files and bulk ZIPs took
-    :ivar number_crashes: cycles that ended early, of those that are remembered
-    :ivar visited: datasets that the cycle came to
+    :ivar datasets_with_download: datasets with a copy
+    :ivar datasets_added: registered since the previous cycle
+    :ivar datasets_unregistered: no longer registered, so their copies were deleted
+    :ivar datasets_expired: copies deleted because their files failed for too long
+    :ivar datasets_head_request_non_200: datasets whose last HEAD was not answered 200
+    :ivar datasets_downloads_non_200: datasets whose last GET was answered neither 200 nor, if conditional, 304
+    :ivar checker_run_duration: seconds of the whole cycle
+    :ivar zipper_run_duration: seconds of writing index files and bulk ZIPs
+    :ivar number_crashes: earlier cycles, as far as they are kept, that ended early
+    :ivar visited: checked datasets
     :ivar downloaded: files whose bytes were stored
-    :ivar changed: of these, files whose contents had changed
-    :ivar failed: datasets whose visit failed
-    :ivar postponed: of these, those that were not asked again so soon
-    :ivar not_stored: files that were downloaded, and could not be stored
-    :ivar restored: copies that were lost, and are there again
+    :ivar changed: downloaded files whose contents had changed
+    :ivar failed: datasets whose check failed
+    :ivar postponed: failed datasets that were not requested again yet
+    :ivar not_stored: files that were downloaded but could not be stored
+    :ivar restored: lost copies that were stored again
     :ivar lost: copies that are still lost
-    :ivar moved: copies whose dataset or organisation has another name now
+    :ivar moved: copies whose dataset or organisation was renamed
     """
 
     total_number_of_datasets: int = 0
@@ -54,20 +55,21 @@ class CycleFigures:
     moved: int = 0
 
     def as_dict(self) -> dict[str, float]:
-        """By name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        """Return all figures by name."""
+        return dataclasses.asdict(self)
 
 
 @dataclass(slots=True)
 class CycleReport:
-    """What a cycle has done.
+    """The result of a cycle. All messages are for people.
 
-    :ivar run_id: of its row among the runs
-    :ivar errors: what went wrong, for people: the registry could not be read, say
-    :ivar remarks: what is wrong with single records of the registry, for people
-    :ivar stopped: why the cycle stopped before any file was asked for; None if it did not
-    :ivar registry_read: the registry was asked, and answered for all that it lists
-    :ivar published: whether the bulk ZIPs were made anew
+    :ivar run_id: id of its row among the runs
+    :ivar source: the source's title
+    :ivar errors: failures of the cycle, such as a registry that could not be read
+    :ivar remarks: errors in single records of the registry
+    :ivar stopped: why the cycle stopped before it checked any file; None if it did not stop
+    :ivar registry_read: all listings of the registry were read
+    :ivar published: the bulk ZIPs were written again
     """
 
     run_id: str
@@ -81,16 +83,16 @@ class CycleReport:
 
     @property
     def complete(self) -> bool:
-        """Whether the cycle did what it says it does.
+        """Whether the cycle did everything it should.
 
-        A file that fails is its publisher's affair, unless its last known good copy is lost meanwhile.
+        A file that fails is its publisher's fault, so it does not count, unless its copy is lost.
         """
         figures = self.figures
         return not (self.errors or self.stopped is not None or figures.not_stored or figures.lost)
 
     def lines(self) -> Iterator[str]:
-        """For people."""
-        got = self.figures
+        """Return a summary for people."""
+        figures = self.figures
         forms = NN_(
             "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {visited} "
             "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
@@ -99,26 +101,26 @@ class CycleReport:
         )
         yield counted(
             forms,
-            got.total_number_of_datasets,
+            figures.total_number_of_datasets,
             source=self.source,
-            added=got.datasets_added,
-            unregistered=got.datasets_unregistered,
-            visited=got.visited,
-            downloaded=got.downloaded,
-            changed=got.changed,
-            failed=got.failed,
-            expired=got.datasets_expired,
+            added=figures.datasets_added,
+            unregistered=figures.datasets_unregistered,
+            visited=figures.visited,
+            downloaded=figures.downloaded,
+            changed=figures.changed,
+            failed=figures.failed,
+            expired=figures.datasets_expired,
         )
-        if got.restored and not got.lost:
-            yield self._of_lost_copies()
+        if figures.restored and not figures.lost:
+            yield self._lost_copies()
 
     def complaints(self) -> Iterator[str]:
-        """What was not done, for people; nothing if all was."""
+        """Return everything that failed, for people; empty if the cycle is complete."""
         if self.stopped is not None:
             yield self.stopped
         yield from self.errors
         if self.figures.lost:
-            yield self._of_lost_copies()
+            yield self._lost_copies()
         if self.figures.not_stored:
             forms = NN_(
                 "{count} file was downloaded, and could not be stored",
@@ -126,7 +128,7 @@ class CycleReport:
             )
             yield counted(forms, self.figures.not_stored)
 
-    def _of_lost_copies(self) -> str:
+    def _lost_copies(self) -> str:
         restored, lost = self.figures.restored, self.figures.lost
         forms = NN_(
             "{count} copy was lost: {restored} fetched again, {lost} not",

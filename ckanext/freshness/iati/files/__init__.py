@@ -1,1 +1,1 @@
-"""The files that list the datasets of an IATI source, and its bulk ZIPs."""
+"""The index files and bulk ZIPs of an IATI source."""

@@ -1,8 +1,8 @@
-"""ZIPs of many copies, put together from the ZIPs that the copies have of their own.
+"""Bulk ZIPs, assembled from the ZIPs of single copies.
 
-What is deflated already is copied as it is, under a new header: no member is compressed again. All
-archives are written in one pass over the members, verified, and only then put in their places. The same
-members give the same bytes; memory does not grow with their size.
+Deflated bytes are copied under a new header, so no member is compressed again. All archives are written in one
+pass over the members, verified, and only then stored. The same members give the same bytes. Memory does not
+grow with their size.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...copies import zip_format
 from ...copies.errors import MissingCopy, StoreError, words
@@ -25,11 +25,10 @@ from .index import GeneratedFile
 class ArchiveMember:
     """A copy that belongs into the archives.
 
-    :ivar zip_key: where its own ZIP is in the store
-    :ivar name: below the folder of an archive: ``{organisation}/{dataset}.xml``, as
-        :func:`.names.iati_key` says
-    :ivar changed: whether it is another one than in the archives of before; then it is inflated once
-        more to see whether it is whole
+    :ivar zip_key: key of its own ZIP
+    :ivar name: path below the archive's folder: ``{organisation}/{dataset}.xml``, from
+        :func:`...copies.store_keys.iati_key`
+    :ivar changed: it differs from the previous archives, so it is inflated once to verify it
     """
 
     zip_key: str
@@ -39,22 +38,22 @@ class ArchiveMember:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """One ZIP that is wanted.
+    """A ZIP to be written.
 
-    :ivar key: where it goes in the store
-    :ivar folder: what the members are in: ``iati-data/datasets``
-    :ivar given: what stands in it besides, after the members
+    :ivar key: its key in the store
+    :ivar folder: folder of the members, such as ``iati-data/datasets``
+    :ivar generated: further files, after the members
     """
 
     key: str
     folder: str
-    given: Iterable[GeneratedFile] = field(default=())
+    generated: Iterable[GeneratedFile] = ()
 
 
 class MembersLost(StoreError):
-    """Copies that should be in the archives are not in the store, or are damaged there.
+    """Members that are missing from the store or damaged.
 
-    :ivar members: these, so that they can be fetched again
+    :ivar members: all of them
     """
 
     def __init__(self, members: Sequence[ArchiveMember]) -> None:
@@ -70,12 +69,12 @@ class MembersLost(StoreError):
 def build(
     store: Store, archives: Iterable[Archive], members: Iterable[ArchiveMember]
 ) -> list[StoredCopy]:
-    """Write archives anew, each in the place of the one before, at once.
+    """Write archives and replace the stored ones atomically.
 
-    :returns: what was kept, in the order of ``archives``
-    :raises MembersLost: members cannot be put in; all archives are as they were
-    :raises StoreError: an archive cannot be written; it is as it was, and so are those after it
-    :raises ValueError: two members would have one name
+    :returns: the stored archives, in the order of ``archives``
+    :raises MembersLost: members cannot be read; no archive was replaced
+    :raises StoreError: an archive cannot be written; it and the later ones were not replaced
+    :raises ValueError: two members have one name
     """
     ordered = sorted(members, key=lambda member: member.name)
     with contextlib.ExitStack() as stack:
@@ -102,7 +101,7 @@ def build(
 def _copy(reader: CopyReader, member: ArchiveMember, writers: Iterable[_Writer]) -> None:
     """Copy the deflated bytes of a member into the archives.
 
-    :raises zipping.BadZip: its ZIP is not whole
+    :raises zip_format.BadZip: its ZIP is damaged
     """
     head = next(reader, b"")
     entry, start = zip_format.read_local_header(head)
@@ -126,7 +125,7 @@ def _copy(reader: CopyReader, member: ArchiveMember, writers: Iterable[_Writer])
 
 
 class _Writer:
-    """Writes one archive: headers and deflated bytes, and the directory at the end."""
+    """A writer of one archive: headers, deflated bytes, and the directory at the end."""
 
     def __init__(self, archive: Archive, staged: StagedBody) -> None:
         self.archive = archive
@@ -139,7 +138,7 @@ class _Writer:
         self._position = 0
 
     def begin(self, name: str, crc: int, packed: int, size: int) -> None:
-        """A member, whose ``packed`` deflated bytes come next."""
+        """Begin a member; its ``packed`` deflated bytes follow."""
         if name in self._names:
             raise ValueError(f"{name} would be twice in {self.archive.key}")
         self._names.add(name)
@@ -156,11 +155,11 @@ class _Writer:
             self._flush()
 
     def finish(self) -> None:
-        """Write what is given, and the directory."""
-        for given in self.archive.given:
+        """Write the generated files and the directory."""
+        for file in self.archive.generated:
             packed: list[bytes] = []
-            crc, size = zip_format.deflate(given.pieces, packed.append)
-            self.begin(given.name, crc, sum(map(len, packed)), size)
+            crc, size = zip_format.deflate(file.pieces, packed.append)
+            self.begin(file.name, crc, sum(map(len, packed)), size)
             for data in packed:
                 self.write(data)
         self._names.clear()
@@ -170,26 +169,25 @@ class _Writer:
         self._flush()
 
     def verify(self, changed: Iterable[ArchiveMember]) -> list[ArchiveMember]:
-        """Read the archive as others will: its directory whole, and the changed members.
+        """Read the archive with :mod:`zipfile`: its whole directory, and the changed members.
 
-        The raw bytes of all of it are compared with what was written when the store keeps it.
+        The store itself compares all raw bytes with the written ones.
 
-        :returns: those that are damaged
-        :raises StoreError: it is not what was written
+        :returns: damaged members
+        :raises StoreError: the directory is not the written one
         """
         damaged = []
         with self._opened() as archive:
-            at = 0
-            for each in archive.infolist():
-                entry = zip_format.ZipEntry(
-                    *(each.filename, each.CRC, each.compress_size, each.file_size),
-                    offset=each.header_offset,
+            directory = b"".join(
+                zip_format.central_header(
+                    zip_format.ZipEntry(
+                        *(info.filename, info.CRC, info.compress_size, info.file_size),
+                        offset=info.header_offset,
+                    )
                 )
-                header = zip_format.central_header(entry)
-                if not self._directory.startswith(header, at):
-                    break
-                at += len(header)
-            if at != len(self._directory):
+                for info in archive.infolist()
+            )
+            if directory != self._directory:
                 raise StoreError(f"{self.archive.key} has another directory than was written.")
             for member in changed:
                 name = f"{self.archive.folder}/{member.name}"

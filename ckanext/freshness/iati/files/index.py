@@ -1,17 +1,16 @@
-"""The files that list an IATI source's datasets and organisations. Pure.
+"""Index files of an IATI source, and the generated files in its bulk ZIPs. Pure.
 
-Their fields are those of IATI's Bulk Data Service, so that its users find everything where it was:
-``datasets-minimal``, ``datasets-full`` and ``reporting-orgs``, and what the ZIP in the layout of Code for
-IATI holds besides the data. Beyond the original, ``datasets-full`` says when the contents last changed,
-and keeps the last attempts. Entries come in one order, so that the same ones give the same bytes, and one
-after the other, so that memory does not grow with their number.
+The files ``datasets-minimal``, ``datasets-full`` and ``reporting-orgs`` have the fields of IATI's Bulk Data
+Service. ``datasets-full`` also has the last attempts, and when the contents last changed. Entries have a fixed
+order, so the same entries give the same bytes. They are written one by one, so memory does not grow with their
+number.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -19,13 +18,13 @@ from ...copies import store_keys
 from ...copies.staging import PIECE
 
 Write = Callable[[bytes], object]
-"""Takes the next piece of a file."""
+"""Writes the next piece of a file."""
 
 MINIMAL, FULL, ORGANISATIONS = "datasets-minimal.json", "datasets-full.json", "reporting-orgs.json"
-"""The names of the index files."""
+"""Names of the index files."""
 
 BULK_FOLDER, LEGACY_FOLDER = "iati-data", "iati-data-main"
-"""What everything in the two bulk ZIPs is in: the service's own, and Code for IATI's."""
+"""The top folders of the two bulk ZIPs: the Bulk Data Service's and Code for IATI's."""
 
 _MINIMAL_FIELDS = (
     *("cached_dataset_xml_url", "cached_dataset_zip_url", "downloaded", "hash"),
@@ -36,20 +35,18 @@ _FULL_FIELDS = (
     *("content_length", "initial_contents", "server_header_etag", "server_header_last_modified"),
     *("content_modified", "content_modified_excluding_generated_timestamp"),
 )
-"""The fields of a last known good copy, in the two files that list datasets."""
+"""Fields of a last known good copy in ``datasets-minimal`` and ``datasets-full``."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetEntry:
     """A public dataset.
 
-    :ivar good: the fields of its last known good copy by their names in the index file; None if there
-        never was a copy, or it is no longer there
-    :ivar head_attempt: a request, as :meth:`..policy.attempts.IatiAttempt.as_json` returns it
-    :ivar get_attempt: likewise
-    :ivar attempts: the last ones, the newest first
-    :ivar path: of its file in the bulk ZIPs, below the folder of the data; made of the short names if
-        empty
+    :ivar good: fields of its last known good copy, by their names in the index files; None without a copy
+    :ivar head_attempt: last HEAD, as :meth:`..policy.attempts.IatiAttempt.as_json` returns it
+    :ivar get_attempt: last GET, in the same form
+    :ivar attempts: last attempts, newest first, in the same form
+    :ivar path: of its file in the bulk ZIPs, below the data folder; if empty, made of the short names
     """
 
     id: str
@@ -69,9 +66,9 @@ class DatasetEntry:
 
 @dataclass(frozen=True, slots=True)
 class DatasetOutline:
-    """What the layout of Code for IATI says of a dataset: fields of :class:`DatasetEntry`.
+    """A dataset in Code for IATI's layout, with fields of :class:`DatasetEntry`.
 
-    :ivar has_copy: whether its file is in the bulk ZIPs
+    :ivar has_copy: its file is in the bulk ZIPs
     """
 
     id: str
@@ -87,7 +84,7 @@ class DatasetOutline:
 
 @dataclass(frozen=True, slots=True)
 class OrganisationEntry:
-    """A reporting organisation; the fields' names are those of the index file."""
+    """A reporting organisation, with the index file's field names."""
 
     id: str
     short_name: str
@@ -108,10 +105,10 @@ class OrganisationEntry:
 
 @dataclass(frozen=True, slots=True)
 class GeneratedFile:
-    """A small file that is made for a bulk ZIP.
+    """A generated file in a bulk ZIP.
 
-    :ivar name: its whole path in there
-    :ivar pieces: of its bytes, to be taken once
+    :ivar name: whole path in the ZIP
+    :ivar pieces: its bytes; iterate once
     """
 
     name: str
@@ -119,7 +116,7 @@ class GeneratedFile:
 
 
 def outline(dataset: DatasetEntry) -> DatasetOutline:
-    """What :func:`legacy_files` needs of a dataset."""
+    """Return the part of a dataset that :func:`legacy_files` needs."""
     return DatasetOutline(
         id=dataset.id,
         short_name=dataset.short_name,
@@ -135,7 +132,7 @@ def outline(dataset: DatasetEntry) -> DatasetOutline:
 
 
 def order(dataset: DatasetEntry) -> tuple[str, str, str]:
-    """By what datasets are sorted in all files: code point by code point."""
+    """Return the sort key of datasets in all files; strings compare by code points."""
     return dataset.reporting_org_short_name, dataset.short_name, dataset.id
 
 
@@ -146,27 +143,29 @@ def write_datasets(
 
     :param datasets: in the order of :func:`order`
     :param created: aware, as are all moments of the entries
-    :raises ValueError: the datasets come in another order
+    :raises ValueError: the datasets have another order
     """
-    files = _Index("datasets", created, minimal), _Index("datasets", created, full)
-    before = ("", "", "")
+    minimal_file = _Index("datasets", created, minimal)
+    full_file = _Index("datasets", created, full)
+    previous = ("", "", "")
     for dataset in datasets:
-        at = order(dataset)
-        if at < before:
-            raise ValueError(f"{at} comes after {before}")
-        before = at
-        for file, entry in zip(files, (_minimal, _full), strict=True):
-            file.add(entry(dataset))
-    for file in files:
-        file.finish()
+        key = order(dataset)
+        if key < previous:
+            raise ValueError(f"{key} comes after {previous}")
+        previous = key
+        minimal_file.add(_minimal(dataset))
+        full_file.add(_full(dataset))
+    minimal_file.finish()
+    full_file.finish()
 
 
 def reporting_orgs(organisations: Iterable[OrganisationEntry], created: datetime) -> bytes:
-    """The file ``reporting-orgs``, in whatever order the organisations come."""
+    """Return the file ``reporting-orgs``; the organisations may have any order."""
     pieces: list[bytes] = []
     file = _Index("reporting_orgs", created, pieces.append)
-    for one in sorted(organisations, key=lambda one: (one.short_name, one.id)):
-        file.add(_organisation(one))
+    for organisation in _sorted(organisations):
+        values = asdict(organisation)
+        file.add({**values, "iati_identifier": organisation.organisation_identifier})
     file.finish()
     return b"".join(pieces)
 
@@ -174,7 +173,7 @@ def reporting_orgs(organisations: Iterable[OrganisationEntry], created: datetime
 def bulk_files(
     minimal: Iterable[bytes], full: Iterable[bytes], organisations: Iterable[bytes]
 ) -> list[GeneratedFile]:
-    """What the service's own bulk ZIP holds besides the data: the index files, each in pieces."""
+    """Return the generated files of the Bulk Data Service's ZIP: the index files, given in pieces."""
     contents = {MINIMAL: minimal, FULL: full, ORGANISATIONS: organisations}
     return [GeneratedFile(f"{BULK_FOLDER}/{name}", pieces) for name, pieces in contents.items()]
 
@@ -184,10 +183,10 @@ def legacy_files(
     organisations: Iterable[OrganisationEntry],
     created: datetime,
 ) -> Iterator[GeneratedFile]:
-    """What the bulk ZIP in the layout of Code for IATI holds besides the data.
+    """Yield the generated files of the bulk ZIP in Code for IATI's layout.
 
-    An empty file for each dataset without a copy, metadata of datasets and organisations as CKAN would
-    write them, and when the whole was made.
+    These are an empty file for each dataset without a copy, metadata of datasets and organisations in CKAN's
+    form, and the time when the ZIP was written.
 
     :param datasets: in the order of :func:`order`
     """
@@ -197,17 +196,22 @@ def legacy_files(
     for dataset in datasets:
         name = dataset.path.removesuffix(".xml")
         yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{name}.json", (_json(_as_in_ckan(dataset)),))
-    # One file for each folder, whatever two registries call it.
+    # Two organisations may have one name, but a folder has one file.
     by_folder = {
-        store_keys.segment(one.short_name): one
-        for one in sorted(organisations, key=lambda one: (one.short_name, one.id))
+        store_keys.segment(organisation.short_name): organisation
+        for organisation in _sorted(organisations)
     }
-    for folder, one in by_folder.items():
-        data = _json({"id": one.id, "name": one.short_name})
+    for folder, organisation in by_folder.items():
+        data = _json({"id": organisation.id, "name": organisation.short_name})
         yield GeneratedFile(f"{LEGACY_FOLDER}/metadata/{folder}.json", (data,))
-    moment = _text(created)
-    data = _json({"created_at": moment, "updated_at": moment})
+    data = _json({"created_at": created, "updated_at": created})
     yield GeneratedFile(f"{LEGACY_FOLDER}/metadata.json", (data,))
+
+
+def _sorted(organisations: Iterable[OrganisationEntry]) -> list[OrganisationEntry]:
+    return sorted(
+        organisations, key=lambda organisation: (organisation.short_name, organisation.id)
+    )
 
 
 def _registered(dataset: DatasetEntry) -> dict[str, Any]:
@@ -233,23 +237,20 @@ def _full(dataset: DatasetEntry) -> dict[str, Any]:
         "last_known_good_dataset": _fields(dataset.good, _FULL_FIELDS),
         "most_recent_head_attempt": _attempt(dataset.head_attempt),
         "most_recent_get_attempt": _attempt(dataset.get_attempt),
-        "attempts": [{**_attempt(one), "http_method": one["method"]} for one in dataset.attempts],
+        "attempts": [
+            {**_attempt(attempt), "http_method": attempt["method"]} for attempt in dataset.attempts
+        ],
     }
 
 
 def _fields(values: Mapping[str, Any] | None, names: Iterable[str]) -> dict[str, Any]:
-    """Return some fields of a record; without one, each is null, as the original writes it."""
+    """Return some fields of a record; without a record each is null, as in the Bulk Data Service."""
     return {name: values and values[name] for name in names}
 
 
 def _attempt(attempt: Mapping[str, Any] | None) -> dict[str, Any]:
-    found = _fields(attempt, ("datetime", "http_status", "error_occurred", "error_details"))
-    return {**found, "error_details": found["error_details"] or {}}
-
-
-def _organisation(one: OrganisationEntry) -> dict[str, Any]:
-    found = {field.name: getattr(one, field.name) for field in fields(OrganisationEntry)}
-    return {**found, "iati_identifier": one.organisation_identifier}
+    values = _fields(attempt, ("datetime", "http_status", "error_occurred", "error_details"))
+    return {**values, "error_details": values["error_details"] or {}}
 
 
 def _as_in_ckan(dataset: DatasetOutline) -> dict[str, Any]:
@@ -268,7 +269,7 @@ def _as_in_ckan(dataset: DatasetOutline) -> dict[str, Any]:
 
 
 class _Index:
-    """An index file on its way: one entry a line, so that versions can be compared."""
+    """A writer of an index file, with one entry per line so that versions can be compared."""
 
     def __init__(self, name: str, created: datetime, write: Write) -> None:
         head = _json(
@@ -299,15 +300,13 @@ class _Index:
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    # Half of a surrogate pair, which JSON of others may hold, has no UTF-8; \udc80 is its JSON.
+    # Foreign JSON may hold a lone surrogate, which has no UTF-8: write its JSON escape, such as \udc80.
     return _ENCODER.encode(value).encode("utf-8", "backslashreplace")
 
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
-        if value.tzinfo is not timezone.utc:
-            value = value.astimezone(timezone.utc)
-        return f"{value.isoformat().removesuffix('+00:00')}Z"
+        return f"{value.astimezone(timezone.utc).isoformat().removesuffix('+00:00')}Z"
     raise TypeError(f"{type(value).__name__} has no place in an index")
 
 

@@ -68,7 +68,8 @@ OUR_FAULTS = frozenset(
 )
 """Reasons that say nothing about the URL, so they do not count as its failures.
 
-``HOST_SILENT`` is not among them: if the whole host is silent, the file cannot be downloaded, and its copy expires.
+``HOST_SILENT`` is not among them: if the whole host is silent, the file cannot be downloaded, and its copy
+expires.
 """
 
 _SECRET_NAME = re.compile(

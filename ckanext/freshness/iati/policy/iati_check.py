@@ -45,8 +45,8 @@ class IatiCheckInput:
 class IatiCheckResult:
     """The result of a check.
 
-    :ivar decision: the last one: the state to be stored, and whether ``staged`` must be. If ``staged`` cannot be
-        stored, use :func:`.rules.not_stored`.
+    :ivar decision: the last one: the state to be stored, and whether ``staged`` must be. If ``staged`` cannot
+        be stored, use :func:`.rules.not_stored`.
     :ivar host: normalised host of the URL; empty if the URL has none, or if no request was sent
     :ivar staged: the whole body, if it must be stored; the receiver closes it
     :ivar mimetype: Content-Type without parameters; None if the server states none

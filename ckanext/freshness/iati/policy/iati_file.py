@@ -1,11 +1,11 @@
 """An IATI file, read while it is downloaded: its encoding, its root element, its two hashes.
 
-An IATI file is XML whose root element is ``iati-activities`` or ``iati-organisations``, with any prefix. Its opening
-tag must end within the first 6,000 characters. Everything that XML allows before the tag counts, in any encoding. What
-follows need not be well-formed.
+An IATI file is XML whose root element is ``iati-activities`` or ``iati-organisations``, with any prefix. Its
+opening tag must end within the first 6,000 characters. Everything that XML allows before the tag counts, in any
+encoding. What follows need not be well-formed.
 
-A file that declares entities is harmless: external ones are never fetched, and internal ones are never expanded,
-because the parser gets no ampersand.
+A file that declares entities is harmless: external ones are never fetched, and internal ones are never
+expanded, because the parser gets no ampersand.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ FIRST_CHARACTERS = 6000
 INITIAL_CHARACTERS = 150
 
 
-# Encoding: BOM, then declaration, then UTF-8. The Content-Type header does not count: ``text/xml`` without a charset
-# would mean US-ASCII (RFC 3023) or ISO 8859-1 (RFC 2616), and files are rarely either.
+# Encoding: BOM, then declaration, then UTF-8. The Content-Type header does not count: ``text/xml`` without a
+# charset would mean US-ASCII (RFC 3023) or ISO 8859-1 (RFC 2616), and files are rarely either.
 
 _LONGEST_BOM = 4
 _LONGEST_DECLARATION = 512
@@ -53,8 +53,8 @@ class _EncodingFamily:
     bom: int
 
 
-# The BOM of UTF-32 begins like that of UTF-16, so the longer ones come first. Those without a BOM are from appendix F
-# of the XML specification.
+# The BOM of UTF-32 begins like that of UTF-16, so the longer ones come first. Those without a BOM are from
+# appendix F of the XML specification.
 _BEGINNINGS: tuple[tuple[bytes, _EncodingFamily], ...] = (
     (codecs.BOM_UTF32_LE, _EncodingFamily("utf-32-le", 4, 4)),
     (codecs.BOM_UTF32_BE, _EncodingFamily("utf-32-be", 4, 4)),
@@ -262,11 +262,11 @@ class Hashes:
 
     ``hash`` is that of the bytes. ``hash_excluding_generated_timestamp`` is that of the bytes without each
     ``generated-datetime="…"``, by the Bulk Data Service's definition:
-    ``re.sub(r'generated-datetime="[^"]+"', "", text)``, encoded again. The bytes themselves are searched here, so both
-    definitions agree if the file really has the encoding that it states.
+    ``re.sub(r'generated-datetime="[^"]+"', "", text)``, encoded again. The bytes themselves are searched here,
+    so both definitions agree if the file really has the encoding that it states.
 
-    A value without a closing quotation mark is hashed. Only the end of the file shows that it is missing, so one hash
-    is made with the value and one without. No value is held in memory, however long it is.
+    A value without a closing quotation mark is hashed. Only the end of the file shows that it is missing, so
+    one hash is made with the value and one without. No value is held in memory, however long it is.
 
     :ivar size: bytes read so far
     """

@@ -18,9 +18,9 @@ Where the service has no rule or a harmful one, these apply:
 
 - A download of exactly 24 h or 6 h is still young enough.
 - The GETs of rules 2 and 5 are unconditional, because they exist to distrust validators.
-- If HEAD is refused (405, 501) and the download is at most 6 h old, end. If it is older, send a conditional GET,
-  or a plain GET without a validator. A 304 verifies the download but is not a download. The next check starts
-  with HEAD again.
+- If HEAD is refused (405, 501) and the download is at most 6 h old, end. If it is older, send a conditional
+  GET, or a plain GET without a validator. A 304 verifies the download but is not a download. The next check
+  starts with HEAD again.
 - If HEAD returns no validator, the download stands for 6 h. Another Content-Length is always a change.
 - A URL that fails is not requested for a while (:func:`backoff`). The pause is at most 6 h and ends when rule 5
   would download in spite of a failed HEAD.
@@ -316,10 +316,10 @@ def has_expired(state: FileState, policy: IatiPolicy) -> bool:
 def brakes_expiry(expiring: int, copies: int, policy: IatiPolicy, *, registry_read: bool) -> bool:
     """Decide whether expiring copies are kept because they are more than half of a source's copies.
 
-    So many files rarely vanish at once: this machine has more likely lost its network. In a source with fewer than
-    ``brake_from`` copies, more than half may be one or two files, or all files of one closed host, and a brake
-    would keep them for ever. Each has failed for 72 h, so there the brake holds only if the registry could not be
-    read either.
+    So many files rarely vanish at once: this machine has more likely lost its network. In a source with fewer
+    than ``brake_from`` copies, more than half may be one or two files, or all files of one closed host, and a
+    brake would keep them for ever. Each has failed for 72 h, so there the brake holds only if the registry
+    could not be read either.
 
     :param expiring: copies that would expire in this cycle
     :param registry_read: the registry answered in this cycle

@@ -1,1 +1,1 @@
-"""IATI's registry: reporting organisations and their datasets, each of which is one file."""
+"""Harvests of IATI registries: reporting organisations and their datasets, each of which is one file."""

@@ -1,38 +1,38 @@
-"""A registry that is a CKAN with IATI's fields, asked through its API.
+"""A registry that is a CKAN with IATI's fields, read through its API.
 
-CKAN's pages are counted offsets into a list that may change meanwhile: what is registered or removed
-between two pages shifts the rest, and a dataset that was skipped would count as gone. So the lists are
-asked for in an order, and each page begins with the last record of the one before: every record that
-was there all the time is then read. Where two pages do not meet, the list is read again.
+CKAN's pages are offsets into a list that may change meanwhile. If a record is added or removed between two
+pages, the others shift, and a skipped dataset would count as deleted. So each list is requested in a fixed
+order, and each page begins with the last record of the page before. If two pages do not overlap, the list is
+read again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from . import records
-from .records import said
-from .registries import Asker, RegistryEntry, Take, Terms, UnreadableListing, without_user
+from .records import RegistryEntry, text_of
+from .registries import Asker, Take, Terms, UnreadableListing, without_user
 
 ROWS = 1000
-"""How many datasets one page is asked for; CKAN's ``ckan.search.rows_max`` as a rule."""
+"""Datasets requested per page: the default of ``ckan.search.rows_max``."""
 READINGS = 3
-"""How often a list is read that changes while it is read."""
+"""How often a list is read that keeps changing."""
 AT_ONCE = 4
-"""How many pages are under way at once: each takes memory when it is there."""
+"""Concurrent requests for pages; each page takes memory."""
 
 _API = ("/action", "/3", "/api")
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryPage:
-    """A part of a list.
+    """A page of a list.
 
-    :ivar count: how many records the whole list has, where the answer says so
+    :ivar count: records of the whole list, if the answer states it
     """
 
     rows: list[Any]
@@ -40,15 +40,15 @@ class RegistryPage:
 
 
 class _Changing(Exception):
-    """A list does not add up; the text says how, for people."""
+    """An inconsistent list; the text says why, for people."""
 
 
 class CkanRegistry:
-    """As :class:`~ckanext.freshness.iati.registry.registries.Registry`."""
+    """A registry that is a CKAN, as :class:`.registries.Registry`."""
 
     def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
         """
-        :param source_url: of the site, or of its API.
+        :param source_url: URL of the site, or of its API
         """
         self._asker = asker
         self._terms = terms
@@ -57,7 +57,7 @@ class CkanRegistry:
         for last in _API:
             path = path.removesuffix(last)
         self._site = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
+        self._public_site = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
 
     @property
     def organisations_url(self) -> str:
@@ -68,27 +68,29 @@ class CkanRegistry:
         return self._action("package_search")
 
     def organisation_url(self, registry_id: str) -> str:
-        return f"{self._shown}/organization/{quote(registry_id, safe='', errors='replace')}"
+        return f"{self._public_site}/organization/{quote(registry_id, safe='', errors='replace')}"
 
     def dataset_url(self, registry_id: str) -> str:
-        return f"{self._shown}/dataset/{quote(registry_id, safe='', errors='replace')}"
+        return f"{self._public_site}/dataset/{quote(registry_id, safe='', errors='replace')}"
 
     async def organisations(self, take: Take) -> None:
-        await self._insist(self.organisations_url, lambda: self._read_organisations(take))
+        await self._read_consistently(
+            self.organisations_url, lambda: self._read_organisations(take)
+        )
 
     async def datasets(self, take: Take) -> None:
-        await self._insist(self.datasets_url, lambda: self._read_datasets(take))
+        await self._read_consistently(self.datasets_url, lambda: self._read_datasets(take))
 
-    async def _insist(self, url: str, read: Callable[[], Awaitable[int]]) -> None:
-        """Read a list until it adds up.
+    async def _read_consistently(self, url: str, read: Callable[[], Awaitable[int]]) -> None:
+        """Read a list until it is consistent.
 
-        :param read: returns how many of its records have no id.
+        :param read: reads it once, and returns the number of records without an id
         """
-        for left in reversed(range(READINGS)):
+        for reading in range(1, READINGS + 1):
             try:
                 without_id = await read()
             except _Changing as error:
-                if not left:
+                if reading == READINGS:
                     words = f"{error}, each of the {READINGS} times that it was read"
                     raise UnreadableListing(url, words) from error
             else:
@@ -103,11 +105,11 @@ class CkanRegistry:
         without_id = found = 0
         if not names:
             return 0
-        # The names come by the thousand, what is known of each by 25: these can be asked for at once.
+        # A page has 1,000 names but only 25 whole organisations. The count allows concurrent requests.
         async for rows in self._pages(self._page_of_organisations, _id, names):
             for raw in rows:
                 found += 1
-                if said(_id(raw)) is None:
+                if text_of(_id(raw)) is None:
                     without_id += 1
                 else:
                     take(self._organisation(raw))
@@ -122,7 +124,7 @@ class CkanRegistry:
         async for rows in self._pages(self._page_of_datasets, _id, first.count, first):
             for raw in rows:
                 found += 1
-                registry_id = said(_id(raw))
+                registry_id = text_of(_id(raw))
                 if registry_id is None:
                     without_id += 1
                     continue
@@ -140,13 +142,14 @@ class CkanRegistry:
         key: Callable[[Any], Any],
         count: int | None,
         first: RegistryPage | None = None,
-    ) -> Any:
-        """The pages of a list, each without the record that the one before ended with.
+    ) -> AsyncIterator[list[Any]]:
+        """Yield the pages of a list, each without the record it shares with the page before.
 
-        :param page: asks for what begins at an offset.
-        :param key: what one record is told from others by.
-        :param count: how many there are, or None to read on until a page is not full.
-        :raises _Changing: two pages do not meet, or the count is another one meanwhile.
+        :param page: requests the page at an offset
+        :param key: returns the identity of a record
+        :param count: records of the whole list; None: read until a page is not full
+        :param first: the first page, if it was requested already
+        :raises _Changing: two pages do not overlap, or the count has changed
         """
         first = await page(0) if first is None else first
         size = len(first.rows)
@@ -154,7 +157,7 @@ class CkanRegistry:
         if not size:
             return
         if size == 1:
-            # Nothing could overlap. Most often there is just the one.
+            # Pages of one record cannot overlap. Usually the list has only one.
             if (await page(1)).rows:
                 raise _Changing("it gives its records one by one only")
             return
@@ -164,7 +167,7 @@ class CkanRegistry:
             if count is not None:
                 ahead = max(1, min(AT_ONCE, -(-(count - start) // (size - 1))))
             starts = [start + number * (size - 1) for number in range(ahead)]
-            for found in await _all(page(one) for one in starts):
+            for found in await _all([page(offset) for offset in starts]):
                 if found.count != first.count:
                     raise _Changing("how many records it has changes while it is read")
                 if not found.rows or key(found.rows[0]) != last:
@@ -207,16 +210,14 @@ class CkanRegistry:
         url = f"{self._action(action)}?{urlencode(query)}"
         answer = await self._asker.json(url)
         if not isinstance(answer, dict) or answer.get("success") is not True:
-            raise UnreadableListing(
-                url, "answered with something else than the result of an API call"
-            )
+            raise UnreadableListing(url, "did not answer with the result of an API call")
         return url, answer.get("result")
 
     def _action(self, name: str) -> str:
         return f"{self._site}/api/3/action/{name}"
 
     def _organisation(self, raw: dict[str, Any]) -> RegistryEntry:
-        url = self.organisation_url(str(said(raw.get("id"))))
+        url = self.organisation_url(str(text_of(raw.get("id"))))
         return records.organisation(raw, url, name=raw.get("name"), title=raw.get("title"))
 
     def _dataset(self, raw: dict[str, Any]) -> RegistryEntry:
@@ -224,7 +225,7 @@ class CkanRegistry:
         first = resources[0] if isinstance(resources, list) and resources else None
         return records.dataset(
             raw,
-            self.dataset_url(str(said(raw.get("id")))),
+            self.dataset_url(str(text_of(raw.get("id")))),
             name=raw.get("name"),
             title=raw.get("title"),
             organisation_id=owner.get("id") if isinstance(owner, dict) else None,
@@ -243,9 +244,9 @@ def _rows(url: str, found: Any) -> list[Any]:
     return found
 
 
-async def _all(asked: Any) -> list[RegistryPage]:
-    """All of some pages; none is left under way when one of them fails."""
-    tasks = [asyncio.ensure_future(one) for one in asked]
+async def _all(requests: Iterable[Awaitable[RegistryPage]]) -> list[RegistryPage]:
+    """Wait for all pages. If a request fails, cancel the others."""
+    tasks = [asyncio.ensure_future(request) for request in requests]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:

@@ -1,19 +1,18 @@
-"""One harvest from its start to its end in this process: gather, fetch and import, and no queue at all.
+"""A whole harvest in this process: gather, fetch and import without queues.
 
-Whoever needs the catalogue to be as the registry is now, such as IATI's update cycle, cannot wait for
-consumers that may not run. The job is an ordinary one of ckanext-harvest's, shown among the others. Its
-objects are never in a state that a consumer takes up, and its id says what it is, so that what a killed
-process left behind can be told from a job that is under way in the queues.
+IATI's update cycle needs the registry's present records and cannot wait for consumers, which may not run. The
+job is an ordinary job of ckanext-harvest, but consumers never take its objects. The prefix of its id tells it
+from jobs in the queues, so the job of a killed process can be ended.
 """
 
 from __future__ import annotations
 
-import enum
 import logging
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -34,8 +33,8 @@ _job = harvest_tables.JOB
 _object = harvest_tables.OBJECT
 
 
-class HarvestStage(enum.Enum):
-    """What a harvest is at."""
+class HarvestStage(Enum):
+    """The stages of a harvest that take long."""
 
     GATHER = "gather"
     IMPORT = "import"
@@ -43,9 +42,10 @@ class HarvestStage(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class HarvestProgress:
-    """How far a harvest is.
+    """The progress of a harvest.
 
-    :ivar total: how many records there will be; None while nobody knows
+    :ivar done: records so far
+    :ivar total: all records; None while it is unknown
     """
 
     stage: HarvestStage
@@ -53,20 +53,20 @@ class HarvestProgress:
     total: int | None = None
 
 
-Tell = Callable[[HarvestProgress], None]
+ShowProgress = Callable[[HarvestProgress], None]
 
 
 class HarvestRefused(Exception):
-    """The source cannot be harvested now; the text says why, and what to do."""
+    """A source that cannot be harvested now; the text says why, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldDeletions:
-    """Deletions that the brake holds: nothing that the source no longer lists was removed.
+    """Deletions that the brake holds.
 
     :ivar reason: with the numbers, for people
-    :ivar count: how many records are held
-    :ivar released: an editor has released them: the next harvest removes them
+    :ivar count: held records
+    :ivar released: an editor has released them, so the next harvest deletes them
     """
 
     reason: str
@@ -76,12 +76,12 @@ class HeldDeletions:
 
 @dataclass(frozen=True, slots=True)
 class HarvestResult:
-    """How a harvest ended.
+    """The result of a harvest.
 
-    :ivar counts: records by what became of them: ``added``, ``updated``, ``deleted``,
-        ``not modified``, ``errored``; each is there
-    :ivar source_errors: a line for each listing that could not be read, and the brake's own
-    :ivar record_errors: messages by the record's URL
+    :ivar counts: records by ``added``, ``updated``, ``deleted``, ``not modified`` and ``errored``; all keys are
+        present
+    :ivar source_errors: one line for each listing that could not be read, and the brake's
+    :ivar record_errors: messages by URL of the record
     """
 
     job_id: str
@@ -92,20 +92,22 @@ class HarvestResult:
 
     @property
     def complete(self) -> bool:
-        """Whether all that the source lists was read and imported, and nothing is held."""
+        """Whether every record was read and imported, and no deletion is held."""
         return not (self.source_errors or self.record_errors or self.hold)
 
 
 def harvest_now(
-    source_id: str, tell: Tell | None = None, *, now: datetime | None = None
+    source_id: str,
+    show_progress: ShowProgress = lambda progress: None,
+    *,
+    now: datetime | None = None,
 ) -> HarvestResult:
     """Harvest a source in this process.
 
-    Whatever happens, no object is left that a consumer takes up. What a process leaves behind that is
-    killed, :func:`heal` puts in order: here, or when ``harvester run`` comes by.
+    Consumers never take an object of the job, whatever happens. If the process is killed, the next harvest or
+    ``harvester run`` ends its job (:func:`heal`).
 
-    :param tell: is told of the progress.
-    :raises HarvestRefused: no such source, or none of ours, or somebody else harvests it now.
+    :raises HarvestRefused: there is no such source, no plugin harvests it, or it is being harvested now
     """
     source = harvest_tables.source_row(source_id)
     if source is None or not source.active:
@@ -116,18 +118,17 @@ def harvest_now(
             f"The source {source.title or source.url} is of the type {source.type}, which no enabled "
             "plugin of this extension harvests"
         )
-    tell = tell or (lambda progress: None)
     with locked_if_free(_lock(source.id)) as ours:
         if not ours:
             raise HarvestRefused(
-                f"Another process harvests {source.title or source.url} now: try again when it is done"
+                f"Another process harvests {source.title or source.url} now: try again when it has ended"
             )
         _end_killed(source.id)
         job_id = _begin(source)
         try:
-            _harvest(source_type, source.id, job_id, tell, now)
+            _harvest(source_type, source.id, job_id, show_progress, now)
         finally:
-            # A failure here may have come from a session that can do nothing more.
+            # After an error the session may be unusable.
             model.Session.rollback()
             _end(job_id)
             _finish(source.id)
@@ -135,9 +136,9 @@ def harvest_now(
 
 
 def heal() -> list[str]:
-    """End the jobs of harvests whose processes were killed; their ids.
+    """End the jobs of killed processes, and return their ids.
 
-    What they had not imported is classified again by the next harvest.
+    The next harvest classifies the records again that they did not import.
     """
     sources = model.Session.execute(
         sa.select(_job.c.source_id).where(_job.c.status == "Running", _is_ours()).distinct()
@@ -153,23 +154,27 @@ def heal() -> list[str]:
 
 
 def _harvest(
-    source_type: SourceType, source_id: str, job_id: str, tell: Tell, now: datetime | None
+    source_type: SourceType,
+    source_id: str,
+    job_id: str,
+    show_progress: ShowProgress,
+    now: datetime | None,
 ) -> None:
     ids = stages.gather(
         source_type,
         job_id,
         now=now,
-        tell=lambda read: tell(HarvestProgress(HarvestStage.GATHER, read)),
+        tell=lambda read: show_progress(HarvestProgress(HarvestStage.GATHER, read)),
         queued=False,
     )
     if ids:
         total = len(ids)
-        tell(HarvestProgress(HarvestStage.IMPORT, 0, total))
+        show_progress(HarvestProgress(HarvestStage.IMPORT, 0, total))
         imports.import_without_queue(
             source_id,
             ids,
             stages.PAGE_SIZE,
-            lambda done: tell(HarvestProgress(HarvestStage.IMPORT, done, total)),
+            lambda done: show_progress(HarvestProgress(HarvestStage.IMPORT, done, total)),
         )
 
 
@@ -182,15 +187,15 @@ def _is_ours() -> Any:
 
 
 def _begin(source: Any) -> str:
-    other = model.Session.execute(
+    running = model.Session.execute(
         sa.select(_job.c.id).where(
             _job.c.source_id == source.id, _job.c.status.in_(("New", "Running"))
         )
     ).scalar()
-    if other is not None:
+    if running is not None:
         raise HarvestRefused(
-            f"The harvest job {other} of {source.title or source.url} is under way: wait for its end, "
-            "or give it up with: ckan harvester job-abort"
+            f"The harvest job {running} of {source.title or source.url} is running: wait for its end, "
+            "or abort it with: ckan harvester job-abort"
         )
     job_id, now = f"{ONCE}{uuid.uuid4()}", utc(utc_now())
     model.Session.execute(
@@ -203,7 +208,7 @@ def _begin(source: Any) -> str:
 
 
 def _end(job_id: str) -> None:
-    """Leave nothing of a job that could be taken for work to be done."""
+    """End the gather stage of a job, and mark its unfinished objects as errors."""
     now = utc(utc_now())
     undone = model.Session.execute(
         sa.update(_object)
@@ -211,16 +216,16 @@ def _end(job_id: str) -> None:
         .values(state="ERROR", report_status="errored", import_finished=now)
         .returning(_object.c.id)
     ).scalars()
-    # Some of their packages may be written, and not in Solr: what is still there counts as changed.
+    # Their packages may be written but not indexed: without hashes the next harvest takes them for changed.
     hashes = ("content_hash", "fingerprint")
-    set_extras([(one, key, None) for one in undone.all() for key in hashes])
+    set_extras([(object_id, key, None) for object_id in undone.all() for key in hashes])
     model.Session.execute(
         sa.update(_job)
         .where(_job.c.id == job_id, _job.c.gather_finished.is_(None))
         .values(gather_finished=now)
     )
     model.Session.commit()
-    # CKAN's sessions keep what they know beyond a commit.
+    # CKAN's sessions do not expire objects on commit.
     model.Session.expire_all()
 
 
@@ -233,7 +238,7 @@ def _end_killed(source_id: str) -> list[str]:
         ).scalars()
     )
     for job_id in ids:
-        message = "The process that harvested was killed; the next harvest goes on where it was"
+        message = "The harvesting process was killed; the next harvest imports the rest"
         harvest_tables.add_gather_error(job_id, message)
         model.Session.execute(
             sa.update(_job)
@@ -245,7 +250,7 @@ def _end_killed(source_id: str) -> list[str]:
 
 
 def _finish(source_id: str) -> None:
-    """Mark the job as finished, as ``harvester run`` does it: with the source's page and its mails."""
+    """Finish the job as ``harvester run`` does: it reindexes the source and sends ckanext-harvest's mails."""
     context = {
         "model": model,
         "session": model.Session,
@@ -255,7 +260,7 @@ def _finish(source_id: str) -> None:
     try:
         tk.get_action("harvest_jobs_run")(context, {"source_id": source_id})
     except redis.exceptions.RedisError as error:
-        # What comes after the job's end serves the queues alone.
+        # The job has ended. Only the clean-up of the queues failed.
         log.warning("Redis does not answer (%s): the harvest queues were left as they are", error)
 
 
@@ -304,7 +309,7 @@ def _record_errors(job_id: str) -> dict[str, tuple[str, ...]]:
         .where(_object.c.harvest_job_id == job_id)
         .order_by(error.c.created)
     )
-    found: dict[str, tuple[str, ...]] = {}
-    for one, message in rows:
-        found[one] = (*found.get(one, ()), message)
-    return found
+    messages: dict[str, tuple[str, ...]] = {}
+    for record_url, message in rows:
+        messages[record_url] = (*messages.get(record_url, ()), message)
+    return messages

@@ -7,20 +7,20 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from . import records
-from .records import said
-from .registries import Asker, RegistryEntry, Take, Terms, UnreadableListing, without_user
+from .records import RegistryEntry, text_of
+from .registries import Asker, Take, Terms, UnreadableListing, without_user
 
 ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
 NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
-"""Of the files, with or without ``.json``."""
+"""Names of index files, with or without ``.json``."""
 
 
 class IndexFiles:
-    """As :class:`~ckanext.freshness.iati.registry.registries.Registry`."""
+    """A registry that publishes index files, as :class:`.registries.Registry`."""
 
     def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
         """
-        :param source_url: of one of the files, or of the folder that they are in.
+        :param source_url: URL of a file, or of the folder
         """
         self._asker = asker
         self._terms = terms
@@ -29,7 +29,7 @@ class IndexFiles:
         is_file = last.removesuffix(".json") in NAMES
         path = folder if is_file else parts.path.rstrip("/")
         self._folder = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
-        self._shown = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
+        self._public_folder = urlunsplit((parts.scheme, without_user(parts.netloc), path, "", ""))
         self._suffix = ".json" if is_file and last.endswith(".json") else ""
 
     @property
@@ -41,11 +41,11 @@ class IndexFiles:
         return f"{self._folder}/{DATASETS}{self._suffix}"
 
     def organisation_url(self, registry_id: str) -> str:
-        # There is no page of one organisation; a query keeps the URLs apart, and is answered as well.
-        return f"{self._shown}/{ORGANISATIONS}{self._suffix}?id={_quoted(registry_id)}"
+        # An organisation has no page of its own: a query makes the URL unique, and servers ignore it.
+        return f"{self._public_folder}/{ORGANISATIONS}{self._suffix}?id={_quoted(registry_id)}"
 
     def dataset_url(self, registry_id: str) -> str:
-        return f"{self._shown}/{DATASETS}{self._suffix}?id={_quoted(registry_id)}"
+        return f"{self._public_folder}/{DATASETS}{self._suffix}?id={_quoted(registry_id)}"
 
     async def organisations(self, take: Take) -> None:
         names = ("reporting_orgs", "reporting_organisations", "organisations")
@@ -55,21 +55,21 @@ class IndexFiles:
         await self._read(self.datasets_url, ("datasets",), self._dataset, take)
 
     def _organisation(self, raw: dict[str, Any]) -> RegistryEntry:
-        title = said(raw.get("human_readable_name")) or raw.get("title")
-        url = self.organisation_url(str(said(raw.get("id"))))
-        name = said(raw.get("short_name")) or raw.get("name")
+        title = text_of(raw.get("human_readable_name")) or raw.get("title")
+        url = self.organisation_url(str(text_of(raw.get("id"))))
+        name = text_of(raw.get("short_name")) or raw.get("name")
         return records.organisation(raw, url, name=name, title=title)
 
     def _dataset(self, raw: dict[str, Any]) -> RegistryEntry:
-        # Of the rest of such a record nearly all is what the service found at the file's URL.
+        # Most other fields are results of the service's own checks.
         return records.dataset(
             raw,
-            self.dataset_url(str(said(raw.get("id")))),
-            name=said(raw.get("short_name")) or raw.get("name"),
+            self.dataset_url(str(text_of(raw.get("id")))),
+            name=text_of(raw.get("short_name")) or raw.get("name"),
             title=raw.get("title"),
             organisation_id=raw.get("reporting_org_id"),
             file_url=raw.get("source_url"),
-            license=said(raw.get("licence_id")) or raw.get("license_id"),
+            license=text_of(raw.get("licence_id")) or raw.get("license_id"),
         )
 
     async def _read(
@@ -79,17 +79,16 @@ class IndexFiles:
         entry_of: Callable[[dict[str, Any]], RegistryEntry],
         take: Take,
     ) -> None:
-        found = await self._asker.json(url)
-        rows = found
-        if isinstance(found, dict):
-            rows = next((found[name] for name in names if name in found), None)
+        rows = await self._asker.json(url)
         if isinstance(rows, dict):
-            rows = list(rows.values())  # older files have them by name
+            rows = next((rows[name] for name in names if name in rows), None)
+        if isinstance(rows, dict):
+            rows = list(rows.values())  # Older files have an object by name.
         if not isinstance(rows, list):
             raise UnreadableListing(url, f'has no list of "{names[0]}"')
         without_id = 0
         for raw in rows[: self._terms.max_records]:
-            if isinstance(raw, dict) and said(raw.get("id")) is not None:
+            if isinstance(raw, dict) and text_of(raw.get("id")) is not None:
                 take(entry_of(raw))
             else:
                 without_id += 1

@@ -1,42 +1,44 @@
-"""What a registry says of an organisation or a dataset as a record; every registry's words are mapped here.
+"""Records of organisations and datasets, made from a registry's JSON. Every kind of registry maps its fields
+here.
 
-Registries hold nulls, the text "None" and worse where something should stand. An entry without an id
-cannot be told from others; one without anything else that it must have is an entry with an error.
+Registries write null, the text "None" and worse for a missing value. An entry that lacks a required value
+becomes an entry with an error. An entry without an id cannot be identified, so the registry raises
+``UnreadableListing`` for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...harvesting import legal_values
 from ...harvesting.record import Record
 from ...web.client import FetchError
 from ...web.urls import parse_url
-from .registries import RegistryEntry
 
 FORMAT = "IATI-XML"
-"""The format of the resource of every dataset, as IATI's registry has it."""
+"""Format of every dataset's resource, as in IATI's own registry."""
 
 REGISTRY_ID = "registry_id"
-"""The extra of organisations and datasets that has the registry's id."""
+"""Extra of organizations and datasets: the registry's id."""
 REGISTRY_NAME = "registry_name"
-"""The extra that has the registry's short name; CKAN's own name may need a mark to be unique."""
+"""Extra of organizations and datasets: the registry's short name. CKAN's name may need a mark to be unique."""
+
+_TEXT_FIELDS = ("notes", "author", "author_email", "maintainer", "maintainer_email")
+_IATI_FIELDS = ("filetype", "iati_version", "data_updated")
 
 FIELD_KEYS = frozenset(
     {
-        *("title", "notes", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME),
-        *("author", "author_email", "maintainer", "maintainer_email"),
-        *("filetype", "iati_version", "data_updated"),
+        *("title", "license_id", "license", "uri", REGISTRY_ID, REGISTRY_NAME),
+        *_TEXT_FIELDS,
+        *_IATI_FIELDS,
     }
 )
-"""Keys of packages that go when the registry no longer gives them."""
+"""Keys of packages that are deleted if the registry no longer has them."""
 
-_TEXTS = ("notes", "author", "author_email", "maintainer", "maintainer_email")
-_OF_IATI = ("filetype", "iati_version", "data_updated")
-
-# What a listing says of an organisation that is CKAN's own business, or changes by itself.
-_NOT_OF_ORGANISATIONS = frozenset(
+# Fields that belong to CKAN itself, or change on their own.
+_IGNORED_ORGANISATION_FIELDS = frozenset(
     {
         *("id", "name", "short_name", "title", "human_readable_name", "display_name"),
         *("description", "image_url", "image_display_url", "is_organization", "state", "type"),
@@ -45,14 +47,30 @@ _NOT_OF_ORGANISATIONS = frozenset(
         *(REGISTRY_ID, REGISTRY_NAME),
     }
 )
-_NOT_OF_DATASETS = frozenset(
+_IGNORED_DATASET_EXTRAS = frozenset(
     {"guid", "harvest_object_id", "harvest_source_id", "harvest_source_title"}
 )
-"""Extras that the harvester of this site writes itself."""
+"""Extras that this site's harvester writes itself."""
 
 
-def said(value: Any) -> str | None:
-    """A text or number as a text; None for what registries write where they have nothing."""
+@dataclass(frozen=True, slots=True)
+class RegistryEntry:
+    """An organisation or a dataset in a registry's listing.
+
+    :ivar id: the registry's id, which stays when the name changes
+    :ivar record: None if the entry is invalid
+    :ivar organisation_id: the registry's id of a dataset's organisation
+    :ivar error: why the entry is invalid, for people
+    """
+
+    id: str
+    record: Record | None
+    organisation_id: str | None = None
+    error: str | None = None
+
+
+def text_of(value: Any) -> str | None:
+    """Return a text or number as text; None for the values that registries write for a missing one."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         return None
     text = legal_values.clean(str(value)).strip()
@@ -60,76 +78,71 @@ def said(value: Any) -> str | None:
 
 
 def _link(value: Any) -> str | None:
-    text = said(value)
+    text = text_of(value)
     return None if text is None or legal_values.is_active_url(text) else text
 
 
 def organisation(raw: Any, url: str, *, name: Any, title: Any) -> RegistryEntry:
-    """A reporting organisation.
+    """Make the entry of a reporting organisation.
 
-    :param raw: a record with an id.
-    :param url: the registry's own of it.
+    :param raw: its JSON object, which has an id
+    :param url: the registry's URL of it
     """
-    registry_id = str(said(raw.get("id")))
-    short_name = said(name)
+    registry_id = str(text_of(raw.get("id")))
+    short_name = text_of(name)
     if short_name is None:
         return RegistryEntry(registry_id, None, error="the registry gives the organisation no name")
     fields = {
-        "title": said(title) or short_name,
-        "description": said(raw.get("description")),
+        "title": text_of(title) or short_name,
+        "description": text_of(raw.get("description")),
         "image_url": _link(raw.get("image_display_url")) or _link(raw.get("image_url")),
         "uri": url,
         REGISTRY_ID: registry_id,
         REGISTRY_NAME: short_name,
     }
     for key, value in [*raw.items(), *_pairs(raw.get("extras"))]:
-        if key not in _NOT_OF_ORGANISATIONS:
-            fields.setdefault(legal_values.clean(key), said(value))
+        if key not in _IGNORED_ORGANISATION_FIELDS:
+            fields.setdefault(legal_values.clean(key), text_of(value))
     return RegistryEntry(registry_id, Record(_present(fields), name=short_name))
 
 
 def dataset(
     raw: Any, url: str, *, name: Any, title: Any, organisation_id: Any, file_url: Any, license: Any
 ) -> RegistryEntry:
-    """A dataset.
+    """Make the entry of a dataset.
 
-    :param raw: a record with an id.
-    :param url: the registry's own of it.
+    :param raw: its JSON object, which has an id
+    :param url: the registry's URL of it
+    :param file_url: URL of its file
     """
-    registry_id, owner = str(said(raw.get("id"))), said(organisation_id)
-    short_name, file_text = said(name), said(file_url)
-    missing = next(
-        (
-            words
-            for words, value in (
-                ("no name", short_name),
-                ("no organisation", owner),
-                ("no URL of a file", file_text),
-            )
-            if value is None
-        ),
-        None,
-    )
-    if missing is not None or short_name is None or file_text is None:
-        return RegistryEntry(registry_id, None, owner, f"the registry gives the dataset {missing}")
+    registry_id, owner = str(text_of(raw.get("id"))), text_of(organisation_id)
+    short_name, file_text = text_of(name), text_of(file_url)
+    if short_name is None or owner is None or file_text is None:
+        missing = (
+            "name" if short_name is None else "organisation" if owner is None else "URL of a file"
+        )
+        error = f"the registry gives the dataset no {missing}"
+        return RegistryEntry(registry_id, None, owner, error)
     try:
         parse_url(file_text)
     except FetchError as error:
         return RegistryEntry(registry_id, None, owner, f"the URL of its file {error.words}")
     fields = {
-        "title": said(title) or short_name,
-        "license": said(license),
+        "title": text_of(title) or short_name,
+        "license": text_of(license),
         "uri": url,
         REGISTRY_ID: registry_id,
         REGISTRY_NAME: short_name,
-        **{key: said(raw.get(key)) for key in (*_TEXTS, *_OF_IATI)},
+        **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
     }
     for key, value in _pairs(raw.get("extras")):
-        own = key in _NOT_OF_DATASETS or key.startswith("freshness")
-        if not own and fields.get(key) is None:
-            fields[legal_values.clean(key)] = said(value)
+        is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith("freshness")
+        if not is_ours and fields.get(key) is None:
+            fields[legal_values.clean(key)] = text_of(value)
     resource = {"uri": url, "url": file_text, "name": short_name, "format": FORMAT}
-    tags = sorted({tag for one in _dictionaries(raw.get("tags")) if (tag := said(one.get("name")))})
+    tags = sorted(
+        {tag for each in _dictionaries(raw.get("tags")) if (tag := text_of(each.get("name")))}
+    )
     return RegistryEntry(
         registry_id, Record(_present(fields), [resource], tags, name=short_name), owner
     )
@@ -140,15 +153,15 @@ def _present(fields: Mapping[str, str | None]) -> dict[str, Any]:
 
 
 def _pairs(extras: Any) -> Iterable[tuple[str, Any]]:
-    """Extras as CKAN lists them, or as an object."""
+    """Return keys and values of extras, whether they are CKAN's list or an object."""
     if isinstance(extras, dict):
         return list(extras.items())
     return [
-        (one["key"], one.get("value"))
-        for one in _dictionaries(extras)
-        if isinstance(one.get("key"), str)
+        (each["key"], each.get("value"))
+        for each in _dictionaries(extras)
+        if isinstance(each.get("key"), str)
     ]
 
 
 def _dictionaries(values: Any) -> list[dict[str, Any]]:
-    return [one for one in values if isinstance(one, dict)] if isinstance(values, list) else []
+    return [each for each in values if isinstance(each, dict)] if isinstance(values, list) else []

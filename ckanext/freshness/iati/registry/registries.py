@@ -1,7 +1,7 @@
-"""What every registry offers, and how registries are asked.
+"""The interface of registries, and the requests to them.
 
-A registry is one class that reads two listings. :data:`KINDS` has them by the name that a source's
-configuration gives them; one more is one more class and one more row.
+A registry is a class that reads two listings. ``KINDS`` in :mod:`.source_type` has them by name: a new kind is
+a class and a row there.
 """
 
 from __future__ import annotations
@@ -11,36 +11,21 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...harvesting.record import Record
 from ...harvesting.source_hosts import SourceHosts
 from ...web.client import Client, FetchError, Request
 from ...web.urls import display_url, parse_url
-
-
-@dataclass(slots=True)
-class RegistryEntry:
-    """A reporting organisation or a dataset as a registry lists it."""
-
-    id: str
-    """The registry's id, which stays when the name changes."""
-    record: Record | None
-    """None if it could not be understood."""
-    organisation_id: str | None = None
-    """Of a dataset: whose it is."""
-    error: str | None = None
-    """Why it could not be understood, for people."""
-
+from .records import RegistryEntry
 
 MOST_VALUES = 2_000_000
-"""Values in one answer: 50 MB of empty lists would take more than 1 GB when parsed, and this many values
-take at most half of that. A dataset of an index file has about ten, one of CKAN's API about 200."""
+"""Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
+most half of that. A dataset has about ten values in an index file, about 200 in CKAN's API."""
 
 Take = Callable[[RegistryEntry], None]
-"""Takes each entry as it is read; the same one may come more than once."""
+"""Gets each entry as it is read; the same entry may come more than once."""
 
 
 class UnreadableListing(Exception):
-    """A listing that was not read whole; ``str()`` is one line for people, with its URL."""
+    """A listing that was not read completely. ``str()`` is one line for people, with its URL."""
 
     def __init__(self, url: str, words: str) -> None:
         super().__init__(f"{display_url(url)}: {words}")
@@ -49,42 +34,52 @@ class UnreadableListing(Exception):
 
 
 def without_user(netloc: str) -> str:
-    """Host and port of a URL: what is made of it is published, and user and password are secret."""
+    """Return host and port without user and password, for URLs that are published."""
     return netloc.rpartition("@")[2]
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Limits of a crawl.
+
+    :ivar max_records: most datasets, and most organisations
+    """
+
+    max_records: int = 1_000_000
+
+
 class Registry(Protocol):
-    """A registry of IATI's."""
+    """A registry of reporting organisations and their datasets."""
 
     @property
     def organisations_url(self) -> str:
-        """Of the listing of reporting organisations, for people."""
+        """URL of the listing of organisations, for people."""
 
     @property
     def datasets_url(self) -> str:
-        """Of the listing of datasets, for people."""
+        """URL of the listing of datasets, for people."""
 
     def organisation_url(self, registry_id: str) -> str:
-        """The registry's own URL of a reporting organisation: the same for the same id."""
+        """Return the registry's URL of an organisation, always the same for an id."""
 
     def dataset_url(self, registry_id: str) -> str:
-        """The registry's own URL of a dataset: the same for the same id."""
+        """Return the registry's URL of a dataset, always the same for an id."""
 
     async def organisations(self, take: Take) -> None:
-        """Read the listing of reporting organisations.
+        """Read the listing of organisations.
 
-        :raises Unreadable: it was not read whole; what could be read has been handed on.
+        :raises UnreadableListing: it was not read completely; the entries read so far were handed on
         """
 
     async def datasets(self, take: Take) -> None:
         """Read the listing of datasets.
 
-        :raises Unreadable: it was not read whole; what could be read has been handed on.
+        :raises UnreadableListing: it was not read completely; the entries read so far were handed on
         """
 
 
 class Asker:
-    """Asks one registry for JSON, politely, and goes nowhere else."""
+    """A client that requests JSON from one registry, and follows redirects to allowed hosts only."""
 
     def __init__(
         self,
@@ -95,16 +90,16 @@ class Asker:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         """
-        :param allowed_hosts: that it may redirect to besides its own.
-        :param headers: sent to the source's own origin only: they may be secret.
+        :param allowed_hosts: redirect targets besides the registry's own host
+        :param headers: may be secret, so only the registry's own origin gets them
         """
         self._client = client
-        self._reach = SourceHosts(source_url, allowed_hosts, headers)
+        self._source_hosts = SourceHosts(source_url, allowed_hosts, headers)
 
     async def json(self, url: str) -> Any:
-        """What a URL answers, as plain data.
+        """Return the JSON at a URL.
 
-        :raises Unreadable: it answers anything but 200 and JSON, or not at all.
+        :raises UnreadableListing: no answer, a status other than 200, or no usable JSON
         """
         try:
             target = parse_url(url)
@@ -112,8 +107,8 @@ class Asker:
                 Request(
                     url,
                     accept="application/json",
-                    headers=self._reach.headers_for(target),
-                    host_allowed=self._reach.hosts.__contains__,
+                    headers=self._source_hosts.headers_for(target),
+                    host_allowed=self._source_hosts.hosts.__contains__,
                 )
             )
         except FetchError as error:
@@ -122,8 +117,8 @@ class Asker:
             raise UnreadableListing(url, f"answered {answer.status}")
         body = answer.body or b""
         if not body.strip():
-            raise UnreadableListing(url, "answered nothing where JSON was expected")
-        # Each value but the first of a list or object follows a comma, whatever the encoding.
+            raise UnreadableListing(url, "answered with an empty body instead of JSON")
+        # Each value but the first of a list or object follows a comma, in any encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise UnreadableListing(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
@@ -136,13 +131,3 @@ class Asker:
             raise UnreadableListing(
                 url, f"answered with JSON that cannot be read: {error}"
             ) from error
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """How much of a registry is read.
-
-    :ivar max_records: how many datasets, and how many organisations, at most
-    """
-
-    max_records: int = 1_000_000

@@ -1,9 +1,14 @@
-"""The source type ``iati_registry``: how the stages crawl a registry of IATI's."""
+"""The source type ``iati_registry``: its configuration, and one crawl of a registry.
+
+A crawl reads organisations, then datasets, and hands on each record at once. Organisations take the part of a
+FAIR Data Point's catalogs: a dataset's guid names its organisation's URL. The strategy decides what is deleted.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -14,39 +19,62 @@ from ... import settings
 from ...harvesting.document_memory import DocumentMemory
 from ...harvesting.header_secrets import OPTION, read_headers
 from ...harvesting.record_identity import CurrentRecords
-from ...harvesting.sightings import Sink
-from ...harvesting.source_config import ConfigError, SourceConfig
+from ...harvesting.sightings import Sighting, Sink
+from ...harvesting.source_config import REGISTRY_KINDS, ConfigError, SourceConfig
 from ...harvesting.source_forms import check_config
+from ...harvesting.strategy import Containers, ReadOutcome, SeenRecord
 from ...harvesting.survey import CrawlEnd, Source
 from ...web.client import Client, run
 from ...web.hosts import Hosts
-from .crawl import RegistryCrawl
-from .records import FIELD_KEYS
-from .registries import Asker, Terms
-from .registry_types import KINDS, kind_of
+from .ckan_registry import CkanRegistry
+from .index_files import NAMES, IndexFiles
+from .records import FIELD_KEYS, RegistryEntry
+from .registries import Asker, Registry, Terms, UnreadableListing
+
+SOURCE_TYPE = "iati_registry"
 
 MAPPING_VERSION = 1
-"""To be raised when mapping or layout make another package of the same record: all are written again."""
+"""Raise it if mapping or layout make another package of the same record: every package is written again."""
 
 NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
-"""Keys of a source's configuration that say nothing about a registry."""
+"""Keys of a source's configuration that mean nothing for a registry."""
+
+CKAN, BULK_DATA_SERVICE = REGISTRY_KINDS
+
+KINDS: Mapping[str, Callable[[Asker, str, Terms], Registry]] = {
+    CKAN: CkanRegistry,
+    BULK_DATA_SERVICE: IndexFiles,
+}
+"""Registries by the value of the configuration's key ``registry``."""
+
+
+def kind_of(source_url: str, configured: str | None) -> str:
+    """Return the kind of a source's registry: the configured one, or the one its URL looks like.
+
+    Index files have known names, and a Bulk Data Service is usually at a host named after it.
+    """
+    if configured is not None:
+        return configured
+    parts = urlsplit(source_url)
+    filename = parts.path.rstrip("/").rpartition("/")[2].removesuffix(".json")
+    is_index = filename in NAMES or (parts.hostname or "").startswith("bulk-data")
+    return BULK_DATA_SERVICE if is_index else CKAN
 
 
 @dataclass(frozen=True, slots=True)
 class IatiRegistry:
-    """Registries of IATI's, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
+    """IATI registries, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
 
-    name: str = "iati_registry"
+    name: str = SOURCE_TYPE
     min_records: int = 1
-    adopts: tuple[str, ...] = ("iati_registry",)
+    adopts: tuple[str, ...] = (SOURCE_TYPE,)
     organizations: bool = True
     owned_keys: frozenset[str] = FIELD_KEYS
 
     def validate_config(self, text: str) -> str:
-        """Check the configuration in a source's form; the text comes back as it is.
+        """Check the configuration from a source's form, and return it unchanged.
 
-        :raises ConfigError: names every mistake, with the allowed values, or says who may have such a
-            source.
+        :raises ConfigError: names every mistake with the allowed values, or the missing permission
         """
         check_config(text, without=NO_KEYS, more=_check_editor)
         return text
@@ -78,23 +106,91 @@ def _check_editor(config: SourceConfig) -> None:
 
 async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     config = source.config
-    policy = settings.harvest_policy(config)
-    web = settings.web(settings.harvest_limits(config))
-    hosts = Hosts(policy)
+    # Everything that a package depends on besides its record.
+    settled = (MAPPING_VERSION, config.default_tags, config.default_groups, config.keep_fields)
+    salt = hashlib.sha256(repr(settled).encode()).hexdigest()
+    hosts = Hosts(settings.harvest_policy(config))
     headers = read_headers(
         config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
     )
-    async with Client(web, hosts) as client:
+    async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
         asker = Asker(client, source.url, allowed_hosts=config.allowed_hosts, headers=headers)
-        registry = KINDS[kind_of(source.url, config.registry)](
-            asker, source.url, Terms(config.max_records)
-        )
-        crawled = await RegistryCrawl(registry, source.url, known, sink, salt=_salt(config)).run()
-    crawled.requests = sum(host.statistics.requests for host in hosts)
-    return crawled
+        kind = KINDS[kind_of(source.url, config.registry)]
+        registry = kind(asker, source.url, Terms(config.max_records))
+        crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
+    crawl_end.requests = sum(host.statistics.requests for host in hosts)
+    return crawl_end
 
 
-def _salt(config: SourceConfig) -> str:
-    """Whatever a package depends on besides its record: when it changes, all are written again."""
-    settled = (MAPPING_VERSION, config.default_tags, config.default_groups, config.keep_fields)
-    return hashlib.sha256(repr(settled).encode()).hexdigest()
+class RegistryCrawl:
+    """One crawl of one source. Run it once."""
+
+    def __init__(
+        self, registry: Registry, source_url: str, known: CurrentRecords, sink: Sink, *, salt: str
+    ) -> None:
+        """
+        :param known: current records of the source
+        :param salt: part of every content hash: if it changes, every package is written again
+        """
+        self._registry = registry
+        self._known = known
+        self._sink = sink
+        self._salt = salt
+        self._containers = Containers(root=source_url)
+        self._errors: list[str] = []
+
+    async def run(self) -> CrawlEnd:
+        """Read both listings; an exception of the sink ends the crawl."""
+        registry, unreadable = self._registry, self._containers.unreadable
+        for read, take in (
+            (registry.organisations, self._take_organisation),
+            (registry.datasets, self._take_dataset),
+        ):
+            try:
+                await read(take)
+            except UnreadableListing as error:
+                unreadable[error.url] = error.words
+                self._errors.append(str(error))
+        if len(unreadable) > 1:
+            unreadable[self._containers.root] = "none of its listings could be read"
+        return CrawlEnd(self._containers, self._errors)
+
+    def _take_organisation(self, entry: RegistryEntry) -> None:
+        url = self._registry.organisation_url(entry.id)
+        if not self._is_new(url):
+            return
+        # The datasets of a known organisation can be read although its own entry is invalid.
+        if entry.record is not None or self._known.at(url) is not None:
+            self._containers.catalogs.add(url)
+        self._hand_on(entry, url, self._registry.organisations_url, is_catalog=True)
+
+    def _take_dataset(self, entry: RegistryEntry) -> None:
+        url = self._registry.dataset_url(entry.id)
+        if not self._is_new(url):
+            return
+        owner = self._registry.organisations_url
+        if entry.organisation_id is not None:
+            owner = self._registry.organisation_url(entry.organisation_id)
+            if owner not in self._containers.catalogs and self._known.at(owner) is None:
+                error = entry.error or "its organisation is not in the registry's listing"
+                entry = replace(entry, record=None, error=error)
+        self._hand_on(entry, url, owner, is_catalog=False)
+
+    def _is_new(self, url: str) -> bool:
+        if url in self._containers.listed:
+            return False
+        self._containers.listed.add(url)
+        return True
+
+    def _hand_on(self, entry: RegistryEntry, url: str, container: str, *, is_catalog: bool) -> None:
+        record = entry.record
+        if record is None:
+            seen = SeenRecord(url, ReadOutcome.MALFORMED, (container,), is_catalog=is_catalog)
+            sighting = Sighting(seen, error=f"{url}: {entry.error}")
+        else:
+            digest = hashlib.sha256(f"{self._salt} {record.digest()}".encode()).hexdigest()
+            seen = SeenRecord(
+                url, ReadOutcome.PRESENT, (container,), content_hash=digest, is_catalog=is_catalog
+            )
+            sighting = Sighting(seen, record, fingerprint=digest)
+        self._sink(sighting, self._containers)

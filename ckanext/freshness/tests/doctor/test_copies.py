@@ -250,7 +250,7 @@ def test_no_cycle_yet(source: str) -> None:
     (one,) = told(doctor_checks.cycles)
     assert (one.severity, one.what) == (
         Severity.NOTE,
-        "No update cycle of the IATI source iati-source has been done yet",
+        "No update cycle of the IATI source iati-source has run yet",
     )
     assert one.advice.startswith("ckan iati update iati-source")
 
@@ -262,7 +262,7 @@ def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
     assert len(found) == late
     if late:
         assert found[0].severity is Severity.PROBLEM
-        assert "was begun on 2026-03-01 11:54 UTC" in found[0].what
+        assert "began on 2026-03-01 11:54 UTC" in found[0].what
         assert found[0].advice.endswith("ckan iati update iati-source")
 
 
@@ -282,7 +282,7 @@ def test_a_cycle_that_was_killed(source: str) -> None:
     with locked(cycle.lock(source)):
         assert told(doctor_checks.cycles) == []
     (one,) = told(doctor_checks.cycles)
-    assert "nobody works on it: it was killed" in one.what
+    assert "was killed: it has not ended" in one.what
     assert one.advice.endswith("ckan iati update iati-source")
 
 

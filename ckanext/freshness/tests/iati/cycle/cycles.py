@@ -13,7 +13,8 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.copies.store import Store
-from ckanext.freshness.iati.cycle import cycle, published_files
+from ckanext.freshness.iati.cycle import cycle, publication
+from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import Copy, IatiDataset
 from ckanext.freshness.runs.copies import options
@@ -95,7 +96,7 @@ class Site:
 
     def published(self, filename: str) -> bytes:
         """A published file."""
-        return self.read(published_files.published_key(self.source_id, filename))
+        return self.read(publication.published_key(self.source_id, filename))
 
     def listed(self, filename: str = "datasets-full.json") -> dict[str, dict[str, Any]]:
         """The datasets of an index file, by their short names."""
@@ -104,7 +105,7 @@ class Site:
 
     def files(self, folder: Path) -> set[str]:
         """Names of all copies, below a source's folder."""
-        root = folder / published_files.copies_prefix(self.source_id)
+        root = folder / copies_prefix(self.source_id)
         return {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()}
 
     def asked(self, dataset: Dataset) -> list[str]:

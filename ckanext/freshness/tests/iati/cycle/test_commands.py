@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.ckan_adapter import disconnect
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati import gauges
-from ckanext.freshness.iati.cycle.night import cycles
+from ckanext.freshness.iati.cycle.sources import update_all
 from ckanext.freshness.iati.registry.immediate_harvest import harvest_now
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.runs import queued_run
@@ -89,7 +89,7 @@ def test_a_cycle_needs_no_redis(
 ) -> None:
     """Whoever runs the command reads on its standard error what was left undone."""
     if nightly:
-        told = cycles(own.now)
+        told = update_all(own.now)
         assert told.complete, told.words
         said = caplog.text
     else:
@@ -253,10 +253,10 @@ def test_the_database_is_lost(own: Site, cli: Any) -> None:
 
 
 def test_every_night(own: Site) -> None:
-    told = cycles(own.now)
+    told = update_all(own.now)
     assert told.complete and "3 downloaded" in told.words
     own.server.registry.remove(*datasets(own)[:2])
-    assert not cycles(own.now).complete
+    assert not update_all(own.now).complete
 
 
 def test_figures_for_prometheus(own: Site, app: Any) -> None:

@@ -11,7 +11,8 @@ import pytest
 from ckan import model
 from ckan.tests import helpers
 
-from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries, published_files
+from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries
+from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import CheckRun, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
@@ -275,7 +276,7 @@ def test_a_copy_that_stays_lost_is_not_named(site: Site, store_folder: Path) -> 
 def test_the_path_of_a_copy_that_has_lost_its_zip_stays(site: Site, store_folder: Path) -> None:
     site.update()
     (store_folder / site.copy(datasets(site)[0]).zip_key).unlink()
-    there = frozenset(site.store.keys(published_files.copies_prefix(site.source_id)))
+    there = frozenset(site.store.keys(copies_prefix(site.source_id)))
     with published_entries.of_source(site.source_id, there) as found:
         paths = {one.path for one in found.datasets()}
     assert paths == {name for name in site.files(store_folder) if name.endswith(".xml")}
@@ -367,7 +368,7 @@ def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
             archive = zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip")))
             named.extend(archive.namelist())
 
-    site.later(hours=1).update(harvest=False, tell=tell)
+    site.later(hours=1).update(harvest=False, show_progress=tell)
     assert named and not [one for one in named if gone.name in one]
     app.get(url, status=200)
     assert site.row(gone) is None

@@ -593,9 +593,9 @@ def test_whatever_happens(data: st.DataObject) -> None:
         subject = CheckSubject(data.draw(st.sampled_from([URL, f"{URL}?v=2"])))
         before = state
         decision = decide(state, None, now, policy, subject)
-        method = []
+        methods = []
         while decision.next_method is not NextMethod.NOTHING:
-            method.append(decision.next_method)
+            methods.append(decision.next_method)
             assert decision.outcome is None
             response = data.draw(responses(decision.next_method))
             decision = decide(decision.state, response, now, policy, subject)

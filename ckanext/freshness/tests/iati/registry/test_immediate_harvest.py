@@ -82,13 +82,15 @@ def dies_at(stage: HarvestStage, done: int) -> Callable[[HarvestProgress], None]
     return tell
 
 
-def killed(harvest: Harvest, tell: Callable[[HarvestProgress], None] | None = None) -> None:
+def killed(
+    harvest: Harvest, show_progress: Callable[[HarvestProgress], None] = lambda progress: None
+) -> None:
     """A harvest in a process of its own, which kills itself."""
     disconnect()
     child = os.fork()
     if child == 0:
         try:
-            harvest_now(harvest.source["id"], tell)
+            harvest_now(harvest.source["id"], show_progress)
         finally:
             os._exit(1)  # it should be dead
     _pid, status = os.waitpid(child, 0)

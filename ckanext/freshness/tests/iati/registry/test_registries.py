@@ -16,9 +16,8 @@ from ckanext.freshness.harvesting.sightings import Sighting
 from ckanext.freshness.harvesting.strategy import Containers, KnownRecord, ReadOutcome, guid_of
 from ckanext.freshness.harvesting.survey import CrawlEnd
 from ckanext.freshness.iati.registry import ckan_registry
-from ckanext.freshness.iati.registry.crawl import RegistryCrawl
 from ckanext.freshness.iati.registry.registries import Asker, Terms
-from ckanext.freshness.iati.registry.registry_types import KINDS, kind_of
+from ckanext.freshness.iati.registry.source_type import KINDS, RegistryCrawl, kind_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.registry import (
@@ -242,7 +241,7 @@ ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
     ("404", lambda: faults.Status(code=404), "answered 404"),
     ("HTML", faults.html, "a page for people"),
     ("HTML as JSON", lambda: faults.html("application/json"), "a page for people"),
-    ("nothing", faults.empty, "answered nothing"),
+    ("nothing", faults.empty, "empty body"),
     ("half of the JSON", lambda: faults.Cut(keep=0.5), "JSON that cannot be read"),
     ("broken off", lambda: faults.Truncate(keep=0.5), ""),
     ("reset", lambda: faults.Reset(), ""),
@@ -289,7 +288,7 @@ def test_an_answer_that_is_none_is_an_error_and_no_absence(
     else:
         # Datasets of organisations that nobody knows: said, and none is taken for gone.
         assert not found.read(catalogs=False)
-        assert found.errors.count("its organisation is none that the registry lists") == 12
+        assert found.errors.count("its organisation is not in the registry's listing") == 12
 
 
 @BOTH

@@ -32,7 +32,7 @@ def test_a_store_that_vanishes_between_two_steps(site: Site, store_folder: Path,
         if what == step and store_folder.exists():
             store_folder.rename(away)
 
-    report = site.later(hours=1).update(tell=vanish)
+    report = site.later(hours=1).update(show_progress=vanish)
     assert not report.complete and "Is the disk mounted?" in str(list(report.complaints()))
     # The root is never made anew: it might be the place where a disk belongs.
     assert not store_folder.exists()

@@ -1,0 +1,90 @@
+"""The harvest sources of IATI registries, and the cycles that other parts of the site start for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ...ckan_adapter import harvest_tables, model
+from ...copies.store import StoreError
+from ...dates import utc_now
+from ...model import IatiDataset
+from ...runs.night import PartReport
+from ...settings import OptionError
+from ..registry.source_type import SOURCE_TYPE
+from . import cycle
+
+log = logging.getLogger(__name__)
+
+
+def sources() -> list[Any]:
+    """Return the rows of active sources, ordered by id."""
+    table = harvest_tables.SOURCE
+    query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
+    return list(model.Session.execute(query.order_by(table.c.id)))
+
+
+def in_registries(package_ids: Sequence[str]) -> set[str]:
+    """Return those datasets whose files are checked by a cycle, or will be by the next one."""
+    if not p.plugin_loaded("harvest"):
+        return set()
+    values = {"ids": list(package_ids), "type": SOURCE_TYPE}
+    return set(model.Session.execute(sa.text(_IN_REGISTRIES), values).scalars())
+
+
+def update_all(now: datetime) -> PartReport:
+    """Run a cycle of each source, as a part of the nightly run. If one fails, the others still run."""
+    if not p.plugin_loaded("harvest"):
+        return PartReport(tk._("There are no harvest sources"))
+    messages, complete, began = [], True, True
+    for source in sources():
+        title = source.title or source.url
+        try:
+            report = cycle.update(source, utc_now)
+        except (cycle.CycleRunningError, OptionError, StoreError) as error:
+            messages.append(f"{title}: {error}")
+            # The error may have come before the cycle had a row among the runs.
+            complete = began = False
+            continue
+        messages += [*report.lines(), *report.complaints()]
+        complete = complete and report.complete
+    return PartReport(
+        "; ".join(messages) or tk._("There is no source of an IATI registry"), complete, began
+    )
+
+
+def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
+    """Check the file of one dataset now, even if it failed a moment ago; no-op outside of registries.
+
+    :param clock: the time, aware
+    :raises settings.OptionError: the site has no place for copies
+    :raises StoreError: the store cannot be used
+    :raises DatabaseLostError: the database was lost
+    """
+    if not p.plugin_loaded("harvest"):
+        return
+    rows = model.Session.query(IatiDataset.source_id).filter_by(package_id=package_id)
+    source_ids = {row.source_id for row in rows}
+    if not source_ids:
+        return
+    for source in sources():
+        if source.id in source_ids:
+            try:
+                cycle.update(source, clock, strict=True, harvest=False, package_ids=[package_id])
+            except cycle.CycleRunningError as error:
+                # The running cycle checks this file as well, or has just done so.
+                log.info("%s", error)
+
+
+# The first part finds datasets that the queues harvested after the last cycle.
+_IN_REGISTRIES = """
+SELECT o.package_id FROM harvest_object o JOIN harvest_source s ON s.id = o.harvest_source_id
+WHERE o.package_id = ANY(:ids) AND o.current AND s.type = :type AND s.active
+UNION SELECT i.package_id FROM freshness_iati i JOIN harvest_source s ON s.id = i.source_id
+WHERE i.package_id = ANY(:ids) AND s.type = :type AND s.active"""
