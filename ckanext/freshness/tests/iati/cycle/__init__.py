@@ -1,1 +1,1 @@
-"""The IATI cycle, whole: registry, files, store, database, downloads."""
+"""Whole update cycles: registry, files, store, database, downloads."""

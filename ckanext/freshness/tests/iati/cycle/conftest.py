@@ -1,4 +1,4 @@
-"""Fixtures of copies and of the cycle."""
+"""Fixtures for copies and cycles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .cycles import Site
 
 @pytest.fixture
 def store_folder(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where copies are kept in this test."""
+    """The store's folder in this test."""
     folder = tmp_path / "copies"
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.location", str(folder))
     return folder
@@ -27,7 +27,7 @@ def store_folder(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPat
 def site(
     request: pytest.FixtureRequest, kept_db: None, store_folder: Path, impatient_checks: None
 ) -> Iterator[Site]:
-    """A site with a source of a registry: two organisations with three datasets; no cycle was done yet."""
+    """A site with a registry of two organisations with three datasets, before its first cycle."""
     registry, mark = Registry(), f"{zlib.crc32(request.node.nodeid.encode()):08x}"
     first = registry.add_organisation(f"first_{mark}")
     second = registry.add_organisation(f"second_{mark}")

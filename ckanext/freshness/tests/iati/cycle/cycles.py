@@ -1,4 +1,4 @@
-"""A small registry, a source of it, and cycles as the commands do them."""
+"""A small registry, its source, and cycles as the commands run them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from ckanext.harvest import model as harvest_model
 
 @dataclass
 class Site:
-    """A site with one source of a registry.
+    """A site with one registry source.
 
     :ivar now: the time in it, which tests move
     """
@@ -36,12 +36,12 @@ class Site:
 
     @classmethod
     def of(cls, server: RegistryServer) -> Site:
-        """A new source of a registry's."""
+        """Create a source of a registry."""
         owner = factories.Organization()["id"]
         made = helpers.call_action(
             "harvest_source_create",
             {"user": factories.Sysadmin()["name"]},
-            # The port alone may have been another's.
+            # Another test may have used the same port.
             name=f"registry-{owner}",
             title="A registry",
             url=server.url,
@@ -51,12 +51,12 @@ class Site:
         return cls(server, made["id"])
 
     def later(self, **span: float) -> Site:
-        """The time goes on."""
+        """Move the time on."""
         self.now += timedelta(**span)
         return self
 
     def update(self, **options_: Any) -> CycleReport:
-        """A cycle."""
+        """Run a cycle."""
         model.Session.remove()
         source = harvest_model.HarvestSource.get(self.source_id)
         try:
@@ -69,19 +69,19 @@ class Site:
         return options.store()
 
     def row(self, dataset: Dataset) -> Any:
-        """What is known of a dataset."""
+        """Return the row of a dataset."""
         found = model.Session.query(IatiDataset).filter_by(
             source_id=self.source_id, dataset_id=dataset.id
         )
         return found.one_or_none()
 
     def copy(self, dataset: Dataset) -> Any:
-        """The row of a dataset's copy."""
+        """Return the row of a dataset's copy."""
         row = self.row(dataset)
         return row and model.Session.query(Copy).get(row.resource_id)
 
     def bytes_of(self, dataset: Dataset) -> bytes | None:
-        """A dataset's copy."""
+        """Return the bytes of a dataset's copy; None if they are not stored."""
         copy = self.copy(dataset)
         if copy is None or copy.key is None or self.store.size(copy.key) is None:
             return None
@@ -95,20 +95,20 @@ class Site:
             reader.close()
 
     def published(self, filename: str) -> bytes:
-        """A published file."""
+        """Return a published file."""
         return self.read(publication.published_key(self.source_id, filename))
 
     def listed(self, filename: str = "datasets-full.json") -> dict[str, dict[str, Any]]:
-        """The datasets of an index file, by their short names."""
+        """Return the datasets of an index file, by short name."""
         found: Sequence[Any] = json.loads(self.published(filename))["datasets"]
         return {one["short_name"]: one for one in found}
 
     def files(self, folder: Path) -> set[str]:
-        """Names of all copies, below a source's folder."""
+        """Return the names of all copies, below the source's folder."""
         root = folder / copies_prefix(self.source_id)
         return {str(one.relative_to(root)) for one in root.rglob("*") if one.is_file()}
 
     def asked(self, dataset: Dataset) -> list[str]:
-        """The methods by which a dataset's file was asked for, since the last look."""
+        """Return the methods of the requests for a dataset's file since the last reset."""
         path = self.server.file_url(dataset).removeprefix(self.server.url)
         return [one.method for one in self.server.requests if one.path == path]

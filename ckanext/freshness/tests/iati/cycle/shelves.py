@@ -1,4 +1,4 @@
-"""Copies as the tests put them on the shelf."""
+"""Copies for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def put(
     at: datetime = NOON,
     zipped: bool = True,
 ) -> shelf.ShelvedCopy:
-    """Keep a copy of a resource, as a run does."""
+    """Store a copy of a resource, as a run does."""
     with options.store().stage() as staged:
         staged.write(body)
         kept = options.store().keep(

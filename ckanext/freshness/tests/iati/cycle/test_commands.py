@@ -1,4 +1,4 @@
-"""The commands: a whole cycle, the files alone, every night; and what Prometheus is told."""
+"""Commands that run cycles, the nightly part, and the figures for Prometheus."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.usefixtures("kept_db")
 
 @pytest.fixture
 def own(site: Site) -> Site:
-    """The only source of its type."""
+    """A site whose only active source is a registry."""
     for source in model.Session.query(harvest_model.HarvestSource):
         source.active = source.id == site.source_id
     model.Session.query(CheckRun).filter_by(kind="iati").delete()
@@ -41,7 +41,7 @@ def own(site: Site) -> Site:
 
 
 def as_json(output: str) -> dict[str, Any]:
-    """The line of JSON among the log's."""
+    """Return the JSON line of a command's output."""
     found: dict[str, Any] = json.loads(
         next(one for one in output.splitlines() if one.startswith('{"run"'))
     )
@@ -65,7 +65,7 @@ def test_update_ends_with_1_if_not_all_was_done(own: Site, cli: Any) -> None:
 
 @pytest.fixture
 def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A URL at which nobody listens, where Redis should be."""
+    """Set a Redis URL at which no server listens."""
     with TcpProxy("127.0.0.1", 1) as gone:
         url = f"redis://{gone.address}/0"
     monkeypatch.setitem(ckan_config, "ckan.redis.url", url)
@@ -87,7 +87,7 @@ def test_a_cycle_needs_no_redis(
     caplog: pytest.LogCaptureFixture,
     nightly: bool,
 ) -> None:
-    """Whoever runs the command reads on its standard error what was left undone."""
+    """The command's standard error names the work that was left undone."""
     if nightly:
         told = update_all(own.now)
         assert told.complete, told.words
@@ -229,7 +229,7 @@ def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
 
 def test_the_database_is_lost(own: Site, cli: Any) -> None:
     def terminate(request: Request) -> None:
-        """What a database does that starts again."""
+        """End all database connections, as a restart does."""
         if request.path.startswith("/files/"):
             own.server.before = None
             with model.Session.get_bind().connect() as connection:

@@ -1,4 +1,4 @@
-"""The update cycle, whole: a registry, files, a store, CKAN."""
+"""Whole update cycles with a registry, files, a store and CKAN."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def datasets(site: Site) -> list[Dataset]:
 
 
 def done(report: CycleReport) -> dict[str, float]:
-    """What a cycle counted, without zeros and times."""
+    """Return the figures of a complete cycle, without zeros and durations."""
     assert report.complete, list(report.complaints())
     return {
         key: value
@@ -82,7 +82,7 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     site.update()
     changed, stamped, same = datasets(site)
     changed.edition += 1
-    # The server's validators tell that the bytes are others; what changed is a date alone.
+    # The validators change with the bytes, but only the generated timestamp is new.
     stamped.generated = "2026-02-02T00:00:00Z"
     figures = done(site.later(hours=1).update())
     assert (figures["downloaded"], figures["changed"]) == (2, 1)
@@ -133,7 +133,7 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(
     assert site.listed()[bad.name]["last_known_good_dataset"]["cached_dataset_xml_url"] is None
     with zipfile.ZipFile(io.BytesIO(site.published("iati-data.zip"))) as bulk:
         assert not [one for one in bulk.namelist() if bad.name in one]
-    # What has expired is not lost.
+    # An expired copy is not a lost one.
     assert not {"lost", "restored"} & set(done(site.later(hours=1).update()))
     bad.status, bad.body, bad.edition = 200, None, 1
     assert not {"lost", "restored"} & set(done(site.later(hours=7).update()))
@@ -141,7 +141,7 @@ def test_the_last_good_copy_outlives_failures_for_72_hours(
 
 
 def test_if_most_copies_would_expire_none_does(site: Site) -> None:
-    """In a small registry only while the registry itself is out of reach."""
+    """In a small source only while the registry cannot be read."""
     site.update()
     first, second, third = datasets(site)
     first.status = second.status = 404
@@ -182,13 +182,13 @@ def test_what_is_no_longer_registered_goes_and_the_rest_stays(
 
 
 def out_of_order(site: Site) -> None:
-    """Let the registry answer nothing but files."""
+    """Let the registry answer requests for files only."""
     original = site.server.answer
 
     def answer(request: Any) -> Any:
         if request.path.startswith("/files/"):
             return original(request)
-        # A status after which nobody asks again, which would take a minute.
+        # A status without retries, which would take a minute.
         return type(original(request)).text("out of order", "text/plain", 501)
 
     site.server.answer = answer  # type: ignore[method-assign]
@@ -249,7 +249,7 @@ def test_that_copies_were_lost_is_said(site: Site, store_folder: Path) -> None:
     row = model.Session.get(CheckRun, report.run_id)
     assert row.error == words
 
-    # It is back, and nothing is wrong with a cycle that finds it so.
+    # The copy is back, so the cycle is complete.
     (away / site.copy(failing).key).rename(store_folder / site.copy(failing).key)
     report = site.later(hours=2).update()
     assert report.complete and len(list(report.lines())) == 1
@@ -293,7 +293,7 @@ def test_names_that_change_places_take_their_copies_along(site: Site, store_fold
     third.name = "another-name"
     owner = site.server.registry.organisations[third.organisation_id]
     owner.name = f"{owner.name}_new"
-    # Nothing can be downloaded: the copies are all there is.
+    # No file can be downloaded, so the copies must survive.
     for one in (first, second, third):
         one.status = 503
     figures = site.later(hours=1).update().figures
@@ -338,7 +338,7 @@ def test_private_datasets_are_in_no_published_file(site: Site, app: Any) -> None
     app.get(f"/iati/{source}/iati-data.zip", status=200)
     model.Session.query(model.Package).get(row.package_id).private = True
     model.Session.commit()
-    # Until they are made anew nobody gets the files that name it.
+    # The files that name it are withheld until they are written again.
     app.get(f"/iati/{source}/iati-data.zip", status=503)
     site.later(hours=1).update(harvest=False)
     answer = app.get(f"/iati/{source}/iati-data.zip", status=200)
@@ -358,7 +358,7 @@ def test_what_is_deleted_is_given_to_nobody_until_the_files_are_made_anew(
     model.Session.query(model.Package).get(site.row(gone).package_id).state = "deleted"
     model.Session.commit()
     app.get(url, status=503)
-    # A cycle that goes no further than this.
+    # As if the cycle was killed here.
     assert dataset_rows.sync(site.source_id, []).removed
     app.get(url, status=503)
     named: list[str] = []

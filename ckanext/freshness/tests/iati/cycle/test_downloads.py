@@ -1,4 +1,4 @@
-"""Downloads of copies: who gets which bytes, whole and in parts."""
+"""Downloads of copies: permissions, whole files and ranges."""
 
 from __future__ import annotations
 
@@ -225,11 +225,11 @@ def test_names_of_files(filename: str, header: str) -> None:
     assert disposition(filename) == header
 
 
-# What resources show
+# Fields of resources
 
 
 def shown(resource: dict[str, Any]) -> dict[str, Any]:
-    """What package_show knows of the resource's URL."""
+    """Return the resource's ``freshness_check`` in package_show."""
     found = helpers.call_action("package_show", id=resource["package_id"])["resources"][0]
     return dict(found.get("freshness_check") or {})
 

@@ -1,4 +1,4 @@
-"""A cycle that is killed anywhere: what is named is there, and the next one makes good the rest."""
+"""Killed cycles: published files name only stored copies, and the next cycle completes the work."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def die(*_: Any, **__: Any) -> None:
 
 
 def at_call(owner: Any, name: str, number: int) -> Callable[[], None]:
-    """Dies when a function of ours is called for the n-th time, from 1."""
+    """Return a function that kills this process at the n-th call of a function of ours."""
 
     def patch() -> None:
         original, left = getattr(owner, name), [number]
@@ -47,7 +47,7 @@ def at_call(owner: Any, name: str, number: int) -> Callable[[], None]:
 
 
 def killed_in(site: Site, patch: Callable[[], None]) -> None:
-    """A cycle in another process, which dies."""
+    """Run a cycle in a child process that kills itself."""
     disconnect()
     process = os.fork()
     if not process:

@@ -1,4 +1,4 @@
-"""Index files and bulk ZIPs of cycles: when they are made anew, and what of."""
+"""Index files and bulk ZIPs: when cycles write them, and from what."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_store_that_vanishes_between_two_steps(site: Site, store_folder: Path,
 
     report = site.later(hours=1).update(show_progress=vanish)
     assert not report.complete and "Is the disk mounted?" in str(list(report.complaints()))
-    # The root is never made anew: it might be the place where a disk belongs.
+    # The root folder is never created again: it may be the mount point of a disk.
     assert not store_folder.exists()
     away.rename(store_folder)
     stored = before if step == "files" else changed.contents()
@@ -59,7 +59,7 @@ def test_the_same_bytes_again_make_no_zip_anew(site: Site) -> None:
     assert [site.asked(one) for one in datasets(site)] == [["GET"]] * 3
     assert not report.published
     assert site.published("iati-data.zip") == before[0]
-    # The index files say when that was.
+    # The index files have the time of the new download.
     assert site.published(FULL) != before[1]
     listed = site.listed()[datasets(site)[0].name]["last_known_good_dataset"]
     assert listed["downloaded"] == site.now.isoformat().replace("+00:00", "Z")

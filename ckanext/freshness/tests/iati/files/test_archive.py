@@ -1,4 +1,4 @@
-"""ZIPs of many copies: put together without compressing again, verified, the same for the same copies."""
+"""Bulk ZIPs: assembled without compressing again, verified, the same bytes for the same copies."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
         return (GeneratedFile(f"x/{number}.json", [b"{}"]) for number in range(65_536))
 
     build(folder, [Archive(BULK, "x", many())], [])
-    # zipfile reads to the directory's end; others count, and find the number in 64 bits.
+    # zipfile ignores the number of members; other programs read it from the 64-bit record.
     assert read(folder, BULK)[-98:-94] == b"PK\6\6"
     with zipfile.ZipFile(io.BytesIO(read(folder, BULK))) as archive:
         assert len(archive.infolist()) == 65_536
@@ -181,7 +181,7 @@ def test_more_members_than_a_plain_zip_may_have(folder: Store) -> None:
 
 
 def test_places_and_sizes_beyond_four_gigabytes(tmp_path: Path) -> None:
-    """The zeros before it are a hole in the file: neither written nor read."""
+    """The zeros are a hole in a sparse file, so they are neither written nor read."""
     packed: list[bytes] = []
     crc, size = zip_format.deflate([LARGE], packed.append)
     body = b"".join(packed)

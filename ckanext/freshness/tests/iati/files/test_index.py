@@ -1,4 +1,4 @@
-"""The index files: the fields of IATI's Bulk Data Service, and the same bytes for the same entries."""
+"""Index files: the Bulk Data Service's fields, and the same bytes for the same entries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ REGISTERED = {
 
 
 def written(datasets: Iterable[DatasetEntry]) -> dict[str, bytes]:
-    """The two index files of datasets."""
+    """Return both index files of datasets."""
     files: dict[str, list[bytes]] = {index.MINIMAL: [], index.FULL: []}
     writes = [pieces.append for pieces in files.values()]
     index.write_datasets(sorted(datasets, key=index.order), CREATED, *writes)

@@ -1,4 +1,4 @@
-"""What is an IATI file, and what is not."""
+"""Detection of IATI files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def looked(data: bytes, *cuts: int) -> Detection:
 
 
 def comment(characters: int, filling: str = "x") -> str:
-    """A comment of so many characters."""
+    """Return a comment of this length."""
     return f"<!--{filling * (characters - 7)}-->"
 
 
@@ -247,7 +247,7 @@ def test_a_gigabyte_takes_neither_time_nor_memory(beginning: str) -> None:
 
 
 def test_nothing_is_expanded() -> None:
-    """Ten thousand files of a billion laughs each take no longer than others."""
+    """Files with exponentially nested entities take no longer than others."""
     data = IATI["billion laughs"].encode()
     began = time.process_time()
     for _ in range(200):

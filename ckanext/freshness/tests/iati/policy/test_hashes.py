@@ -1,4 +1,4 @@
-"""Both hashes, against the original's definition, wherever a file is cut."""
+"""Both hashes, compared with the Bulk Data Service's definition, wherever a file is cut."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-32", "utf-16-be", "iso-8859-1"
 
 
 def original(text: str, encoding: str) -> tuple[str, str]:
-    """As the Bulk Data Service makes them: of the bytes, and of the text without the attribute."""
+    """Return the Bulk Data Service's hashes: of the bytes, and of the text without the attribute."""
     without = re.sub(r'generated-datetime="[^"]+"', "", text)
     return (
         hashlib.sha1(text.encode(encoding)).hexdigest(),
@@ -67,7 +67,7 @@ texts = st.lists(parts, max_size=12).map("".join)
 @given(texts, st.sampled_from(ENCODINGS), st.lists(st.integers(0, 400)))
 def test_as_the_original_wherever_it_is_cut(text: str, encoding: str, cuts: list[int]) -> None:
     if encoding == "utf-16-be":
-        # Without a BOM, its beginning tells.
+        # Without a BOM, the first character shows the encoding.
         text = f"<{text}"
     data = text.encode(encoding)
     assert ours(data, *cuts) == original(text, encoding)
@@ -75,7 +75,7 @@ def test_as_the_original_wherever_it_is_cut(text: str, encoding: str, cuts: list
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_halves_of_characters_are_no_attribute(encoding: str) -> None:
-    """In other scripts two neighbours can look like one of ours."""
+    """The halves of two adjacent characters can look like a quotation mark or a letter."""
     opening, closing = (one.encode(encoding) for one in (NAME, '"'))
     halves = (b"x" + opening + b"1" * 6 + closing + b"x").decode(encoding)
     value = f"{NAME}1{(b'x' + closing + b'x').decode(encoding)}2"

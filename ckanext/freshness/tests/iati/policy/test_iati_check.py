@@ -1,4 +1,4 @@
-"""Whole inputs to IATI datasets' URLs, against a server that answers in all ways."""
+"""Whole checks of IATI datasets' URLs, against a server with all kinds of answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def store(tmp_path: Path) -> Store:
 
 
 class Cycle:
-    """One dataset, cycle after cycle: what is kept of it, and its copy."""
+    """One dataset through several cycles: its state and its copy."""
 
     def __init__(self, server: IatiFiles, store: Store, path: str = "/file.xml") -> None:
         self.server = server
@@ -70,7 +70,7 @@ class Cycle:
         self.state = FileState()
 
     def __call__(self, after: timedelta = timedelta(0), **more: Any) -> IatiCheckResult:
-        """A cycle, so long after the first."""
+        """Check the dataset, this long after the first cycle."""
         self.server.reset()
         check_input = IatiCheckInput(
             "resource", "package", more.pop("url", self.url), self.state, **more
@@ -84,7 +84,7 @@ class Cycle:
 
     @property
     def copy(self) -> bytes:
-        """The bytes that are kept."""
+        """The stored bytes."""
         return b"".join(self.store.open("org/file.xml"))
 
 
@@ -175,7 +175,7 @@ def test_what_is_compressed_on_its_way(cycle: Cycle, server: IatiFiles) -> None:
     good = cycle.state.good
     assert good is not None and good.hash == sha1(ACTIVITIES)
     assert cycle.copy == ACTIVITIES
-    # The length of HEAD's answer is that of something else.
+    # The Content-Length of HEAD is not that of the file.
     assert cycle(HOUR).decision.outcome is IatiOutcome.VERIFIED
 
 
@@ -196,7 +196,7 @@ def test_a_second_download(
     assert cycle.copy == body
 
 
-# What is asked
+# Requests
 
 
 def test_unchanged(cycle: Cycle, server: IatiFiles) -> None:
@@ -279,7 +279,7 @@ def test_head_fails_and_the_6_hours_decide(cycle: Cycle, server: IatiFiles) -> N
 
 
 def test_head_gets_no_answer(cycle: Cycle, server: IatiFiles) -> None:
-    """Also then the 6 hours decide."""
+    """The 6 hours decide then, too."""
     cycle()
     for after, outcome in ((6 * HOUR, IatiOutcome.HEAD_FAILED), (7 * HOUR, IatiOutcome.DOWNLOADED)):
         server.faults[lambda request: request.method == "HEAD"] = faults.Reset()
@@ -312,7 +312,7 @@ def test_a_redirect(cycle: Cycle, server: IatiFiles) -> None:
     assert server.methods == ["HEAD", "HEAD"]
 
 
-# What fails
+# Failures
 
 FAULTS: dict[str, tuple[faults.Fault, ErrorType]] = {
     "404": (faults.Status(404), ErrorType.HTTP_NON_200),
@@ -350,7 +350,7 @@ def test_a_failure_leaves_what_is_good(
     assert (after.good, after.content_modified) == (before.good, before.content_modified)
     assert after.failures == 1
     assert cycle.copy == ACTIVITIES
-    # At once nothing is asked again.
+    # An immediate second check sends no request.
     server.reset()
     cycle.state = after
     assert cycle(30 * HOUR).decision.outcome is IatiOutcome.POSTPONED
@@ -411,7 +411,7 @@ def test_what_is_no_url(cycle: Cycle, url: str) -> None:
 
 
 def test_a_url_that_is_none_any_more(cycle: Cycle) -> None:
-    """Whatever the rules would ask next: nothing can be asked of it."""
+    """No rule sends a request to an invalid URL."""
     cycle()
     good = cycle.state.good
     assert good is not None
@@ -466,7 +466,7 @@ def test_nothing_stays_put_aside(cycle: Cycle, server: IatiFiles, tmp_path: Path
     assert sorted(files) == ["copies/org/file.xml", "copies/org/file.zip"]
 
 
-# Many
+# Many datasets
 
 
 def test_datasets_of_one_url_have_each_their_own_state(server: IatiFiles, store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The rules of IATI's update cycle, each just inside of, at, and just outside of its limits."""
+"""The rules of IATI's update cycle, just inside, at and just outside of each limit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def error(kind: ErrorType = ErrorType.HTTP_NON_200, method: str = "GET") -> Erro
 
 
 def downloaded(ago: timedelta, **more: object) -> FileState:
-    """What was downloaded so long ago."""
+    """Return the state of a file that was downloaded this long ago."""
     at = NOW - ago
     good = GoodDownload("a" * 40, "b" * 40, at, at, 1000, "<iati-activities", ETAG, MODIFIED, URL)
     return FileState(at, good=replace(good, **more), content_modified=at)  # type: ignore[arg-type]
@@ -179,24 +179,24 @@ def test_rules_3_and_5_head_failed(status: int | None, ago: timedelta, method: N
         ({}, {"etag": '"v2"'}, NextMethod.GET),
         ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:01 GMT"}, NextMethod.GET),
         ({}, {"last_modified": "Tue, 01 Sep 2026 09:59:59 GMT"}, NextMethod.GET),
-        # One that is absent says nothing; one that is there and was not is another.
+        # An absent header says nothing; a new header is a change.
         ({}, {"etag": None}, NextMethod.NOTHING),
         ({}, {"last_modified": None}, NextMethod.NOTHING),
         ({"etag": None}, {}, NextMethod.GET),
         ({"last_modified": None}, {}, NextMethod.GET),
         ({"etag": None}, {"etag": None}, NextMethod.NOTHING),
-        # A server that compresses as it sends
+        # A server that compresses while sending
         ({"etag": f"W/{ETAG}"}, {}, NextMethod.NOTHING),
         ({}, {"etag": f"W/{ETAG}"}, NextMethod.NOTHING),
         ({}, {"etag": 'W/"v2"'}, NextMethod.GET),
-        # Dates in other forms, and what is none
+        # Dates in other formats, and invalid dates
         ({}, {"last_modified": "Tuesday, 01-Sep-26 10:00:00 GMT"}, NextMethod.NOTHING),
         ({}, {"last_modified": "Tue, 01 Sep 2026 12:00:00 +0200"}, NextMethod.NOTHING),
         ({}, {"last_modified": "Tue, 01 Sep 2026 10:00:00 UTC"}, NextMethod.NOTHING),
         ({}, {"last_modified": "yesterday"}, NextMethod.GET),
         ({"last_modified": "yesterday"}, {"last_modified": "yesterday"}, NextMethod.NOTHING),
         ({"last_modified": "yesterday"}, {"last_modified": "today"}, NextMethod.GET),
-        # The length
+        # Content-Length
         ({}, {"length": 1001}, NextMethod.GET),
         ({}, {"length": None}, NextMethod.NOTHING),
         ({}, {"length": 0}, NextMethod.NOTHING),
@@ -506,14 +506,14 @@ def test_a_copy_expires(
 @pytest.mark.parametrize(
     ("expiring", "copies", "registry_read", "brakes"),
     [
-        # A small registry: each copy by itself, unless the registry is out of reach, too.
+        # In a small source copies expire, unless the registry cannot be read either.
         (1, 1, True, False),
         (2, 2, True, False),
         (9, 9, True, False),
         (1, 1, False, True),
         (1, 2, False, False),
         (2, 2, False, True),
-        # From ten copies on: never more than half.
+        # In a source with ten copies or more, at most half of them expire.
         (5, 10, True, False),
         (6, 10, True, True),
         (10, 10, True, True),
@@ -556,7 +556,7 @@ def test_times_that_contradict_each_other_are_refused(times: dict[str, timedelta
         IatiPolicy(**times)  # type: ignore[arg-type]
 
 
-# Whatever happens
+# Random sequences
 
 statuses = st.sampled_from([None, 200, 304, 404, 405, 412, 500, 501])
 validators = st.sampled_from([None, ETAG, '"v2"'])
@@ -585,7 +585,7 @@ def responses(draw: st.DrawFn, method: NextMethod) -> Response:
 
 @given(st.data())
 def test_whatever_happens(data: st.DataObject) -> None:
-    """Many cycles; in each it is noted, it ends, and what is good stays good."""
+    """Each check is recorded and ends, and the last known good download is never lost."""
     state, now = FileState(), NOW
     for _ in range(data.draw(st.integers(1, 6))):
         now += data.draw(st.timedeltas(timedelta(0), 30 * HOUR))

@@ -1,4 +1,4 @@
-"""A registry of the tests, and a source that harvests it."""
+"""A registry server, and a source that harvests it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def registry() -> Iterator[RegistryServer]:
 
 
 def add_registry(url: str, **config: Any) -> Harvest:
-    """Make a source of the type."""
+    """Create a source of the type ``iati_registry``."""
     return add_source(url, source_type="iati_registry", **config)
 
 
 def organizations() -> dict[str, Any]:
-    """The active organizations that a registry has, by the registry's id."""
+    """Return the active harvested organizations, by the registry's id."""
     model.Session.expire_all()
     groups = model.Session.query(model.Group).filter_by(is_organization=True, state="active")
     found = {group.extras.get("registry_id"): group for group in groups}
@@ -40,7 +40,7 @@ def organizations() -> dict[str, Any]:
 
 
 def packages(harvest: Harvest) -> dict[str, Any]:
-    """The source's active packages by the registry's id."""
+    """Return the source's active packages, by the registry's id."""
     model.Session.expire_all()
     ids = [package_id for _guid, package_id in harvest.current() if package_id]
     found = model.Session.query(model.Package).filter(
@@ -50,7 +50,7 @@ def packages(harvest: Harvest) -> dict[str, Any]:
 
 
 def waiting() -> int:
-    """How many objects a consumer would take up."""
+    """Return the number of unfinished objects."""
     return (
         model.Session.query(harvest_model.HarvestObject)
         .filter(harvest_model.HarvestObject.state.not_in(("COMPLETE", "ERROR")))

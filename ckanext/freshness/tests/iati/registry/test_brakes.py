@@ -1,4 +1,4 @@
-"""The brake for registries: organisations and datasets each, and nothing goes where one of them is braked."""
+"""The brake for registries: organisations and datasets are counted separately and held together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,11 @@ def dataset(number: int) -> KnownRecord:
 def outcome(
     organisations: tuple[int, int], datasets: tuple[int, int], *, new: int = 0, **options: object
 ) -> Deletions:
-    """What becomes of so many known of each kind of which so many are listed still."""
+    """Decide the deletions.
+
+    :param organisations: known ones, and how many of them are still listed
+    :param datasets: the same for datasets
+    """
     known, seen = [], []
     for make, (current, listed) in ((organisation, organisations), (dataset, datasets)):
         known += [make(number) for number in range(current)]
@@ -64,7 +68,7 @@ def outcome(
 @pytest.mark.parametrize(
     ("organisations", "datasets", "held", "deleted"),
     [
-        # known and still listed, of each
+        # Known and still listed organisations, then datasets
         ((4, 4), (40, 40), 0, 0),
         ((4, 2), (40, 20), 0, 22),  # half of each is no accident
         ((4, 1), (40, 40), 3, 0),  # fewer than half of the organisations

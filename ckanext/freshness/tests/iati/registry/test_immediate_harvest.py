@@ -1,4 +1,4 @@
-"""A registry harvested in this process, from the start to the end."""
+"""Whole harvests of a registry in this process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_registry_becomes_organizations_and_datasets(registry: RegistryServer,
     assert again.counts["not modified"] == 9 and again.complete
 
 
-# A process that dies in the middle
+# Killed processes
 
 
 def die(*_arguments: Any) -> None:
@@ -85,7 +85,7 @@ def dies_at(stage: HarvestStage, done: int) -> Callable[[HarvestProgress], None]
 def killed(
     harvest: Harvest, show_progress: Callable[[HarvestProgress], None] = lambda progress: None
 ) -> None:
-    """A harvest in a process of its own, which kills itself."""
+    """Harvest in a child process that kills itself."""
     disconnect()
     child = os.fork()
     if child == 0:
@@ -104,7 +104,7 @@ def running() -> list[str]:
 
 
 def taken_up() -> int:
-    """How many objects ckanext-harvest's consumers or its ``harvester run`` would take up."""
+    """Return the number of objects that consumers or ``harvester run`` would take."""
     return (
         model.Session.query(harvest_model.HarvestObject)
         .filter(harvest_model.HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")))
@@ -113,7 +113,7 @@ def taken_up() -> int:
 
 
 def complete(harvest: Harvest, registry: RegistryServer) -> None:
-    """Everything is there, and there once, in CKAN and in Solr."""
+    """Assert that every record is in CKAN and Solr exactly once."""
     assert organizations().keys() == registry.registry.organisations.keys()
     found = packages(harvest)
     assert found.keys() == registry.registry.datasets.keys()
@@ -204,7 +204,7 @@ def test_a_failure_leaves_nothing_behind_either(registry: RegistryServer) -> Non
     assert harvest_now(harvest.source["id"]).complete
 
 
-# What cannot be harvested now
+# Refused harvests
 
 
 def test_one_harvest_at_a_time(registry: RegistryServer) -> None:

@@ -1,4 +1,4 @@
-"""What a registry's organisations and datasets become in CKAN, harvest after harvest."""
+"""Organizations and datasets in CKAN after several harvests of a registry."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 
 def counts(result: HarvestResult) -> dict[str, int]:
-    """Those that are not 0."""
+    """Return the counts that are not 0."""
     return {key: count for key, count in result.counts.items() if count}
 
 
@@ -43,7 +43,7 @@ def again(harvest: Harvest) -> HarvestResult:
 
 @pytest.fixture
 def harvest(registry: RegistryServer) -> Harvest:
-    """A source that was harvested once."""
+    """A source after its first harvest."""
     made = add_registry(registry.url)
     assert again(made).complete
     return made
@@ -90,7 +90,7 @@ def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) 
     assert organizations()[organisation.id].name == "renamed_org"
     after = stored(before["id"])
     assert after["name"] == "renamed_org-act" and after["owner_org"] == before["owner_org"]
-    # The file's URL is another one, too; the resource is the same.
+    # The file has a new URL, but the resource is the same.
     assert after["resources"][0]["id"] == before["resources"][0]["id"]
     assert after["resources"][0]["url"] != before["resources"][0]["url"]
     found = call_action("package_search", fq="organization:renamed_org", rows=100)
@@ -100,7 +100,7 @@ def test_renames_and_moves_keep_ids(registry: RegistryServer, harvest: Harvest) 
 
 
 def test_what_others_wrote_stays(registry: RegistryServer, harvest: Harvest) -> None:
-    """Also if the registry changes its title, and leaves a field out."""
+    """Even if the registry changes the title and leaves out a field."""
     dataset = next(iter(registry.registry.datasets.values()))
     package = packages(harvest)[dataset.id]
     shown = stored(package.id)
@@ -161,7 +161,7 @@ def test_an_organisation_that_owns_anything_else_stays(
     assert result.complete and counts(result)["deleted"] == 3
     assert model.Group.get(group.id).state == "active"
     assert stored(other["id"])["owner_org"] == group.id
-    # And it is left alone from now on.
+    # The harvester no longer touches it.
     assert counts(again(harvest)) == {"not modified": 6}
 
 
@@ -191,7 +191,7 @@ def test_what_looks_like_an_accident_removes_nothing(
         assert result.hold is not None and not result.complete
         assert result.hold.count == 9 - left - right
         assert any(result.hold.reason in words for words in result.source_errors)
-        # What was held and cannot be read stays held: each case begins anew.
+        # A whole listing ends the hold, so that each case starts without one.
         known.organisations, known.datasets = dict(organisations), dict(datasets)
         assert again(harvest).complete
 
@@ -355,7 +355,7 @@ def test_a_dataset_that_comes_before_its_organisation_brings_it_along(
 
 
 def _backwards() -> None:
-    """Turn the fetch queue round: what another consumer was quicker with."""
+    """Reverse the fetch queue, as concurrent consumers may."""
     redis, key = harvest_queue_connection(), harvest_routing_keys()["fetch"]
     assert redis is not None
     messages = redis.lrange(key, 0, -1)

@@ -1,4 +1,4 @@
-"""What entries of a registry become."""
+"""Records made from a registry's entries."""
 
 from __future__ import annotations
 

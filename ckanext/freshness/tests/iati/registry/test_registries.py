@@ -1,4 +1,4 @@
-"""Registries of both kinds, well and badly behaved, as the crawl sees them."""
+"""Crawls of registries of both kinds, with correct and faulty answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def server() -> Iterator[RegistryServer]:
 
 
 class Crawler:
-    """One crawl of a registry, with what it saw."""
+    """One crawl of a registry, and its sightings."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ def test_a_dataset_removed_meanwhile_hides_no_other(server: RegistryServer) -> N
     changes_once(server, "start=3", lambda: server.registry.remove(first))
     found = Crawler(server)
     assert not found.crawled.containers.unreadable
-    # With plain offsets the one that moved up to the end of the first page would be skipped.
+    # With plain offsets, the record that moved to the end of the first page would be skipped.
     assert set(found.read(catalogs=False)) >= set(ids[1:])
 
 
@@ -193,7 +193,7 @@ def test_a_registry_that_never_stands_still_is_not_read_whole(server: RegistrySe
     assert found.read(catalogs=False)
 
 
-# Lies
+# Inconsistent counts and pages
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_an_endless_listing_ends_at_max_records(server: RegistryServer) -> None:
     assert len(found.read(catalogs=False)) == 5
 
 
-# Answers that are none
+# Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
     ("500", lambda: faults.Status(code=500), "answered 500"),
@@ -286,14 +286,14 @@ def test_an_answer_that_is_none_is_an_error_and_no_absence(
     if is_of_datasets:
         assert len(found.read(catalogs=True)) == 3
     else:
-        # Datasets of organisations that nobody knows: said, and none is taken for gone.
+        # Datasets of unknown organisations are errors, and none counts as deleted.
         assert not found.read(catalogs=False)
         assert found.errors.count("its organisation is not in the registry's listing") == 12
 
 
 @BOTH
 def test_json_that_would_fill_the_memory_is_not_parsed(server: RegistryServer, kind: str) -> None:
-    """Three megabytes of lists; fifty would take more than a gigabyte."""
+    """Three megabytes of empty lists are refused: fifty would take more than a gigabyte."""
     body = b"[" + b"[]," * 1_000_000 + b"[]]"
     server.faults[lambda request: True] = faults.Body(body)
     found = Crawler(server, kind, limits=replace(LIMITS, total=30, read=30, max_bytes=2**22))
@@ -326,13 +326,13 @@ def test_it_goes_nowhere_else(server: RegistryServer) -> None:
     assert not [one for one in server.requests if "127.0.0.2" in one.host]
 
 
-# Records that lack something
+# Incomplete records
 
 MISSING = (None, "None", "", "  ")
 
 
 def without(*path: str | int, value: Any = None) -> Callable[[dict[str, Any]], Any]:
-    """What takes something out of a record."""
+    """Return a function that replaces a field of a record."""
 
     def spoil(record: dict[str, Any]) -> Any:
         here: Any = record
@@ -459,11 +459,11 @@ def test_the_same_record_twice_is_one(server: RegistryServer, kind: str) -> None
     found = Crawler(server, kind)
     urls = [one.seen.url for one in found.sightings if not one.seen.is_catalog]
     assert len(set(urls)) == len(urls)
-    # A CKAN has no id twice: what else does it not say?
+    # CKAN never lists an id twice, so the list is inconsistent.
     assert bool(found.crawled.containers.unreadable) is (kind == "ckan")
 
 
-# Which registry
+# Kinds of registries
 
 
 @pytest.mark.parametrize(
