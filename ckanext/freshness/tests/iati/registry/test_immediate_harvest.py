@@ -215,7 +215,7 @@ def test_one_harvest_at_a_time(registry: RegistryServer) -> None:
     ):
         harvest_now(harvest.source["id"])
     job = harvest.start()
-    with pytest.raises(HarvestRefused, match=f"job {job} of A source is under way"):
+    with pytest.raises(HarvestRefused, match=f"job {job} of A source is running"):
         harvest_now(harvest.source["id"])
     harvest.gather()
     with pytest.raises(HarvestRefused, match="under way"):
