@@ -187,14 +187,14 @@ def _is_ours() -> Any:
 
 
 def _begin(source: Any) -> str:
-    running = model.Session.execute(
+    unfinished = model.Session.execute(
         sa.select(_job.c.id).where(
             _job.c.source_id == source.id, _job.c.status.in_(("New", "Running"))
         )
     ).scalar()
-    if running is not None:
+    if unfinished is not None:
         raise HarvestRefused(
-            f"The harvest job {running} of {source.title or source.url} is running: wait for its end, "
+            f"The harvest job {unfinished} of {source.title or source.url} has not ended: wait for it, "
             "or abort it with: ckan harvester job-abort"
         )
     job_id, now = f"{ONCE}{uuid.uuid4()}", utc(utc_now())

@@ -13,6 +13,7 @@ from ckanext.freshness.tests.harvesting.conftest import (  # noqa: F401
     add_source,
     clean_queues,
     clean_site,
+    stumbling,
 )
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import sample

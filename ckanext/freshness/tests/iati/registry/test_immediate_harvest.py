@@ -215,10 +215,10 @@ def test_one_harvest_at_a_time(registry: RegistryServer) -> None:
     ):
         harvest_now(harvest.source["id"])
     job = harvest.start()
-    with pytest.raises(HarvestRefused, match=f"job {job} of A source is running"):
+    with pytest.raises(HarvestRefused, match=f"job {job} of A source has not ended"):
         harvest_now(harvest.source["id"])
     harvest.gather()
-    with pytest.raises(HarvestRefused, match="under way"):
+    with pytest.raises(HarvestRefused, match="has not ended"):
         harvest_now(harvest.source["id"])
     harvest.fetch()
     assert not harvest.finish(job).errors
