@@ -1,9 +1,8 @@
-"""ckanext-dcat's own parser in place of ours, for sources whose config names ``profiles``.
+"""Mapping by ckanext-dcat's profiles, for sources whose configuration names ``profiles``.
 
-Its answer depends on the order in which a graph gives its triples, and holds things of the harvesting
-site (its home page, a licence looked up by URL alone). Here it gets a graph that always answers in the
-same order, and what comes back is brought into the form of a `Record`. This is the only module of the
-FAIR Data Point harvester that needs CKAN's configuration while it maps.
+ckanext-dcat's result depends on the order of a graph's triples, and contains facts of the harvesting site
+(its home page, a licence found by its URL alone). This module gives it a graph with a fixed order and
+turns the result into a record. Only this mapping needs CKAN's configuration.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from .mapping import MappingError
 from .rdf import DCAT, RecordView
 
 GROUP = "ckan.rdf.profiles"
-"""The entry points under which ckanext-dcat and others register profiles."""
+"""The group of entry points for profiles of ckanext-dcat and other extensions."""
 
 _WKT = URIRef("http://www.opengis.net/ont/geosparql#wktLiteral")
 _MIB = 1024 * 1024
 MOST_TEXT = 8 * _MIB
-"""Characters in the literals of a record: ckanext-dcat takes 4 seconds and 40 MB for each further million."""
+"""Characters in a record's literals. For each million, ckanext-dcat takes 4 seconds and 40 MB."""
 MOST_OF_KIND = {DCAT.keyword: 256 * 1024, _WKT: _MIB}
-"""Characters in all keywords, and in all well-known texts: these take ten times as much."""
+"""Characters in a record's keywords and in its geometries, which take ten times as long."""
 _NAMES = {DCAT.keyword: "keywords", _WKT: "geometries"}
 
 _INTERNAL = frozenset({"distribution_ref", "access_service_ref"})
@@ -42,12 +41,15 @@ _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 def available() -> list[str]:
-    """Names of the profiles that are installed here."""
+    """Return the names of the installed profiles."""
     return sorted({entry.name for entry in entry_points(group=GROUP)})
 
 
 def check(profiles: Sequence[str]) -> None:
-    """Raise ValueError, naming the key and the allowed values, unless all profiles are installed."""
+    """Check that all profiles are installed.
+
+    :raises ValueError: the message names the key and the allowed values.
+    """
     names = available()
     if not names:
         raise ValueError(
@@ -64,15 +66,12 @@ def map_with_profiles(
     subject: Node,
     profiles: Sequence[str],
     *,
-    dataset_type: str = "dataset",
     language: str | None = None,
 ) -> Record:
-    """The record of a dataset as ckanext-dcat's profiles read it; needs CKAN's configuration.
+    """Map a dataset by ckanext-dcat's profiles.
 
-    `dataset_type` is the package type whose ckanext-scheming schema the profiles look at.
-
-    Raises ValueError for profiles that are not installed, MappingError if the graph does not describe
-    the subject.
+    :raises ValueError: a profile is not installed.
+    :raises MappingError: the graph does not describe the subject, or describes it at too great length.
     """
     check(profiles)
     view = RecordView(graph, language)
@@ -81,7 +80,7 @@ def map_with_profiles(
     view.start_record(subject)
     from ckanext.dcat.processors import RDFParser  # not installed on every site
 
-    parser = RDFParser(profiles=list(profiles), dataset_type=dataset_type)
+    parser = RDFParser(profiles=list(profiles), dataset_type="dataset")
     parser.g = _only(graph, subject, view)
     too_long = _too_long(graph, subject)
     if too_long:
@@ -102,24 +101,11 @@ def map_with_profiles(
     return record
 
 
-def mapper(
-    profiles: Sequence[str], *, dataset_type: str = "dataset", language: str | None = None
-) -> Callable[[Graph, Node], Record]:
-    """`map_with_profiles` with everything given but the graph and the subject."""
-
-    def read(graph: Graph, subject: Node) -> Record:
-        return map_with_profiles(
-            graph, subject, profiles, dataset_type=dataset_type, language=language
-        )
-
-    return read
-
-
 class _SteadyGraph(Graph):
-    """A graph that answers in the same order each time, whatever Python's hash seed."""
+    """A graph with the same order of triples in each process, whatever Python's hash seed."""
 
     def triples(self, triple: Any) -> Iterator[Any]:  # type: ignore[override]
-        """The matching triples, sorted; blank nodes by what is said of them."""
+        """Return the matching triples in sorted order; blank nodes are sorted by their properties."""
         found = list(super().triples(triple))
         if len(found) > 1:
             found.sort(key=lambda t: tuple(self._key(node, 2) for node in t))
@@ -137,7 +123,7 @@ class _SteadyGraph(Graph):
 
 
 def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
-    """A copy in which the subject is the only dataset, without what its server made by itself."""
+    """Return a copy in which the subject is the only dataset, without what its server adds to records."""
     copy = _SteadyGraph()
     for s, p, o in graph:
         if (p == RDF.type and o == DCAT.Dataset) or (
@@ -153,15 +139,15 @@ def _only(graph: Graph, subject: Node, view: RecordView) -> Graph:
 
 
 def _kind(triple: tuple[Node, Node, Node]) -> Node:
-    """Return the datatype or predicate by which :data:`MOST_OF_KIND` names a triple, if it does."""
+    """Return the datatype or predicate of a triple, as a key for :data:`MOST_OF_KIND`."""
     _, predicate, value = triple
     return _WKT if isinstance(value, Literal) and value.datatype == _WKT else predicate
 
 
 def _too_long(graph: Graph, subject: Node) -> list[URIRef]:
-    """Return what of :data:`MOST_OF_KIND` a record has too much of.
+    """Return the kinds of :data:`MOST_OF_KIND` whose limit a record exceeds.
 
-    :raises MappingError: there is too much text of all kinds
+    :raises MappingError: the record exceeds the limit of all its text.
     """
     lengths: Counter[Node] = Counter()
     # The graph may be a page with many records.
@@ -178,7 +164,7 @@ def _record(parsed: dict[str, Any]) -> Record:
     fields.update(
         {key: value for key, value in parsed.items() if key not in ("extras", "tags", "resources")}
     )
-    # The licence of a distribution, found by its exact URL: the layout finds it by more than that.
+    # ckanext-dcat finds it only by a distribution's exact licence URL; our layout accepts more spellings.
     fields.pop("license_id", None)
     resources = [_canonical(resource) for resource in parsed.get("resources", [])]
     resources.sort(key=lambda r: (str(r.get("name", "")).casefold(), json.dumps(r, sort_keys=True)))
@@ -187,7 +173,7 @@ def _record(parsed: dict[str, Any]) -> Record:
 
 
 def _canonical(value: Any) -> Any:
-    """The same with JSON texts opened, lists sorted, empty and internal values left out."""
+    """Return a value with JSON texts parsed and lists sorted, without empty and internal values."""
     if isinstance(value, str):
         value = _opened(value)
     if isinstance(value, dict):
@@ -199,7 +185,7 @@ def _canonical(value: Any) -> Any:
 
 
 def _opened(value: str) -> Any:
-    """A list that the parser wrote as JSON text; any other text as it is (GeoJSON stays a text)."""
+    """Parse a JSON list that ckanext-dcat wrote as text; return any other text, as GeoJSON, unchanged."""
     if not value.startswith("["):
         return value
     try:

@@ -107,7 +107,9 @@ def _check_profiles(config: SourceConfig) -> None:
 
 def _mapper(config: SourceConfig) -> Mapper:
     if config.profiles:
-        return dcat_profiles.mapper(config.profiles, language=config.language)
+        return partial(
+            dcat_profiles.map_with_profiles, profiles=config.profiles, language=config.language
+        )
     return partial(map_dataset, language=config.language)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from random import Random
 from resource import (
@@ -125,7 +126,7 @@ def test_a_record_that_is_not_there() -> None:
 
 
 def test_a_mapper_with_everything_given() -> None:
-    read = dcat_profiles.mapper(HEALTH, language="nl")
+    read = partial(dcat_profiles.map_with_profiles, profiles=HEALTH, language="nl")
     assert read(merged(COHORT_A), URIRef(COHORT_A)).as_json() == (
         parsed(merged(COHORT_A), COHORT_A).as_json()
     )
@@ -186,7 +187,8 @@ def test_hostile_literals(where: str, texts: list[str], becomes: str) -> None:
         size = int(Path("/proc/self/statm").read_text().split()[0]) * getpagesize()
         setrlimit(RLIMIT_AS, (size + 512 * MIB, size + 512 * MIB))
         try:
-            record = mapped(dcat_profiles.mapper(["euro_dcat_ap_3"]), graph, SUBJECT)
+            mapper = partial(dcat_profiles.map_with_profiles, profiles=["euro_dcat_ap_3"])
+            record = mapped(mapper, graph, SUBJECT)
             said = " ".join(record.warnings) or "whole"
         except DocumentError:
             said = "malformed"
