@@ -390,23 +390,23 @@ that ckanext-dcat's harvesters write on sites without a schema.
 """
 
 SERVER_NOISE: Mapping[Node, str] = {
-    SIO.SIO_000628: "metrics that the server invents, the same for each record",
-    FDP_O.metadataIdentifier: "the server's own number of its metadata, the record's URL",
-    FDP_O.metadataIssued: "the date at which the server made its metadata",
-    FDP_O.metadataModified: "a date that moves whenever the server touches its metadata",
+    SIO.SIO_000628: "metrics, the same for each record",
+    FDP_O.metadataIdentifier: "the identifier of the metadata, which is the record's URL",
+    FDP_O.metadataIssued: "the date when the server created the metadata",
+    FDP_O.metadataModified: "the date when the server last wrote the metadata",
     FDP_O.fdpSoftwareVersion: "the version of the server's software",
 }
 """Predicates by which a server describes itself and not the record, and the reason to leave them out."""
 
 STRUCTURE: Mapping[Node, str] = {
-    RDF.type: "what kind of thing a node is: it decides which of these tables is used",
+    RDF.type: "the type of a node, which decides which of these tables is used",
     DCT.isPartOf: "the record's catalog or dataset: the guid names it",
     DCAT.distribution: "the distributions, which are resources",
     DCAT.dataset: "the datasets of a catalog, which are datasets",
     DCAT.catalog: "the catalogs in a catalog, which are crawled",
     FDP_O.metadataCatalog: "the catalogs of a FAIR Data Point, which are crawled",
-    LDP.contains: "containers, which say where records can be read",
-    LDP.membershipResource: "containers, which say where records can be read",
-    LDP.hasMemberRelation: "containers, which say where records can be read",
+    LDP.contains: "containers: they say where records can be read",
+    LDP.membershipResource: "containers: they say where records can be read",
+    LDP.hasMemberRelation: "containers: they say where records can be read",
 }
 """Predicates that the crawl reads, and their use."""
