@@ -1,4 +1,4 @@
-"""A site in memory: what the strategy makes of real crawls, without CKAN."""
+"""A site in memory: real crawls and the strategy, without CKAN."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ IMPATIENT = dataclasses.replace(LIMITS, read=0.8, total=1.2)
 
 
 class Memory:
-    """What a crawl learns from documents, in a dictionary.
+    """The memory of documents, in a dictionary.
 
     :ivar rows: digest and outline by URL
-    :ivar recalled: URLs whose outline was not learnt again
+    :ivar recalled: URLs whose document was not parsed again
     """
 
     def __init__(self, packages: Mapping[str, Package]) -> None:
@@ -95,7 +95,7 @@ class Package:
 
 @dataclasses.dataclass
 class Job:
-    """What a job found and did."""
+    """The result of a job."""
 
     containers: Containers
     container_errors: list[str]
@@ -119,15 +119,15 @@ class Job:
         return [*self.container_errors, *self.record_errors.values()]
 
     def of(self, kind: RecordClass) -> set[str]:
-        """The URLs of one class."""
+        """Return the URLs of one class."""
         return {url for url, found in self.kinds.items() if found is kind}
 
 
 class Site:
-    """One source's datasets on one site, kept as the strategy says.
+    """The datasets of one source, kept as the strategy decides.
 
-    :ivar packages: by the record's URL
-    :ivar make_parser: makes the parser of a crawl; documents that would crash a process need a `Parser`
+    :ivar packages: the datasets, by the record's URL
+    :ivar make_parser: makes the parser of a crawl; documents that would crash a process need an RdfParser
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Site:
         self._ids = 0
 
     def copy(self) -> Site:
-        """Return a site that has harvested the same."""
+        """Return another site in the same state."""
         site = copy.copy(self)
         site.packages = dict(self.packages)
         site.known = dict(self.known)
@@ -158,13 +158,13 @@ class Site:
         return site
 
     def job(self, now: datetime = NOW) -> Job:
-        """One harvest, from the crawl to the packages."""
+        """Run one harvest, from the crawl to the packages."""
         job, seen = run(self._crawl(now))
         for sighting in job.sightings:
             self._take(job, sighting)
         ending = deletions(self.known.values(), seen, job.containers, now=now)
         for verdict in ending.delete:
-            job.record_errors.pop(verdict.known.url, None)  # as it was meant
+            job.record_errors.pop(verdict.known.url, None)  # no error: the record was withdrawn
             job.kinds[verdict.known.url] = RecordClass.DELETED
             del self.packages[verdict.known.url], self.known[verdict.known.url]
         for verdict in ending.keep:
@@ -226,8 +226,6 @@ class Site:
             in_pages=sighting.in_pages,
         )
 
-    # What tests ask
-
     def titles(self) -> set[str]:
         return {package.title for package in self.packages.values()}
 
@@ -240,16 +238,16 @@ def _plain(contents: Any) -> dict[str, Any]:
 
 
 catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}
-"""Options of a source whose catalogs are records too."""
+"""Options of a source with ``harvest_catalogs``."""
 
 
 def urls(server: FdpServer, *records: Record) -> set[str]:
-    """What records are called in documents."""
+    """Return the URLs of records in their documents."""
     return {server.iri_of(record) for record in records}
 
 
 def unchanged(site: Site) -> Job:
-    """The next job, of which nothing comes."""
+    """Run a job and assert that it changes nothing."""
     before = dict(site.packages)
     job = site.job()
     assert job.errors == []

@@ -1,9 +1,8 @@
-"""What becomes of each triple of a recorded FAIR Data Point; prints a table when run as a program.
+"""The fate of each triple of a recorded FAIR Data Point. As a program it prints a table.
 
     ./dev run python -m ckanext.freshness.tests.harvesting.fdp.fates
 
-A triple is mapped if a field that its predicate belongs to holds its value, whatever the mapping
-itself believes to have read.
+A triple is mapped if a field of its predicate holds its value. The marks of the mapping do not count.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _CONTAINER = mapping_tables.STRUCTURE[LDP.contains]
 
 
 class Recording:
-    """A recording, its documents parsed, and what becomes of each of their triples."""
+    """A recording with its parsed documents and the fate of each triple."""
 
     def __init__(self, path: Path) -> None:
         plain = _here(load_recording(path))
@@ -80,7 +79,7 @@ class Recording:
                     self.fates[triple] = self._rest(graph, url, triple)
 
     def _merged(self, url: str) -> Graph:
-        """A record's document with those of its distributions and services, as the crawl merges them."""
+        """Merge a record's document with those of its distributions and services, as the crawl does."""
         graph = Graph()
         pending, met = [url], set()
         while pending:
@@ -96,7 +95,7 @@ class Recording:
     def _follow(
         self, graph: Graph, subject: Node, table: Iterable[MappingRow], record: Record
     ) -> None:
-        """Tell of each triple of a record what became of it."""
+        """Note the fate of each triple of a record."""
         walk = _Walk(graph, subject, record)
         for triple in walk.node(subject, table, [record.fields], ""):
             self._tell(*triple)
@@ -109,7 +108,7 @@ class Recording:
             self.fates[triple] = fate, why
 
     def _rest(self, graph: Graph, url: str, triple: Triple) -> tuple[str, str]:
-        """What becomes of a triple that no record leads to."""
+        """Return the fate of a triple that no record leads to."""
         subject, predicate, _ = triple
         if (subject, RDF.type, LDP.DirectContainer) in graph:
             return STRUCTURE, _CONTAINER
@@ -125,7 +124,7 @@ class Recording:
         return LOST, short(str(predicate))
 
     def repeated_in_pages(self) -> Iterator[tuple[str, Triple]]:
-        """Triples of page endpoints that no document of a record has."""
+        """Return the triples of pages that no record's own document has."""
         known = {_named(triple) for graph in self.documents.values() for triple in graph}
         for url, graph in self.pages.items():
             for triple in graph:
@@ -147,9 +146,9 @@ class _Walk:
     def node(
         self, node: Node, table: Iterable[MappingRow], values: list[dict[str, Any]], path: str
     ) -> Iterator[tuple[Triple, str, str]]:
-        """Each triple of a node, and of those below it, with its fate.
+        """Return the fate of each triple of a node and of the nodes below it.
 
-        :param values: what the mapping made of the node, or of each node that it could be.
+        :param values: the mapped values of the node, or of each node that it may be.
         """
         for _, predicate, value in self.graph.triples((node, None, None)):
             step = path + short(str(predicate))
@@ -187,7 +186,7 @@ class _Walk:
     def _holds(
         self, triple: Triple, table: Iterable[MappingRow], values: list[dict[str, Any]]
     ) -> bool:
-        """Whether a field that belongs to the predicate has the value."""
+        """Return whether a field of the predicate has the value."""
         _, predicate, value = triple
         if predicate == DCAT.keyword:
             held: list[Any] = [self.record.tags, *(one.get("keyword") for one in values)]
@@ -214,7 +213,7 @@ class _Walk:
         values: list[dict[str, Any]],
         path: str,
     ) -> Iterator[tuple[Triple, str, str]]:
-        """The triples of a node that another one's triple leads to."""
+        """Return the triples of a node that another node's triple leads to."""
         if predicate == DCAT.distribution:
             found = [one for one in self.record.resources if one["uri"] == str(node)]
             yield from self.node(node, mapping_tables.RESOURCE, found, path)
@@ -252,7 +251,7 @@ def _heads(row: MappingRow) -> set[Node]:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Every text in plain data."""
+    """Return every text in plain data."""
     if isinstance(value, dict):
         for one in value.values():
             yield from _leaves(one)
@@ -264,7 +263,7 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _forms(node: Node) -> set[str]:
-    """The texts under which a value can stand in a field."""
+    """Return the texts that a value can have in a field."""
     text = str(node).strip()
     forms = {text, " ".join(text.split()), text.removeprefix("mailto:"), text.removeprefix("tel:")}
     found = file_format([text], [])
@@ -293,7 +292,7 @@ def _here(value: Any) -> Any:
 
 
 def table() -> Iterator[str]:
-    """Lines of Markdown: the fate of all triples, and the reasons for noise and structure."""
+    """Return lines of Markdown: the fate of all triples, and the reasons for noise and structure."""
     recordings = {name: Recording(path) for name, path in RECORDINGS.items()}
     fates = (MAPPED, REPORTED, STRUCTURE, NOISE, LOST)
     yield f"| Recording | Triples | {' | '.join(fates)} |"

@@ -1,4 +1,4 @@
-"""The parser of documents without its process, which costs more than the documents of most tests."""
+"""The parser of documents without its process, which would take longer than most documents."""
 
 from __future__ import annotations
 

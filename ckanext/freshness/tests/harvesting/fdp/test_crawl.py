@@ -1,4 +1,4 @@
-"""Crawls of well-behaved servers: what they cost, and the parts they are made of."""
+"""Crawls of healthy servers, their number of requests, and their parts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record, numbered
 from ckanext.freshness.tests.servers.turtle import agent
 
-# Costs
+# Requests
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_requests(fdp: FdpServer, shuffled: bool) -> None:
-    """One for each page and one for each dataset, the first time and ever after."""
+    """Each job sends one request for each page and each dataset."""
     catalogs = [fdp.add_catalog() for _ in range(2)]
     for n in range(120):
         fdp.add_dataset(catalogs[n % 2], distributions=n % 3)
@@ -44,7 +44,7 @@ def test_requests(fdp: FdpServer, shuffled: bool) -> None:
 
 
 def test_bytes_as_last_time_are_not_parsed(fdp: FdpServer) -> None:
-    """What is remembered of a document counts, not what the document says."""
+    """The test changes the memory, and the crawl believes it."""
     catalog = fdp.add_catalog()
     for n in range(3):
         fdp.add_dataset(catalog, str(n))
@@ -139,12 +139,12 @@ def test_catalogs_as_records(fdp: FdpServer) -> None:
     unchanged(site)
     fdp.change(second, title="Second, changed")
     assert site.job().of(RecordClass.CHANGED) == urls(fdp, second)
-    # While something cannot be read, no catalog that was read is asked for again.
+    # Though a container cannot be read, no readable catalog is requested again.
     fdp.faults[second.path] = faults.Status(500)
     fdp.reset()
     job = site.job()
     assert len(job.errors) == 1
-    assert fdp.count(first.path) == 2  # itself and its page
+    assert fdp.count(first.path) == 2  # the catalog and its page
     assert set(site.packages) == urls(fdp, first, second, dataset)
     fdp.faults.clear()
     gone = fdp.iri_of(second)
@@ -152,7 +152,7 @@ def test_catalogs_as_records(fdp: FdpServer) -> None:
     assert site.job().of(RecordClass.DELETED) == {gone}
 
 
-# Anything at any time
+# Random faults
 
 _FAULTS: list[Callable[[], faults.Fault]] = [
     lambda: faults.Status(500),
@@ -177,7 +177,7 @@ _FAULTS: list[Callable[[], faults.Fault]] = [
 def test_whatever_fails_wherever_nothing_is_lost(
     chosen: list[tuple[int, Callable[[], faults.Fault]]], pages: bool, removed: int
 ) -> None:
-    """Only a record that is gone, or answers so itself, is deleted; afterwards all is as it should be."""
+    """Only a record that is gone is deleted. Afterwards the site equals the server."""
     with FdpServer() as server:
         server.layout.pages = pages
         server.layout.max_page_size = 3

@@ -1,4 +1,4 @@
-"""What containers list, and in which containers records are, whatever they list."""
+"""Listings of containers, and the catalog of each record."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_move_out_of_a_catalog_that_fails(fdp: FdpServer) -> None:
 
 
 def test_a_move_into_a_catalog_that_fails(fdp: FdpServer) -> None:
-    """Nothing lists it, but its own URL answers."""
+    """No readable container lists the record, but its own URL answers."""
     first, second = fdp.add_catalog(), fdp.add_catalog()
     moving, _ = fdp.add_dataset(first), fdp.add_dataset(first)
     site = Site(fdp)
@@ -173,7 +173,7 @@ def test_nested_catalogs_as_deep_as_the_limit_says(fdp: FdpServer) -> None:
 
 
 def test_endless_catalogs(fdp: FdpServer) -> None:
-    """A server that makes up two catalogs below each one."""
+    """The server invents two catalogs below each catalog."""
     fdp.add_dataset(fdp.add_catalog())
     healthy = fdp.answer
 
@@ -229,7 +229,7 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
 
 @pytest.mark.parametrize("level", [Level.DATASET, Level.CATALOG])
 def test_what_nobody_can_ask_for_is_listed_all_the_same(fdp: FdpServer, level: Level) -> None:
-    """Another harvester may have made a dataset of it: that is there, and cannot be read."""
+    """Another harvester may have made a dataset of it, which must stay."""
     catalog = fdp.add_catalog()
     fdp.add_dataset(catalog)
     site = Site(fdp)

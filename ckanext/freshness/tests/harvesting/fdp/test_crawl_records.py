@@ -1,4 +1,4 @@
-"""Records that are drafts, withdrawn, gone, or less than whole."""
+"""Records that are drafts, withdrawn, gone or incomplete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 from ckanext.freshness.tests.servers.fdp_model import Record
 from ckanext.freshness.tests.servers.replay import FDP_RICH, ReplayServer
 
-# Drafts, and what is withdrawn or gone
+# Drafts, and records that are withdrawn or gone
 
 
 @with_and_without_pages
@@ -164,7 +164,7 @@ def test_withdrawals(
 @with_and_without_pages
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
-    """Pages of datasets never have it."""
+    """Pages of datasets have no series."""
     with ReplayServer(FDP_RICH, pages=pages) as server:
         site = Site(server, url=server.url)  # type: ignore[arg-type]
         site.job()
@@ -177,7 +177,7 @@ def test_a_series_that_is_withdrawn(pages: bool, status: int) -> None:
 
 
 def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer) -> None:
-    """A record that was read by itself, since its page had failed, may be of a kind without pages."""
+    """A record that was read by itself because its page failed may be of a kind that pages leave out."""
     catalog = fdp.add_catalog()
     withdrawn, *_ = [fdp.add_dataset(catalog) for _ in range(3)]
     page = f"{catalog.path}/page/dataset?page=0&size=50"
@@ -190,7 +190,7 @@ def test_pages_prove_no_withdrawal_of_what_was_never_seen_in_one(fdp: FdpServer)
     fdp.publish(withdrawn)
     site.job()
     fdp.faults[page] = faults.Status(500)
-    site.job()  # it was in a page before: that is not forgotten
+    site.job()  # still known to have been in a page
     fdp.faults.clear()
     fdp.withdraw(withdrawn)
     assert site.job().of(RecordClass.DELETED) == urls(fdp, withdrawn)
@@ -222,7 +222,7 @@ def test_pages_of_which_one_is_malformed_prove_no_withdrawal(fdp: FdpServer) -> 
 
 @with_and_without_pages
 def test_a_record_that_cannot_be_mapped_fails_alone(fdp: FdpServer, pages: bool) -> None:
-    """The record itself was read: it is neither deleted nor changed."""
+    """It is neither deleted nor changed."""
     fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     odd, other = (fdp.add_dataset(catalog, title="1") for _ in range(2))
@@ -246,7 +246,7 @@ def test_a_record_that_cannot_be_mapped_fails_alone(fdp: FdpServer, pages: bool)
 
 
 def test_distributions_that_a_page_leaves_out_are_asked_for(fdp: FdpServer) -> None:
-    """A server that cuts pages short and does not say so must not cost a dataset its resources."""
+    """If a server cuts pages short without links, no resource may be lost."""
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=5)
     fdp.layout.max_page_size = 2
     without_links(fdp)

@@ -68,7 +68,7 @@ SPELLINGS = {
 def test_documents_that_spell_a_listed_url_otherwise(
     fdp: FdpServer, pages: bool, respell: Callable[[str], str]
 ) -> None:
-    """It is one record, however it is read, and its distributions are its own."""
+    """It is one record, with its own distributions, read from a page or by itself."""
     fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     datasets = [fdp.add_dataset(catalog, path=f"/dataset/%C3%A4-{n}") for n in range(3)]
@@ -222,7 +222,7 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     unchanged(site)
     fdp.reset()
     site.job()
-    # What is found out at the first catalog is not asked again for each record.
+    # The first catalog shows that there are no pages, so no record is asked for its own.
     assert fdp.count("/dataset/") == 3
     fdp.vanish(datasets[0])
     job = site.job()
@@ -245,7 +245,7 @@ def test_no_page_endpoint_costs_one_request(fdp: FdpServer) -> None:
 
 
 def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
-    """Both what is listed there and what redirects there."""
+    """Both for listed URLs and for redirects."""
     other = fdp.url_at("127.0.0.2")
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
@@ -270,7 +270,7 @@ def test_another_host_is_followed_where_it_is_allowed(fdp: FdpServer) -> None:
 
 
 def test_distributions_elsewhere_are_left_alone(fdp: FdpServer) -> None:
-    """Files are often listed as distributions; not to read them is no failure of the dataset."""
+    """Files are often listed as distributions. They are not read, which is no failure."""
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
     fdp.list_also("http://files.example.org/a.csv", dataset, Level.DISTRIBUTION)
     fdp.list_also("urn:uuid:1", dataset, Level.DISTRIBUTION)

@@ -1,4 +1,4 @@
-"""Which distributions a dataset has, and what becomes of the resources of those that cannot be read."""
+"""The distributions of a dataset, and the resources of those that cannot be read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
     "recording", [FDP_RECORDING, FDP_EDITED, FDP_RICH], ids=lambda one: one.name
 )
 def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording, pages: bool) -> None:
-    """In the second recording each page has one container with everybody's distributions."""
+    """In the second recording each page has one container with the distributions of all datasets."""
     with ReplayServer(recording, pages=pages) as server:
         site = Site(server, url=server.url)  # type: ignore[arg-type]
         job = site.job()
@@ -83,7 +83,7 @@ def resources(site: Site, fdp: FdpServer, dataset: Record) -> list[str]:
 
 @with_and_without_pages
 def test_a_distribution_that_says_it_is_of_another_dataset(fdp: FdpServer, pages: bool) -> None:
-    """As after its dct:isPartOf was changed: the server's listings stay as they were."""
+    """A changed dct:isPartOf moves the distribution, though the server's listings stay."""
     fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     old = fdp.add_dataset(catalog, "1")
@@ -104,7 +104,7 @@ def test_a_distribution_that_says_it_is_of_another_dataset(fdp: FdpServer, pages
     assert site.job().of(RecordClass.CHANGED) == urls(fdp, new)
     assert resources(site, fdp, new) == ["Changed"]
 
-    # Whoever lists it cannot be read: that says nothing about it.
+    # Its container cannot be read, which proves nothing.
     fdp.faults[old.path] = fdp.faults[f"{catalog.path}/page/dataset?page=0&size=50"] = (
         faults.Status(500)
     )
@@ -135,7 +135,7 @@ def test_a_distribution_that_two_datasets_name(fdp: FdpServer, pages: bool) -> N
     site.job()
     assert (resources(site, fdp, own), resources(site, fdp, other)) == (["File 1"], [])
     unchanged(site)
-    shared.part_of = catalog  # no dataset: both have it then
+    shared.part_of = catalog  # no dataset, so both datasets have it
     fdp.change(shared, title="Shared")
     site.job()
     assert (resources(site, fdp, own), resources(site, fdp, other)) == (["Shared"], ["Shared"])
@@ -144,7 +144,7 @@ def test_a_distribution_that_two_datasets_name(fdp: FdpServer, pages: bool) -> N
 
 @with_and_without_pages
 def test_a_container_alone_makes_no_distribution(fdp: FdpServer, pages: bool) -> None:
-    """Where neither the dataset nor the distribution says so."""
+    """Neither the dataset nor the distribution names the other."""
     fdp.layout = Layout(pages=pages, member_links=False)
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
     site = Site(fdp)
@@ -156,7 +156,7 @@ def test_a_container_alone_makes_no_distribution(fdp: FdpServer, pages: bool) ->
 
 
 DISTRIBUTIONS = [
-    # what the distribution answers by hours, in which job its resource goes
+    # statuses of the distribution by hours, and the job that removes its resource
     ("once", {0: 404, 1: 200}, None),
     ("404, a day later", {0: 404, 23: 404, 24: 404}, 24),
     ("403, a day later", {0: 403, 24: 403}, 24),
@@ -208,7 +208,7 @@ def test_distributions_that_cannot_be_read(
         assert job.drafts == 0
     assert site.packages is before
     if goes_in is not None and status is not None:
-        # From now on it is a draft: counted, and nobody's fault.
+        # From now on it is a draft, which is counted and no error.
         job = site.job(NOW + timedelta(days=99))
         assert job.warnings == []
         assert job.drafts == 1
@@ -234,7 +234,7 @@ def test_a_new_dataset_with_a_distribution_that_fails(fdp: FdpServer, pages: boo
 @with_and_without_pages
 @pytest.mark.parametrize("whose", ["its dataset's", "another dataset's"])
 def test_a_distribution_that_leads_to_another_one(fdp: FdpServer, pages: bool, whose: str) -> None:
-    """As when a server redirects to another record by mistake: nothing is known of its own."""
+    """A server redirects by mistake. The resource stays."""
     fdp.layout.pages = pages
     catalog = fdp.add_catalog()
     dataset, other = fdp.add_dataset(catalog), fdp.add_dataset(catalog, distributions=1)
@@ -259,7 +259,7 @@ def test_a_distribution_that_leads_to_another_one(fdp: FdpServer, pages: bool, w
 
 
 def test_a_distribution_that_its_document_calls_otherwise(fdp: FdpServer) -> None:
-    """It is remembered which resource is meant when the listed URL fails."""
+    """When the listed URL fails, the resource is recognised."""
     fdp.layout.pages = False
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=1)
     inner = child(dataset, 0)

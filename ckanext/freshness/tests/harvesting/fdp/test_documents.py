@@ -1,4 +1,4 @@
-"""RDF documents: what is understood, what is refused and in which words, and that nothing else happens."""
+"""RDF documents: outlines, refusals and their messages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def graph_of(turtle: str) -> Graph:
 
 
 def small_source() -> tuple[FdpServer, list[str]]:
-    """A server that serves nothing, and the Turtle of its root, its catalog and its dataset."""
+    """Return a server that is not started, with the Turtle of its root, catalog and dataset."""
     server = FdpServer()
     catalog = server.add_catalog(title="Catalog")
     dataset = server.add_dataset(catalog, title="Dataset", keyword=["a", "b"])
@@ -122,7 +122,7 @@ _TOKENS = [
 
 @st.composite
 def spoilt_documents(draw: st.DrawFn) -> tuple[bytes, str]:
-    """A record's document in some form, with a few mistakes in it."""
+    """Make a record's document in some format, with a few mistakes."""
     media_type = draw(st.sampled_from(list(FORMATS)))
     body = bytearray(draw(st.sampled_from(_DOCUMENTS[media_type])))
     for _ in range(draw(st.integers(1, 4))):
@@ -152,7 +152,7 @@ def test_whatever_is_spoilt_is_a_graph_or_a_document_error(spoilt: tuple[bytes, 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool) -> None:
-    """What is cut off is malformed, or said twice, or in the part that lists nothing yet."""
+    """A document cut off anywhere is malformed, or it still has all entries."""
     server = FdpServer()
     server.stop()
     server.layout.containers = not links
@@ -172,7 +172,7 @@ def test_no_beginning_of_a_catalog_lists_less_than_all(links: bool) -> None:
         assert outline.datasets == whole
 
 
-# What containers list
+# Outlines of containers
 
 ROOT_DOCUMENTS = [
     f"<{B}> a fdp-o:FAIRDataPoint ; fdp-o:metadataCatalog c:1, c:2 .",
@@ -210,7 +210,7 @@ CATALOG_DOCUMENTS = [
     " ldp:membershipResource c:2 ; ldp:hasMemberRelation dcat:dataset .",
     "c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <http://fdp.example.org/y/> ldp:contains d:3 ;"
     " ldp:membershipResource c:1 ; ldp:hasMemberRelation dcat:distribution .",
-    # What it is part of is described as well.
+    # The document also describes the root.
     f"c:1 a dcat:Catalog ; dcat:dataset d:1, d:2 . <{B}> a fdp-o:FAIRDataPoint .",
     f"<https://purl.example.org/1> a dcat:Catalog ; dcat:dataset d:1, d:2 ."
     f" <{B}> a fdp-o:FAIRDataPoint .",
@@ -232,7 +232,7 @@ def test_catalogs(turtle: str) -> None:
         ("d:1 a dcat:Dataset .", False, "it describes no dcat:Catalog"),
         ("[] a dcat:Catalog .", False, "it describes no dcat:Catalog"),
         ("c:2 a dcat:Catalog . c:3 a dcat:Catalog .", False, "it describes no dcat:Catalog"),
-        # A catalog's URL that leads to the root is no empty catalog.
+        # A catalog's URL that redirects to the root must not count as an empty catalog.
         (ROOT_DOCUMENTS[0], False, "it describes no dcat:Catalog"),
     ],
 )
@@ -249,7 +249,7 @@ def test_what_nobody_can_ask_for_is_told_and_not_kept() -> None:
     assert "\\u0000" not in outline.as_json()
 
 
-# What pages and datasets say
+# Outlines of pages and datasets
 
 
 def test_a_page() -> None:
@@ -325,7 +325,7 @@ def test_a_digest_is_of_all_that_a_document_says(before: str, after: str, same: 
     ids=["a circle", "too deep"],
 )
 def test_a_digest_that_cannot_be_as_last_time(turtle: str) -> None:
-    """The record is then read each time."""
+    """The record is then read in each job."""
     digests = {
         documents.outline_of_page(graph_of(turtle)).members[f"{B}/dataset/1"].digest
         for _ in range(2)

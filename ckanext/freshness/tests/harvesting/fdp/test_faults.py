@@ -1,7 +1,7 @@
-"""No fault of a source deletes or doubles a dataset: every fault at every place, in a table.
+"""Faults of a source: none deletes or doubles a dataset. A table has every fault at every place.
 
-Each row is played in three jobs: all is well; the fault, while records beside it change, come and go;
-all is well again.
+Each row is three jobs: a healthy server; the fault, while other records change, come and go; a healthy
+server again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ckanext.freshness.tests.servers.fdp_model import Kind as Level
 
 @dataclass(frozen=True)
 class Row:
-    """A fault, and what is said of it."""
+    """A fault and the expected message."""
 
     name: str
     fault: Callable[[], Fault]
@@ -75,7 +75,7 @@ GONE = [
 
 
 class World:
-    """A source with two catalogs, of which the first one has three pages, and a site that has it."""
+    """A source with two catalogs, the first with three pages, and a site that has harvested it."""
 
     def __init__(self, server: FdpServer) -> None:
         self.server = server
@@ -99,7 +99,7 @@ class World:
         self._restore = server.snapshot()
 
     def restore(self) -> None:
-        """Be as after the first job."""
+        """Restore the state after the first job."""
         self._restore()
         self.server.layout = dataclasses.replace(self._layout)
         self.server.faults.clear()
@@ -107,7 +107,7 @@ class World:
         self.site = self._harvested.copy()
 
     def play(self, where: str, row: Row) -> Job:
-        """The fault, while one record of each catalog changes and the healthy one gets a new one."""
+        """Apply the fault; change a record of each catalog and add one to the healthy catalog."""
         self.site.limits = IMPATIENT if row.slow else LIMITS
         self.server.faults[where] = row.fault()
         self.server.change(self.datasets[4], title="F4 changed")
@@ -116,7 +116,7 @@ class World:
         return self.site.job()
 
     def recover(self) -> None:
-        """The next job without the fault is clean, and has everything."""
+        """Assert that the next job, without the fault, has no errors and finds everything."""
         self.server.faults.clear()
         self.site.limits = LIMITS
         job = self.site.job()
@@ -130,11 +130,11 @@ class World:
         assert self.site.job().of(RecordClass.UNCHANGED) == set(self.site.packages)
 
     def new(self) -> set[str]:
-        """What the second job would have brought."""
+        """Return the URL of the dataset that was added before the second job."""
         return {self.server.iri_of(self.server.datasets[-1])}
 
     def check(self, job: Job, *missing: Record) -> None:
-        """Nothing is deleted or doubled, and all is imported but what could not be read."""
+        """Assert that nothing is deleted or doubled, and that all readable records are imported."""
         assert job.of(RecordClass.DELETED) == set()
         assert self.ids.items() <= self.site.ids().items()
         kept = {record.path for record in missing}
@@ -160,7 +160,7 @@ def world(kept_world: World) -> World:
 
 
 def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
-    """There is exactly one error, it names the URL and the reason, and it stands in its place."""
+    """Assert that there is exactly one error, in the expected place, with URL and reason."""
     (error,) = job.errors
     assert (job.record_errors if of_record else job.container_errors) != []
     assert error.startswith(f"{url}: "), error
@@ -168,7 +168,7 @@ def one_error(job: Job, url: str, row: Row, *, of_record: bool = False) -> None:
 
 
 def one_warning(job: Job, start: str, row: Row) -> None:
-    """There is exactly one warning, it names what could not be read, and why."""
+    """Assert that there is exactly one warning, with URL and reason."""
     (warning,) = job.warnings
     assert warning.startswith(start), warning
     assert re.search(row.reason, warning), warning
@@ -189,7 +189,7 @@ def test_root(world: World, row: Row) -> None:
 
 @table(*REFUSED, *GONE)
 def test_root_of_a_new_source(fdp: FdpServer, row: Row) -> None:
-    """A draft may be nobody's fault; a source that is nothing else is."""
+    """A draft is no error, unless it is the source itself."""
     fdp.faults["/"] = row.fault()
     one_error(Site(fdp).job(), fdp.source_url, row)
 
@@ -208,7 +208,7 @@ def test_page_of_datasets(world: World, row: Row, page: str) -> None:
     """Its records are read one by one."""
     where = f"{world.first.path}/page/dataset?{page}"
     job = world.play(where, row)
-    if row.name == "other RDF":  # nothing says that a page must not be empty
+    if row.name == "other RDF":  # a page may be empty
         assert job.errors == []
     else:
         one_error(job, world.server.url + where, row)
@@ -333,7 +333,7 @@ def test_many_malformed_pages_cost_no_more_requests_than_their_records(world: Wo
 
 
 def test_page_that_is_malformed_for_itself(world: World) -> None:
-    """Nothing in it is, when it is asked for by itself: then it is the page's error."""
+    """All its records are well-formed by themselves, so the page has the error."""
     where = f"{world.first.path}/page/dataset?page=2&size=2"
     world.server.faults[where] = faults.Cut(0.8)
     job = world.site.job()
@@ -344,7 +344,7 @@ def test_page_that_is_malformed_for_itself(world: World) -> None:
 
 @pytest.mark.parametrize("place", ["catalog", "dataset"])
 def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> None:
-    """It is, and that is said once, not for every record that was therefore not read."""
+    """The job reports it once, and not for each record that it could not read."""
     server = world.server
     server.layout.pages = False
     failing = world.first if place == "catalog" else world.datasets[0]
@@ -361,7 +361,7 @@ def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> 
 
 
 def test_server_that_goes_away_in_the_middle(fdp: FdpServer) -> None:
-    """After a hundred documents in a row that could not be had nobody asks for the rest."""
+    """After a hundred failures in a row, no more requests are sent."""
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
     for _ in range(200):

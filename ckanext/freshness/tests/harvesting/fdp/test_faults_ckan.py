@@ -1,6 +1,6 @@
-"""The same faults on a site as it runs: datasets in CKAN, errors in its reports, through the real queues.
+"""Faults on a whole site: datasets in CKAN, errors in reports, real queues.
 
-Every fault at every place is in ``test_faults``; here is one of each kind.
+``test_faults`` has every fault at every place; this module has one of each kind.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("impatient", "clean_site")
 
 @pytest.fixture
 def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short limits, so that nobody waits for servers that hang."""
+    """Set short limits for servers that hang."""
     for option, value in (
         ("attempts", "1"),
         ("read_timeout", "0.8"),
@@ -64,7 +64,7 @@ class World:
         assert job.stats["added"] == 9
 
     def names(self) -> dict[str, tuple[str, str]]:
-        """Id and name of each dataset by its record's URL."""
+        """Return id and name of each dataset, by its record's URL."""
         return {url: (one["id"], one["name"]) for url, one in self.harvest.datasets().items()}
 
     def titles(self) -> dict[str, str]:
@@ -77,7 +77,7 @@ def world(fdp: FdpServer) -> World:
 
 
 def only_error(job: Job, record: str | None = None) -> str:
-    """The one error of a job: of the gather, or of the object of a record."""
+    """Return the only error of a job, of the gather or of an object."""
     (error,) = job.errors
     if record is None:
         assert job.gather_errors == [error]
@@ -88,7 +88,7 @@ def only_error(job: Job, record: str | None = None) -> str:
 
 
 FAULTS: list[tuple[str, str, Callable[[], Fault], str, bool]] = [
-    # place, fault, reason, and whether the fourth dataset of the first catalog still comes
+    # place, fault, reason, and whether the fourth dataset of the first catalog is still imported
     ("root", "500", lambda: faults.Status(500), "it answers 500", False),
     ("root", "403", lambda: faults.Status(403), "it answers 403", False),
     ("catalog", "hangs", faults.Hang, "did not answer within 0.8 s", False),
@@ -124,7 +124,7 @@ def test_faults_one_after_the_other(world: World) -> None:
 
         job = harvest.run()
         if place == "distributions":
-            # They are read one by one instead: nothing is missing.
+            # The distributions are read one by one, so nothing is missing.
             assert job.errors == [], which
             ((error,),) = job.warnings.values()
         else:
@@ -157,7 +157,7 @@ def test_faults_one_after_the_other(world: World) -> None:
 def test_deletion_beside_a_malformed_record(world: World, pages: bool) -> None:
     server = world.server
     server.layout.pages = pages
-    assert world.harvest.run().errors == []  # a page endpoint that goes is missed by nobody
+    assert world.harvest.run().errors == []  # a page endpoint may vanish
     malformed, gone = world.datasets[2], world.datasets[5]
     expected = world.names()
     del expected[server.iri_of(gone)]
@@ -171,7 +171,7 @@ def test_deletion_beside_a_malformed_record(world: World, pages: bool) -> None:
 
 
 def test_withdrawals(world: World) -> None:
-    """Left out by the pages: gone at once. Without pages: after a day."""
+    """A record that pages leave out is deleted at once; without pages, after a day."""
     server, harvest = world.server, world.harvest
     first, second = world.datasets[:2]
     server.withdraw(first)
@@ -242,7 +242,7 @@ def test_move_while_the_old_catalog_fails(world: World, listing_follows: bool) -
 
 
 def test_urls_as_long_and_as_odd_as_they_come(fdp: FdpServer) -> None:
-    """Whatever is listed, the database takes it, or the job says which it was and does the rest."""
+    """The database accepts each listed URL, or the job reports it and goes on."""
     noise = random.Random(1).randbytes(1000).hex()
     base = len(fdp.url)
     catalog = fdp.add_catalog(noise[: 1200 - base - len("/catalog/")])
@@ -275,7 +275,7 @@ def test_characters_that_no_database_takes(fdp: FdpServer) -> None:
 
 
 def test_documents_are_remembered_by_their_bytes(world: World) -> None:
-    """What the memory says of the same bytes is believed: they were not parsed."""
+    """The test changes the memory. The job believes it, so it did not parse the bytes."""
     server, harvest = world.server, world.harvest
 
     def rows() -> list[HarvestDocument]:

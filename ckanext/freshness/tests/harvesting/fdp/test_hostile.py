@@ -1,4 +1,4 @@
-"""Documents that would open URLs, hang a parser or fill the memory are malformed records, no more."""
+"""Hostile documents: they open no URL, hang no parser and fill no memory. They are malformed records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_LOADER = "(names a remote @context|is malformed)"
 
 
 def context(value: object) -> bytes:
-    """A dataset in JSON-LD with a context."""
+    """Return a dataset in JSON-LD with a context."""
     return json.dumps({"@context": value, "@id": "http://x/", "http://p/": "v"}).encode()
 
 
@@ -42,7 +42,7 @@ def with_dtd(dtd: str, text: str = "&e9;") -> bytes:
 
 
 HOSTILE: dict[str, tuple[str, bytes, str]] = {
-    # {canary} is the URL of a listener that nobody may visit.
+    # {canary} is the URL of a listener that must get no request.
     "context": (JSON_LD, context("{canary}"), NO_LOADER),
     "context in nested lists": (JSON_LD, context([["{canary}"]]), NO_LOADER),
     "import": (JSON_LD, context({"@import": "{canary}"}), NO_LOADER),
@@ -88,7 +88,7 @@ HOSTILE: dict[str, tuple[str, bytes, str]] = {
 
 
 def test_hostile_documents_are_malformed_and_the_job_goes_on() -> None:
-    """All of them in one job, each as the document of a record; a healthy record comes after them."""
+    """One job reads them all, each as the document of a record, and then a healthy record."""
     with FdpServer() as server, Canary() as canary:
         server.layout.pages = False
         catalog = server.add_catalog()
@@ -112,7 +112,7 @@ def test_the_limits_are_those_that_the_documentation_promises() -> None:
 
 
 def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
-    """What one parser says of some RDF/XML documents."""
+    """Return the errors of one parser for RDF/XML documents."""
 
     async def run() -> list[str]:
         said = []
@@ -133,7 +133,7 @@ def test_a_document_that_never_ends_is_ended() -> None:
 
 
 def test_a_source_of_such_documents_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else each of its documents would keep the queue of all sources waiting."""
+    """Otherwise each document would delay the queue of all sources."""
     monkeypatch.setattr(rdf, "MOST_EXCEEDED", 2)
     document = with_dtd("", "x")
     *first, last = errors(replace(rdf.LIMITS, answer=10), *[document] * 3)

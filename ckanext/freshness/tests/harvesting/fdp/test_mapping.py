@@ -45,7 +45,7 @@ def graph_of(turtle: str) -> Graph:
 
 
 def mapped(properties: str, more: str = "", language: str | None = None) -> Record:
-    """The record of a dataset that has these properties, in a graph with more in it."""
+    """Map a dataset with these properties, in a graph with other records."""
     graph = graph_of(f"<> a dcat:Dataset ; {properties} .\n{more}")
     return map_dataset(graph, SUBJECT, language=language)
 
@@ -171,7 +171,7 @@ def mapped(properties: str, more: str = "", language: str | None = None) -> Reco
             "contact",
             [{"name": "Desk", "email": "a@b.nl", "identifier": "https://fdp.example.org/u"}],
         ),
-        # numbers and truth
+        # numbers and booleans
         ("health:numberOfRecords '1234'^^xsd:integer", "number_of_records", 1234),
         ("health:numberOfRecords 12.0", "number_of_records", 12),
         ("health:numberOfUniqueIndividuals 2e3", "number_of_unique_individuals", 2000),
@@ -240,7 +240,7 @@ def test_what_servers_add_by_themselves_is_no_content(properties: str) -> None:
 
 
 def test_an_empty_node_is_not_worth_a_warning() -> None:
-    """Forms of the reference implementation leave them behind."""
+    """The reference implementation's forms leave such nodes."""
     record = mapped("dct:title 'T' ; dct:temporal [ a dct:PeriodOfTime ] ; dct:publisher []")
     assert (sorted(record.fields), record.warnings) == (["title", "uri"], [])
 

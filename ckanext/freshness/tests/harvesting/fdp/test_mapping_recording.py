@@ -1,4 +1,4 @@
-"""The datasets that a real FAIR Data Point answered with, mapped field by field."""
+"""The datasets of a real FAIR Data Point, mapped field by field."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def document(url: str) -> str:
 
 
 def merged(dataset: str) -> Graph:
-    """A dataset's document with those of its distributions, as the crawl merges them."""
+    """Merge a dataset's document with those of its distributions, as the crawl does."""
     graph = Graph().parse(data=document(dataset), format="turtle")
     for distribution in RECORDING["distributions"]:
         if (None, None, URIRef(distribution)) in graph:
@@ -97,7 +97,7 @@ def test_a_rich_dataset(key: str, value: Any) -> None:
 
 
 def test_a_rich_dataset_has_no_other_fields() -> None:
-    """Above all none of what the server added: metrics, its profile, its own dates and identifier."""
+    """The server adds metrics, its profile, and dates and identifier of its metadata. None is mapped."""
     record = mapped(COHORT_A)
     assert set(record.fields) == {
         "title",

@@ -1,4 +1,4 @@
-"""Tables of the small readers: formats, geometries, dates."""
+"""Tables of formats, geometries and dates."""
 
 from __future__ import annotations
 

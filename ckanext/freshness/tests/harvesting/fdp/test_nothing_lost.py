@@ -44,7 +44,7 @@ def test_each_triple_is_mapped_or_reported_or_noise(name: str, expected: dict[st
     assert all(why for fate, why in fates.values() if fate != MAPPED)
     counts = Counter(fate for fate, _ in fates.values())
     assert counts == expected
-    # Pages say nothing that the records' own documents do not say.
+    # Pages contain only what the records' own documents contain.
     assert list(recording(name).repeated_in_pages()) == []
 
 
@@ -66,7 +66,7 @@ def test_properties_without_a_field_are_reported_with_an_example() -> None:
 @pytest.mark.parametrize("schema", [None, FULL])
 @pytest.mark.parametrize("name", RECORDINGS)
 def test_each_field_of_a_record_is_in_its_package(name: str, schema: dict[str, Any] | None) -> None:
-    """With ckanext-dcat's schema values are in the schema's fields, without one in extras."""
+    """With ckanext-dcat's schema, values are in its fields; without, in extras."""
     for record in recording(name).records.values():
         laid = package_dict(record, CatalogSite(schema=schema))
         extras = {extra["key"] for extra in laid.package["extras"]}

@@ -1,4 +1,4 @@
-"""What only page endpoints list: nothing but a whole listing without it removes it."""
+"""Records that only pages list. Only a complete listing without them removes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ANSWERS: dict[str, Callable[[], faults.Fault]] = {
     "the root in its place": lambda: faults.Redirect("/"),
     "other RDF": lambda: faults.Body(b"<http://a> <http://b> <http://c> ."),
 }
-"""What a page endpoint may answer in place of a page."""
+"""Answers of a page endpoint in place of a page."""
 
 FEW = ["403", "404", "500", "other RDF"]
 READABLE = {ANSWERS["the root in its place"], ANSWERS["other RDF"]}
@@ -55,7 +55,7 @@ def page_of(record: Record, kind: str) -> str:
 
 @pytest.fixture
 def dataset(fdp: FdpServer) -> Record:
-    """A dataset with two distributions, the second of which only its page has."""
+    """Add a dataset with two distributions; only its page lists the second."""
     found = fdp.add_dataset(fdp.add_catalog())
     fdp.list_only_in_pages(child(found, 1), found)
     return found
@@ -81,7 +81,7 @@ def test_a_distribution_stays_when_its_page_fails(
         assert site.packages[fdp.iri_of(dataset)] == before
         url = fdp.url_of(child(dataset, 1))
         told = [one for one in job.warnings if one.startswith(f"distribution {url}: ")]
-        # What answers in place of the page may be RDF: then the distribution itself is asked.
+        # The answer in place of the page may be RDF. The distribution itself is then read.
         assert bool(told) is (answer not in READABLE)
     fdp.change(dataset, title="Changed meanwhile")
     site.job()
@@ -126,7 +126,7 @@ def test_a_distribution_stays_when_its_dataset_names_no_others(
 def test_a_page_without_it_that_may_not_be_all_of_them(
     fdp: FdpServer, dataset: Record, is_gone: bool
 ) -> None:
-    """Without links to first and last page nothing says so: the distribution itself is asked."""
+    """Without links to the first or last page, the distribution itself is read."""
     site = Site(fdp)
     site.job()
     shown = fdp.renderer.page([child(dataset, 0)])
@@ -144,7 +144,7 @@ def test_a_page_without_it_that_may_not_be_all_of_them(
 def test_a_distribution_that_only_a_page_of_another_dataset_has(
     fdp: FdpServer, dataset: Record, answer: Callable[[], faults.Fault]
 ) -> None:
-    """As after its dct:isPartOf was changed."""
+    """Its dct:isPartOf was changed."""
     owner = fdp.add_dataset(fdp.catalogs[0], distributions=0)
     fdp.move(child(dataset, 1), owner)
     site = Site(fdp)
@@ -169,7 +169,7 @@ def test_a_distribution_that_only_a_page_of_another_dataset_has(
 
 @pytest.fixture
 def catalog(fdp: FdpServer) -> Record:
-    """A catalog with three datasets, the last of which only its page has."""
+    """Add a catalog with three datasets; only its page lists the last."""
     found = fdp.add_catalog()
     datasets = [fdp.add_dataset(found, title=f"D{n}", distributions=0) for n in range(3)]
     fdp.list_only_in_pages(datasets[2], found)
@@ -204,7 +204,7 @@ def _name_by_containers(fdp: FdpServer, site: Site) -> None:
 
 
 def _cannot_be_mapped(fdp: FdpServer, site: Site) -> None:
-    """Its Turtle is well-formed, and a mapper refuses it."""
+    """Make well-formed Turtle that the mapper refuses."""
 
     def refuse(graph: Graph, subject: Node) -> Contents:
         if str(subject) == fdp.iri_of(fdp.datasets[2]):
@@ -250,7 +250,7 @@ def test_a_dataset_that_says_it_is_of_another_catalog_stays(
 
 
 def test_a_page_of_catalogs_is_no_listing(fdp: FdpServer, catalog: Record) -> None:
-    """The root's document lists all catalogs: one that it leaves out is gone, with what is in it."""
+    """The root's document lists all catalogs. A catalog that it leaves out is gone with its records."""
     other = fdp.add_catalog()
     dataset = fdp.add_dataset(other, distributions=0)
     site = harvested(fdp)

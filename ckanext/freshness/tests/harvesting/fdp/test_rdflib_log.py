@@ -1,4 +1,4 @@
-"""A source full of odd literals and IRIs does not fill the log; everybody else's still stand in it."""
+"""The log stays free of warnings about a source's malformed literals and IRIs, and of no others."""
 
 from __future__ import annotations
 

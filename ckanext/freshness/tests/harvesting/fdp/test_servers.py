@@ -1,4 +1,4 @@
-"""Servers that answer in other ways than they list."""
+"""Servers whose documents differ from their listings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PURL = "https://purl.example/"
 
 
 def identities(site: Site) -> dict[str, int]:
-    """Id of each dataset by its guid: what a record calls itself may change."""
+    """Return the id of each dataset by its guid, since the URL in its document may change."""
     return {one.guid: one.id for one in site.packages.values()}
 
 
@@ -35,7 +35,7 @@ def guid(fdp: FdpServer, catalog: Record, record: Record) -> str:
 def test_pages_that_vanished_with_what_they_alone_had(
     fdp: FdpServer, vanish: Callable[[], Fault]
 ) -> None:
-    """What nothing lists any more is asked for itself, and only its own 404 takes it away."""
+    """Unlisted records are read by their own URLs, and only a 404 there deletes them."""
     catalog = fdp.add_catalog()
     listed, there, draft, gone = (
         fdp.add_dataset(catalog, title=title, distributions=0)
@@ -76,11 +76,11 @@ def test_pages_that_vanished_with_what_they_alone_had(
     assert set(site.packages) == {fdp.iri_of(listed), fdp.iri_of(there)}
 
 
-# Other documents than were asked for
+# Documents of other records
 
 
 def renamed(fdp: FdpServer, record: Record, name: str) -> bytes:
-    """A record's document, in which it is called otherwise."""
+    """Return a record's document in which the record has another URL."""
     document = fdp.renderer.document(record)
     return document.replace(f"<{fdp.iri_of(record)}>", f"<{name}>").encode()
 
@@ -90,30 +90,30 @@ def last_part(record: Record) -> str:
 
 
 def same_last_part(fdp: FdpServer, record: Record) -> None:
-    """A persistent URL with the same last part."""
+    """Let a record's document use a persistent URL with the same last path segment."""
     fdp.faults[record.path] = faults.Body(renamed(fdp, record, PURL + last_part(record)))
 
 
 def redirect_target(fdp: FdpServer, record: Record) -> None:
-    """It is elsewhere now, and calls itself as it is called there."""
+    """Redirect to a new URL, which the document names."""
     body = renamed(fdp, record, f"{fdp.url}/now/here")
     fdp.files["/now/here"] = Answer(200, body, {"Content-Type": "text/turtle"})
     fdp.faults[record.path] = faults.Redirect("/now/here")
 
 
-def somebody_elses(fdp: FdpServer, record: Record) -> None:
-    """Another record of the same kind, that nobody lists."""
+def another_record(fdp: FdpServer, record: Record) -> None:
+    """Answer with another record of the same kind, which no container lists."""
     fdp.faults[record.path] = faults.Body(renamed(fdp, record, f"{PURL}another"))
 
 
-def redirect_to_somebody_else(fdp: FdpServer, record: Record) -> None:
+def redirect_to_another_record(fdp: FdpServer, record: Record) -> None:
     body = renamed(fdp, record, f"{PURL}another")
     fdp.files["/now/here"] = Answer(200, body, {"Content-Type": "text/turtle"})
     fdp.faults[record.path] = faults.Redirect("/now/here")
 
 
 ACCEPTED = [same_last_part, redirect_target]
-REFUSED = [somebody_elses, redirect_to_somebody_else]
+REFUSED = [another_record, redirect_to_another_record]
 
 
 @pytest.mark.parametrize("level", [Level.CATALOG, Level.DATASET], ids=lambda level: level.value)
@@ -141,10 +141,10 @@ def test_documents_with_another_name(
             (error,) = job.errors
             assert error.startswith(f"{fdp.url_of(record)}: it describes ")
 
-    # What goes while they are called so goes, unless nobody can tell.
+    # A record that is removed meanwhile is deleted, if the server can prove it.
     fdp.unlist(beside, catalog)
     if level is Level.CATALOG:
-        answer(fdp, record)  # with the listing as it is now
+        answer(fdp, record)  # with the current listing
     if level is Level.DATASET or answer in ACCEPTED:
         del before[guid(fdp, catalog, beside)]
     site.job()

@@ -1,4 +1,4 @@
-"""Servers that answer in other ways than they list, on a site as it runs."""
+"""Servers whose documents differ from their listings, on a whole site."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 @pytest.fixture(autouse=True)
 def impatient(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One attempt for each request."""
+    """Allow one attempt for each request."""
     monkeypatch.setitem(ckan_config, "ckanext.freshness.attempts", "1")
 
 
 def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
-    """Id and name of each active dataset by its guid: what a record calls itself may change."""
+    """Return id and name of each active dataset by its guid, since the URL in its document may change."""
     names = {one["id"]: one["name"] for one in harvest.datasets().values()}
     current = harvest.current()
     assert {package_id for _, package_id in current} == set(names)
@@ -31,7 +31,7 @@ def identities(harvest: Harvest) -> dict[str, tuple[str, str]]:
 
 
 def test_two_listed_urls_with_one_record(fdp: FdpServer) -> None:
-    """It is the dataset of the URL that had it first, whichever answers first, or at all."""
+    """The dataset keeps the URL that had it first, whichever URL answers."""
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
     record = fdp.add_dataset(catalog, "one", title="The same", distributions=0)
@@ -54,7 +54,7 @@ def test_two_listed_urls_with_one_record(fdp: FdpServer) -> None:
         assert job.stats["added"] == 0
         assert identities(harvest) == before
 
-    # Nobody else lists it any more.
+    # No other container lists it.
     fdp.faults = {}
     fdp.unlist(record, catalog)
     job = harvest.run()

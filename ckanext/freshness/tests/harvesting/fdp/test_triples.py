@@ -1,4 +1,4 @@
-"""Documents become the graph that rdflib would make of them, and hostile ones become an error."""
+"""Documents give the graph that rdflib would give; hostile ones give an error."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ DTD = """<!DOCTYPE rdf:RDF [
 
 
 def test_internal_entities_of_one_level_stand_for_their_texts() -> None:
-    """As many tools write the namespaces of RDF/XML."""
+    """Many tools write the namespaces of RDF/XML this way."""
     graph = parse(f"<?xml version='1.0'?>{DTD}".encode(), "application/rdf+xml", BASE)
     expected = """
         <https://example.org/1> a <http://purl.org/dc/terms/Agent> ;
