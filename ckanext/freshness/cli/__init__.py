@@ -7,13 +7,12 @@ import click
 from .checks import check
 from .commands import ReportingGroup
 from .harvests import preview, release
-from .health import doctor
 from .iati import iati
 from .mails import notify
-from .night import nightly, prune
 from .report import report
 from .runs import runs
-from .statuses import refresh, set_frequency, uninstall
+from .site import doctor, nightly, prune, uninstall
+from .statuses import refresh, set_frequency
 
 __all__ = ["freshness", "iati"]
 
@@ -25,7 +24,7 @@ COMMANDS = (
 
 @click.group(cls=ReportingGroup)
 def freshness() -> None:
-    """How fresh datasets are, what is really at their URLs, and harvests that can be trusted."""
+    """Harvest safely, check URLs, and report how fresh datasets are."""
 
 
 for command in COMMANDS:

@@ -1,4 +1,4 @@
-"""The command that visits URLs."""
+"""The command ``ckan freshness check``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..runs import check_run, queued_run
 from ..settings import dataset_types
 from ..web.urls import host_name
 from .iati import check_files
-from .progress import visits_progress
+from .progress import check_progress
 
 
 @click.command()
@@ -32,29 +32,36 @@ from .progress import visits_progress
     type=click.Choice(["hdx", "iati"]),
     default="hdx",
     show_default=True,
-    help="The rules of a visit; iati is for the datasets of IATI's registries alone.",
+    help="The rules of a check. iati is only for datasets of IATI registries.",
 )
-@click.option("--host", help="Only URLs of this host.")
+@click.option("--host", help="Check only URLs of this host.")
 @click.option(
-    "--all", "everything", is_flag=True, help="Also what is fresh, or was visited just now."
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Also check fresh datasets and recently checked URLs.",
 )
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes that share the hosts.",
+    help="Number of processes, which share the hosts.",
 )
-@click.option("--queue", is_flag=True, help="Leave the work to 'ckan jobs worker', on any machine.")
+@click.option(
+    "--queue", is_flag=True, help="Queue the checks for 'ckan jobs worker', on any machine."
+)
 @click.option(
     "--strict",
     is_flag=True,
-    help="End with 1 if a URL that was visited is in error; with iati ask what fails again now.",
+    help="Exit with 1 if a checked URL failed. With iati, also check failing files again now.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="Only say what would be visited, and why the rest not."
+    "--dry-run",
+    is_flag=True,
+    help="Only print how many URLs would be checked, and why the others would not.",
 )
-@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
     policy: str,
@@ -66,40 +73,43 @@ def check(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Visit the URLs of resources that are due, or all those of each DATASET (name or id).
+    """Check the URLs of resources that are due, or all URLs of each DATASET (name or id).
 
-    To be run every night. What a run was killed in the middle of, the next one goes on with. Ends with 1
-    if not all was done.
+    Run it every night. A run continues where a killed one stopped. Exits with 1 if it could not do all its
+    work.
     """
     if policy == "iati":
         if host or everything or workers > 1 or queue or dry_run:
-            raise click.UsageError("--policy iati goes with DATASET, --strict and --json alone.")
+            raise click.UsageError(
+                "--policy iati can only be combined with DATASET, --strict and --json."
+            )
         check_files(_ids(dataset, _not_of_a_registry), strict=strict, as_json=as_json)
         return
     if queue and (workers > 1 or strict or dry_run):
         raise click.UsageError(
-            "--queue leaves the work to others: it cannot go with --workers, --strict or --dry-run."
+            "--queue leaves the checks to other processes. It cannot be combined with --workers, --strict or "
+            "--dry-run."
         )
     try:
         with telling_of_loss():
             scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything)
             if host is not None and not check_run.has_resources(scope, utc_now()):
-                words = tk._("No resource is at the host {host}: nothing was visited")
+                words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
                 raise click.ClickException(words.format(host=host))
             if dry_run:
-                _tell_plan(check_run.plan(scope, utc_now()), as_json)
+                _print_plan(check_run.plan(scope, utc_now()), as_json)
             elif queue:
-                _tell_queued(queued_run.enqueue(scope, utc_now()), as_json)
+                _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
-                with visits_progress() as tell:
-                    run, done = check_run.check(scope, utc_now, workers=workers, tell=tell)
-                _tell_done(run.id, done, as_json, strict)
+                with check_progress() as show:
+                    run, done = check_run.check(scope, utc_now, workers=workers, tell=show)
+                _print_result(run.id, done, as_json, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 
 
 _ERRORS = (WorkerError, LocksLostError, DatabaseLostError, queued_run.RedisAwayError)
-"""What ends a run, in a sentence for people, besides what ends any command."""
+"""Errors of a run whose text says all that an operator needs, besides those of any command."""
 
 
 def _host(name: str | None) -> str | None:
@@ -111,82 +121,87 @@ def _host(name: str | None) -> str | None:
         raise click.BadParameter(str(error), param_hint="--host") from error
 
 
-_Found = dict[str, dataset_rows.NamedDataset]
+_NamedDatasets = dict[str, dataset_rows.NamedDataset]
 
 
-def _ids(names: tuple[str, ...], reasons: Callable[[_Found], list[str]]) -> tuple[str, ...] | None:
-    """The ids of what was named.
+def _ids(
+    names: tuple[str, ...], refusals: Callable[[_NamedDatasets], list[str]]
+) -> tuple[str, ...] | None:
+    """Return the ids of named datasets; None if no dataset was named.
 
-    :param reasons: why some of what there is would not be visited
-    :raises click.ClickException: one is not there, or would not be visited
+    :param refusals: returns a sentence for each dataset that cannot be checked
+    :raises click.ClickException: a dataset does not exist or cannot be checked
     """
     if not names:
         return None
     found = dataset_rows.named(names)
     missing = [name for name in names if name not in found]
-    said = reasons(found)
+    errors = refusals(found)
     if missing:
-        words = tk._("There is no dataset {names}: nothing was visited")
-        said.insert(0, words.format(names=", ".join(missing)))
-    if said:
-        raise click.ClickException("\n".join(said))
-    return tuple(sorted({one.id for one in found.values()}))
+        words = tk._("There is no dataset {names}. Nothing was checked.")
+        errors.insert(0, words.format(names=", ".join(missing)))
+    if errors:
+        raise click.ClickException("\n".join(errors))
+    return tuple(sorted({dataset.id for dataset in found.values()}))
 
 
-def _not_checked(found: _Found) -> list[str]:
+def _not_checked(found: _NamedDatasets) -> list[str]:
     types = dataset_types()
-    said = []
-    for name, one in found.items():
-        if one.type not in types:
+    errors = []
+    for name, dataset in found.items():
+        if dataset.type not in types:
             words = tk._(
-                "{name} is of the type {type}, whose URLs are not checked: nothing was visited"
+                "{name} has the type {type}, whose URLs are not checked. Nothing was checked."
             )
-            said.append(words.format(name=name, type=one.type))
-        elif one.is_registered:
+            errors.append(words.format(name=name, type=dataset.type))
+        elif dataset.is_registered:
             words = tk._(
-                "{name} belongs to an IATI registry and is visited with --policy iati: nothing was "
-                "visited"
+                "{name} belongs to an IATI registry. Nothing was checked. Use --policy iati."
             )
-            said.append(words.format(name=name))
-    return said
+            errors.append(words.format(name=name))
+    return errors
 
 
-def _not_of_a_registry(found: _Found) -> list[str]:
-    registered_ids = sources.in_registries([one.id for one in found.values()])
-    words = tk._("{name} belongs to no IATI registry: nothing was visited")
-    return [words.format(name=name) for name, one in found.items() if one.id not in registered_ids]
+def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
+    registered_ids = sources.in_registries([dataset.id for dataset in found.values()])
+    words = tk._("{name} does not belong to an IATI registry. Nothing was checked.")
+    return [
+        words.format(name=name)
+        for name, dataset in found.items()
+        if dataset.id not in registered_ids
+    ]
 
 
-def _tell_plan(selection: Selection, as_json: bool) -> None:
+def _print_plan(selection: Selection, as_json: bool) -> None:
     picked = selection.picked()
-    why = dict(sorted((verdict.value, count) for verdict, count in selection.verdicts.items()))
-    rotation = sum(one.hash_anyway for one in picked)
+    reasons = dict(sorted((reason.value, count) for reason, count in selection.verdicts.items()))
+    rotation = sum(candidate.hash_anyway for candidate in picked)
     if as_json:
-        click.echo(json.dumps({"visits": len(picked), "rotation": rotation, "verdicts": why}))
+        click.echo(json.dumps({"visits": len(picked), "rotation": rotation, "verdicts": reasons}))
         return
-    for verdict, count in why.items():
-        click.echo(f"{verdict}: {count}")
+    for reason, count in reasons.items():
+        click.echo(f"{reason}: {count}")
     forms = NN_(
-        "{count} resource would be visited; read whole in their turn: {rotation}",
-        "{count} resources would be visited; read whole in their turn: {rotation}",
+        "{count} resource would be checked, {rotation} of them in the rotation",
+        "{count} resources would be checked, {rotation} of them in the rotation",
     )
     click.echo(counted(forms, len(picked), rotation=rotation))
 
 
-def _tell_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
+def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"run": queued.run_id, "jobs": queued.jobs, "queue": queued.queue}))
         return
     words = tk._(
-        "{jobs} jobs wait in the queue {queue} for 'ckan jobs worker {queue}'. "
-        "'ckan freshness runs {run}' will tell what they found."
+        "{jobs} jobs are queued for 'ckan jobs worker {queue}'. Show their results with "
+        "'ckan freshness runs {run}'."
     )
     click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
 
 
-def _tell_done(run_id: str, done: check_run.CheckedCounts, as_json: bool, strict: bool) -> None:
+def _print_result(run_id: str, done: check_run.CheckedCounts, as_json: bool, strict: bool) -> None:
     counting = done.counting
-    made = metrics.RunMetrics(
+    totals = metrics.RunMetrics(
         counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
     )
     if as_json:
@@ -196,13 +211,14 @@ def _tell_done(run_id: str, done: check_run.CheckedCounts, as_json: bool, strict
             "errors": counting.errors,
             "put_off": counting.put_off,
         }
-        click.echo(json.dumps({**plain, "resources": made.resources, "datasets": made.datasets}))
+        click.echo(
+            json.dumps({**plain, "resources": totals.resources, "datasets": totals.datasets})
+        )
     else:
-        click.echo("\n\n".join(filter(None, (metrics.text(made), metrics.headers(made)))))
+        click.echo("\n\n".join(filter(None, (metrics.text(totals), metrics.headers(totals)))))
         click.echo("\n" + check_run.visited(done))
-    complete = True
-    for words in check_run.missing(done):
+    missing = check_run.missing(done)
+    for words in missing:
         click.echo(words, err=True)
-        complete = False
-    if not complete or (strict and counting.errors):
+    if missing or (strict and counting.errors):
         raise click.exceptions.Exit(1)

@@ -1,4 +1,4 @@
-"""What the groups of commands share."""
+"""The base of the command groups, and the user on whose behalf commands act."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from ..copies.store import StoreError
 from ..logic.action.harvest import harvest_source
 from ..settings import OptionError
 
-_IN_SENTENCES = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
-"""What any command may end with; each says all that there is to say."""
+_EXPECTED = (OptionError, StoreError, DatabaseLostError, TablesMissingError)
+"""Errors of any command whose text says all that an operator needs."""
 
 
 class ReportingGroup(click.Group):
-    """Commands that end with a sentence where the database was lost, or has not the tables, and where an
-    option or the store of copies cannot be used.
+    """Commands that report expected errors in one sentence, without a traceback.
+
+    These are: the database was lost or lacks our tables; an option or the store of copies is unusable.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             with telling_of_loss():
                 return super().invoke(ctx)
-        except _IN_SENTENCES as error:
+        except _EXPECTED as error:
             raise click.ClickException(str(error)) from error
 
 
@@ -43,10 +44,10 @@ def source_named(name: str) -> Any:
     try:
         return harvest_source(name)
     except tk.ObjectNotFound as error:
-        words = tk._("There is no harvest source {name}").format(name=name)
-        raise click.ClickException(words) from error
+        words = tk._("There is no harvest source {name}. List them with: ckan harvester sources")
+        raise click.ClickException(words.format(name=name)) from error
 
 
 def site_user() -> str:
     """Return the name of the site's own user."""
-    return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+    return str(tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"])

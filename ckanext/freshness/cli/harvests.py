@@ -1,4 +1,4 @@
-"""Commands about harvest sources: what a job would do, and what it may delete."""
+"""Commands about harvest sources: preview the next job, release held deletions."""
 
 from __future__ import annotations
 
@@ -20,48 +20,50 @@ from .progress import ProgressCounter
 
 @click.command()
 @click.argument("source")
-@click.option("--json", "as_json", is_flag=True, help="For programs, on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def preview(source: str, as_json: bool) -> None:
-    """Show what the next job of SOURCE (id or name) would do; nothing is written.
+    """Show what the next job of SOURCE (id or name) would do, without writing anything.
 
-    Ends with 1 if the source could not be read.
+    Exits with 1 if the source could not be read.
     """
     row = source_named(source)
     counter = ProgressCounter(tk._("records read"))
     try:
-        made = make_preview(row, now=utc_now(), progress=counter.show)
+        shown = make_preview(row, now=utc_now(), progress=counter.show)
     except (ForeignSource, ConfigError) as error:
         raise click.ClickException(str(error)) from error
     finally:
         counter.end()
     if as_json:
-        click.echo(json.dumps(made.as_dict(), indent=2, ensure_ascii=False))
+        click.echo(json.dumps(shown.as_dict(), indent=2, ensure_ascii=False))
     else:
-        for line in preview_lines(made):
+        for line in preview_lines(shown):
             click.echo(line)
-    if not made.answered:
+    if not shown.answered:
         raise click.exceptions.Exit(1)
 
 
 @click.command()
 @click.argument("source")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def release(source: str, yes: bool) -> None:
-    """Let the next job of SOURCE (id or name) delete what is held.
+    """Let the next job of SOURCE (id or name) delete the held datasets.
 
-    Shows the list and asks first. The release is for exactly this list and the next job.
+    Shows the list and asks for confirmation. The release applies only to this list and to the next job.
     """
     context = {"user": site_user(), "ignore_auth": True}
     source_id = source_named(source).id
     hold = tk.get_action("freshness_harvest_hold_show")(dict(context), {"id": source_id})
     if hold is None:
-        raise click.ClickException(tk._("No deletions of this source are held"))
+        raise click.ClickException(
+            tk._("This source has no held deletions. There is nothing to release.")
+        )
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
         click.echo(f"  {record['url']}  {record['reason']}  {record['title'] or ''}".rstrip())
     if hold["released_at"]:
         click.echo(
-            tk._("Released already, by {user} on {moment}").format(
+            tk._("Already released by {user} on {moment}").format(
                 user=hold["released_by"], moment=hold["released_at"]
             )
         )
@@ -82,42 +84,43 @@ def release(source: str, yes: bool) -> None:
     click.echo(counted(forms, hold["count"]))
 
 
-def preview_lines(made: Preview) -> list[str]:
-    """A preview in words, a line for each record but the unchanged ones."""
-    kinds = {
+def preview_lines(shown: Preview) -> list[str]:
+    """Return the lines of a preview: totals, and each record that is not unchanged."""
+    labels = {
         RecordClass.NEW: tk._("New"),
         RecordClass.CHANGED: tk._("Changed"),
         RecordClass.MOVED: tk._("Moved"),
         RecordClass.DELETED: tk._("Deleted"),
         RecordClass.UNCHANGED: tk._("Unchanged"),
     }
-    source = made.source
+    source = shown.source
     lines = [
         f"{source.title} ({source.url})",
-        tk._("Records now: {count}").format(count=made.current),
+        tk._("Records now: {count}").format(count=shown.current),
         *source.warnings,
     ]
-    if not made.answered:
-        lines.append(tk._("The source could not be read: a job would do nothing."))
-    lines += [tk._("Could not be read: {error}").format(error=error) for error in made.errors]
-    for kind, label in kinds.items():
-        lines += _entries(label, made.changes[kind], listed=kind is not RecordClass.UNCHANGED)
-    lines += _entries(tk._("Not readable"), made.failed)
-    lines += _entries(tk._("Kept, though not read"), made.kept)
-    lines += [tk._("No field for {property}").format(property=one) for one in made.unmapped]
-    if made.brake:
-        held = len(made.brake.held)
+    if not shown.answered:
+        lines.append(tk._("The source could not be read. A job would change nothing."))
+    lines += [tk._("Could not be read: {error}").format(error=error) for error in shown.errors]
+    for record_class, label in labels.items():
+        is_listed = record_class is not RecordClass.UNCHANGED
+        lines += _entries(label, shown.changes[record_class], is_listed=is_listed)
+    lines += _entries(tk._("Not readable"), shown.failed)
+    lines += _entries(tk._("Kept, though not read"), shown.kept)
+    lines += [tk._("No field for {property}").format(property=name) for name in shown.unmapped]
+    if shown.brake:
+        held = len(shown.brake.held)
         forms = NN_(
             "The brake would hold {count} deletion: {reason}",
             "The brake would hold {count} deletions: {reason}",
         )
-        lines.append(counted(forms, held, reason=made.brake.reason))
-        lines += [f"  {one.known.url}  {one.reason}" for one in made.brake.held]
+        lines.append(counted(forms, held, reason=shown.brake.reason))
+        lines += [f"  {deletion.known.url}  {deletion.reason}" for deletion in shown.brake.held]
     return lines
 
 
-def _entries(label: str, entries: list[PreviewEntry], *, listed: bool = True) -> list[str]:
+def _entries(label: str, entries: list[PreviewEntry], *, is_listed: bool = True) -> list[str]:
     lines = [f"{label}: {len(entries)}"]
-    if listed:
-        lines += [f"  {one.url}  {one.reason}" for one in entries]
+    if is_listed:
+        lines += [f"  {entry.url}  {entry.reason}" for entry in entries]
     return lines

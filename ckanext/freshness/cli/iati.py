@@ -20,7 +20,7 @@ from ..iati.cycle.report import CycleReport
 from ..iati.cycle.sources import sources
 from ..iati.registry.source_type import SOURCE_TYPE
 from .commands import ReportingGroup, source_named
-from .progress import visits_progress
+from .progress import check_progress
 
 
 @click.group(cls=ReportingGroup)
@@ -105,7 +105,7 @@ def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, tuple[int, ...]], None]]:
     """Show the harvest as a count, and the checks as a bar."""
-    with visits_progress() as visits:
+    with check_progress() as visits:
 
         def show(part: str, numbers: tuple[int, ...]) -> None:
             if part == cycle.FILES:

@@ -1,4 +1,4 @@
-"""The command that writes to people."""
+"""The command ``ckan freshness notify``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ from ..mails.delivery import DeliveryState, MailReport
 
 
 @click.command()
-@click.option("--dry-run", is_flag=True, help="Only say what would be sent, and to whom.")
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option(
+    "--dry-run", is_flag=True, help="Only print the mails that would be sent, and their recipients."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notify(dry_run: bool, as_json: bool) -> None:
-    """Write to people whose datasets are not fresh any more, and to the sysadmins of what is wrong.
+    """Mail maintainers about datasets that need an update, and sysadmins about problems.
 
-    Once for each dataset and date; what the mail server did not take is tried again by the next notify.
-    The first notify after mails were switched on sends nothing. Ends with 1 if not all was sent.
+    Each dataset causes one mail per date that it crosses. If the mail server refuses a mail, the next notify
+    tries again. The first notify after mails were switched on sends nothing. Exits with 1 if a mail was not
+    sent.
     """
     try:
         report = delivery.notify_all(utc_now, dry_run=dry_run)
@@ -28,19 +31,19 @@ def notify(dry_run: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))
     else:
-        _tell(report)
+        _print(report)
     if not report.is_complete:
         raise click.exceptions.Exit(1)
 
 
-def _tell(report: MailReport) -> None:
+def _print(report: MailReport) -> None:
     for mail in report.mails:
-        click.echo(summary.of_mail(mail), err=mail.error is not None)
+        click.echo(summary.mail_line(mail), err=mail.error is not None)
         if report.state is DeliveryState.PLANNED:
             for line in mail.about:
                 click.echo(f"  {line}")
-    click.echo(summary.of_report(report))
-    for line in summary.troubles(report):
+    click.echo(summary.report_line(report))
+    for line in summary.problems(report):
         click.echo(line, err=True)
     if report.state is DeliveryState.PLANNED:
         click.echo(tk._("Nothing was sent."))

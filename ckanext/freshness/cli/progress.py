@@ -1,4 +1,4 @@
-"""How far something has come, on a terminal and elsewhere."""
+"""Progress on standard error: bars and counts on a terminal, a line every 30 seconds in logs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ import click
 
 
 @contextlib.contextmanager
-def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on a terminal; elsewhere a line every 30 seconds."""
+def progress_of(noun: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that shows the progress, given the numbers done and in total.
+
+    :param noun: the plural of the counted things
+    """
     if not sys.stderr.isatty():
-        counter = ProgressCounter(what)
+        counter = ProgressCounter(noun)
         yield lambda done, total: counter.show(done)
         return
     with contextlib.ExitStack() as stack:
@@ -30,19 +33,20 @@ def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextlib.contextmanager
-def visits_progress() -> Iterator[Callable[[tuple[int, ...]], None]]:
-    """A bar with rate, errors and time left on a terminal; elsewhere a line every 30 seconds.
+def check_progress() -> Iterator[Callable[[tuple[int, ...]], None]]:
+    """Yield a function that shows the progress of checks, given the numbers done, failed and in total.
 
-    Takes how many visits are done, how many of them met an error, and of how many.
+    On a terminal, the bar also shows the rate and the remaining time.
     """
     if not sys.stderr.isatty():
-        told = [monotonic()]
+        shown_at = monotonic()
 
         def line(numbers: tuple[int, ...]) -> None:
+            nonlocal shown_at
             done, errors, total = numbers
-            if monotonic() - told[0] >= 30:
-                told[0] = monotonic()
-                click.echo(f"{done} of {total} visits, {errors} with an error", err=True)
+            if monotonic() - shown_at >= 30:
+                shown_at = monotonic()
+                click.echo(f"{done} of {total} checks, {errors} with an error", err=True)
 
         yield line
         return
@@ -65,27 +69,24 @@ def visits_progress() -> Iterator[Callable[[tuple[int, ...]], None]]:
 
 
 class ProgressCounter:
-    """Counts on a terminal while something goes on; elsewhere says so every 30 seconds."""
+    """A count that is rewritten in place on a terminal, and printed every 30 seconds in logs."""
 
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._live = sys.stderr.isatty()
-        self._pause = 0.1 if self._live else 30.0
-        self._told = monotonic()
-        self._open = False
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._on_terminal = sys.stderr.isatty()
+        self._pause = 0.1 if self._on_terminal else 30.0
+        self._shown_at = monotonic()
+        self._line_is_open = False
 
     def show(self, count: int) -> None:
-        """Tell a number, if it is time."""
-        if monotonic() - self._told >= self._pause:
-            self._told = monotonic()
-            self._open = self._live
-            click.echo(
-                f"\r{count} {self._what}" if self._live else f"{count} {self._what}",
-                nl=not self._live,
-                err=True,
-            )
+        """Print the count, unless it was printed just before."""
+        if monotonic() - self._shown_at >= self._pause:
+            self._shown_at = monotonic()
+            self._line_is_open = self._on_terminal
+            start = "\r" if self._on_terminal else ""
+            click.echo(f"{start}{count} {self._noun}", nl=not self._on_terminal, err=True)
 
     def end(self) -> None:
-        """End the line."""
-        if self._open:
+        """End the line on a terminal."""
+        if self._line_is_open:
             click.echo(err=True)

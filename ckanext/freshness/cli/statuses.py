@@ -12,44 +12,41 @@ from ..aging.messages import NN_
 from ..ckan_adapter import solr_commit, without_solr_commits
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
-from ..reporting.labels import counted, looked_at
+from ..reporting.labels import counted, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
-from ..status import frequency_table, removal
-from ..status.refresh import refresh as bring_up_to_date
+from ..status import frequency_table
+from ..status.refresh import refresh as refresh_statuses
 from .commands import site_user
 from .progress import ProgressCounter, progress_of
 
 _HEALED = NN_(
-    "Indexed {count} dataset of a run that was interrupted",
-    "Indexed {count} datasets of a run that was interrupted",
+    "Indexed {count} dataset of an interrupted run",
+    "Indexed {count} datasets of an interrupted run",
 )
-_REAPED = NN_("Forgot {count} dataset that is gone", "Forgot {count} datasets that are gone")
-_WRITABLE = NN_("{count} line, which can be written", "{count} lines, all of them can be written")
-_TO_BE_TAKEN_OUT = NN_(
-    "Take the extras out of {count} dataset?", "Take the extras out of {count} datasets?"
+_REAPED = NN_(
+    "Deleted the rows of {count} purged dataset", "Deleted the rows of {count} purged datasets"
 )
-_TAKEN_OUT = NN_("{count} dataset has none any more.", "{count} datasets have none any more.")
+_VALID = NN_("The file has {count} line and no error", "The file has {count} lines and no error")
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Judge every dataset anew.")
+@click.option("--all", "everything", is_flag=True, help="Compute the status of every dataset anew.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 64),
     default=1,
     show_default=True,
-    help="Processes that share the work.",
+    help="Number of processes.",
 )
 def refresh(everything: bool, workers: int) -> None:
-    """Write the statuses that changed because time passed; run it every ten minutes.
+    """Write the statuses that changed because time passed; call this every ten minutes by cron.
 
-    With --all for a catalogue that existed before this extension, and after a change of its options.
-    It may run twice at once, and what was interrupted is made good by the next run. Ends with 1 if
-    something could not be indexed.
+    Use --all once after installing this extension, and after changing its options. Two refreshes may run at
+    once, and a refresh completes an interrupted one. Exits with 1 if a dataset could not be indexed.
     """
     try:
         with progress_of(tk._("datasets")) as progress:
-            done = bring_up_to_date(
+            done = refresh_statuses(
                 utc_now(),
                 run_id=str(uuid4()),
                 everything=everything,
@@ -60,7 +57,7 @@ def refresh(everything: bool, workers: int) -> None:
         raise click.ClickException(solr_away_in_words(error)) from error
     except WorkerError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(looked_at(done.datasets, done.changed, done.statuses))
+    click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:
             click.echo(counted(forms, count))
@@ -76,23 +73,24 @@ def refresh(everything: bool, workers: int) -> None:
     "file",
     type=click.File(encoding="utf-8-sig"),
     required=True,
-    help="A file with the columns dataset (name or id) and frequency; - is standard input.",
+    help="A CSV file with the columns dataset (name or id) and frequency. Use - for standard input.",
 )
-@click.option("--dry-run", is_flag=True, help="Only say what is wrong with the file.")
+@click.option("--dry-run", is_flag=True, help="Only report errors in the file.")
 def set_frequency(file: Iterable[str], dry_run: bool) -> None:
     """Set the update frequency of many datasets.
 
-    Nothing is written while a line is wrong. Ends with 1 if a line could not be written.
+    If a line has an error, nothing is written. Exits with 1 if a line could not be written.
     """
     try:
         lines = frequency_table.read(file)
     except (frequency_table.TableError, UnicodeDecodeError) as error:
         raise click.ClickException(str(error)) from error
-    wrong = [_line(line, words) for line, words in frequency_table.problems(lines)]
-    if wrong:
-        raise click.ClickException("\n".join([tk._("Nothing was written:"), *wrong]))
+    errors = [_line(line, words) for line, words in frequency_table.problems(lines)]
+    if errors:
+        heading = tk._("Nothing was written. Correct these lines and try again:")
+        raise click.ClickException("\n".join([heading, *errors]))
     if dry_run:
-        click.echo(counted(_WRITABLE, len(lines)))
+        click.echo(counted(_VALID, len(lines)))
         return
     context = {"user": site_user(), "ignore_auth": True}
     counter, changed, refused = ProgressCounter(tk._("datasets")), 0, 0
@@ -106,37 +104,13 @@ def set_frequency(file: Iterable[str], dry_run: bool) -> None:
             counter.show(number)
     counter.end()
     solr_commit()
-    words = tk._("Changed: {changed}; as they were: {same}; refused: {refused}")
+    words = tk._("Changed {changed} of {count} datasets; already right: {same}; failed: {refused}")
     same = len(lines) - changed - refused
-    click.echo(words.format(changed=changed, same=same, refused=refused))
+    click.echo(words.format(count=len(lines), changed=changed, same=same, refused=refused))
     if refused:
         raise click.exceptions.Exit(1)
 
 
-@click.command()
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def uninstall(yes: bool) -> None:
-    """Take this extension's extras out of all datasets.
-
-    To be run before the plugin is taken out of ckan.plugins: every later edit writes them again.
-    """
-    batches = removal.packages()
-    count = sum(len(ids) for _, ids in batches)
-    if not yes:
-        click.confirm(counted(_TO_BE_TAKEN_OUT, count), abort=True)
-    counter = ProgressCounter(tk._("datasets"))
-    for done in removal.take_out(batches):
-        counter.show(done)
-    counter.end()
-    click.echo(counted(_TAKEN_OUT, count))
-    click.echo(
-        tk._(
-            "Next: 'ckan db downgrade -p freshness' removes the tables; then take the plugins out of "
-            "ckan.plugins."
-        )
-    )
-
-
 def _line(line: frequency_table.FrequencyLine, words: str) -> str:
-    where = tk._("Line {number} ({dataset}): {words}")
-    return where.format(number=line.number, dataset=line.dataset, words=words)
+    text: str = tk._("Line {number} ({dataset}): {words}")
+    return text.format(number=line.number, dataset=line.dataset, words=words)

@@ -1,7 +1,7 @@
-"""What is wrong with a site, and what to do about it: a list of small functions.
+"""Diagnosis of a site: a list of small checks that report what is wrong and what to do.
 
-Each check yields findings: what was found, about what, and which command helps. A check says what it
-needs, so that one service that is away makes one finding and not twenty.
+A check declares the services and tables it needs. If one of these is missing, the doctor reports it once
+and skips the checks that need it.
 """
 
 from __future__ import annotations
@@ -13,49 +13,51 @@ from datetime import datetime
 
 
 class Severity(str, enum.Enum):
-    """How much a finding matters."""
+    """The severity of a finding."""
 
     PROBLEM = "problem"
     """Something does not work."""
     WARNING = "warning"
-    """Everything works, but hardly as it was meant."""
+    """Everything works, but probably not as the operator intended."""
     NOTE = "note"
     """Good to know, or waiting for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found."""
+    """A fact about the site, with advice.
+
+    :ivar text: the fact and the things it concerns, for people
+    :ivar advice: what to do; the complete command if one helps
+    """
 
     severity: Severity
-    what: str
-    """What was found, and about what, for people."""
+    text: str
     advice: str = ""
-    """What to do: the command in full where one helps."""
 
 
-def problem(what: str, advice: str) -> Finding:
-    """Something does not work."""
-    return Finding(Severity.PROBLEM, what, advice)
+def problem(text: str, advice: str) -> Finding:
+    """Return a finding of severity PROBLEM."""
+    return Finding(Severity.PROBLEM, text, advice)
 
 
-def warning(what: str, advice: str) -> Finding:
-    """Everything works, but hardly as it was meant."""
-    return Finding(Severity.WARNING, what, advice)
+def warning(text: str, advice: str) -> Finding:
+    """Return a finding of severity WARNING."""
+    return Finding(Severity.WARNING, text, advice)
 
 
-def note(what: str, advice: str = "") -> Finding:
-    """Good to know, or waiting for a person."""
-    return Finding(Severity.NOTE, what, advice)
+def note(text: str, advice: str = "") -> Finding:
+    """Return a finding of severity NOTE."""
+    return Finding(Severity.NOTE, text, advice)
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """A number and what there are so many of."""
-    return f"{count} {one if count == 1 else many}"
+def counted(count: int, singular: str, plural: str) -> str:
+    """Return a number and its noun: ``1 dataset``, ``2 datasets``."""
+    return f"{count} {singular if count == 1 else plural}"
 
 
 class Need(enum.Flag):
-    """What a check cannot do without."""
+    """The services and tables that a check needs."""
 
     NOTHING = 0
     DATABASE = enum.auto()
@@ -64,16 +66,18 @@ class Need(enum.Flag):
     HARVEST = enum.auto()
     """ckanext-harvest's plugin."""
     HARVEST_TABLES = enum.auto()
-    """Its tables, as its version has them."""
+    """ckanext-harvest's tables, as its installed version expects them."""
     TABLES = enum.auto()
-    """This extension's tables, as this version has them."""
+    """This extension's tables, as this version expects them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteCheck:
-    """A look at one thing."""
+    """A check of one subject.
+
+    :ivar find: takes the current time (aware) and yields findings
+    """
 
     name: str
-    look: Callable[[datetime], Iterable[Finding]]
-    """Takes the moment it is (aware)."""
+    find: Callable[[datetime], Iterable[Finding]]
     needs: Need = Need.NOTHING

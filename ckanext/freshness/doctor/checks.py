@@ -1,10 +1,9 @@
-"""The checker's runs and what they leave: whether they come, whether they end, whether statuses follow."""
+"""Checks of the nightly runs and of the statuses that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,72 +13,74 @@ from ..ckan_adapter import model
 from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
 from ..model import CheckRun, DatasetFreshness, Unindexed
+from ..reporting import run_tables
 from ..runs import night
 from . import Finding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
-"""A nightly run may be late, but not by half a day."""
+"""Age of the last nightly run at which the next one is overdue: a night and half a day."""
 LATE = timedelta(minutes=15)
 """Age of a passed boundary or an unsent document at which refresh is late: cron runs it every ten minutes."""
 
 BEGINNING = timedelta(minutes=10)
-"""Between its row and its locks a run looks at all resources, and at datasets that it does not know."""
+"""A starting run may take this long to select resources before it holds its first lock."""
 
 _CRON = "Call ckan freshness nightly by cron, once a night."
+_RESUME = "The next run continues where it stopped: ckan freshness nightly"
 
 
 def nights(now: datetime) -> Iterator[Finding]:
-    """Whether somebody calls the checker every night."""
-    newest = _newest()
+    """Report a missing nightly check, or one that ended early."""
+    newest = run_tables.full_checks().first()
     if newest is None:
         yield note("The URLs of this site's resources have never been checked", _CRON)
         return
     if utc(now) - newest.started_at > NIGHT:
         yield problem(
-            f"The last check was begun on {utc_words(newest.started_at)}: nothing has been looked at since",
+            f"The last check began on {utc_words(newest.started_at)}; no URL has been checked since",
             _CRON,
         )
     if newest.error:
         yield problem(
             f"The check of {utc_words(newest.started_at)} ended early: {newest.error}",
-            "The next run goes on where it was: ckan freshness nightly",
+            _RESUME,
         )
 
 
 def parts(now: datetime) -> Iterator[Finding]:
-    """Parts of the last night that were not done, besides those whose runs say so themselves."""
-    newest = _newest()
+    """Report failed parts of the last night. Checks and cycles report their own failures."""
+    newest = run_tables.full_checks().first()
     rows = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
     if newest is not None:
-        # A night begins with its check: what was noted before that is of another night.
+        # A night begins with its check, so earlier rows belong to earlier nights.
         rows = rows.filter(CheckRun.ended_at >= newest.started_at)
     last = {row.options.get("part"): row for row in rows.order_by(CheckRun.started_at)}
     for row in last.values():
         yield problem(
-            f"Not all of the nightly work of {utc_words(row.started_at)} was done: {row.error}",
-            "Mend what it says, then: ckan freshness nightly",
+            f"A part of the nightly run of {utc_words(row.started_at)} failed: {row.error}",
+            "Correct the reported cause, then: ckan freshness nightly",
         )
 
 
 def stuck(now: datetime) -> Iterator[Finding]:
-    """A newest run that was killed, or whose machine went away."""
-    newest = _newest()
+    """Report that the newest run was killed."""
+    newest = run_tables.full_checks().first()
     if newest is None or newest.ended_at is not None:
         return
     if run_records.held_shards() or is_held(night.LOCK):
         return
     if utc(now) - newest.started_at <= BEGINNING:
         yield note(
-            f"The check of {utc_words(newest.started_at)} has not ended, and nobody visits anything: it is "
-            "just beginning, or it was killed",
-            f"Ask again {counted(int(BEGINNING.total_seconds() // 60), 'minute', 'minutes')} after its "
-            "beginning. If it was killed, the next run goes on where it was: ckan freshness nightly",
+            f"The check of {utc_words(newest.started_at)} has not ended, and no process works on it: it is "
+            "still starting, or it was killed",
+            f"Run the doctor again {int(BEGINNING.total_seconds() // 60)} minutes after the start of the "
+            f"check. If it was killed: {_RESUME[0].lower()}{_RESUME[1:]}",
         )
     else:
         yield problem(
-            f"The check of {utc_words(newest.started_at)} has not ended, and nobody works on it: it was "
+            f"The check of {utc_words(newest.started_at)} has not ended, and no process works on it: it was "
             "killed, or no worker takes its background jobs",
-            "The next run goes on where it was: ckan freshness nightly",
+            _RESUME,
         )
 
 
@@ -94,8 +95,8 @@ def statuses(now: datetime) -> Iterator[Finding]:
     )
     if late[0]:
         yield problem(
-            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are behind, the first since "
-            f"{utc_words(late[1])}: refresh is late, and searches and lists show old statuses",
+            f"The stored statuses of {counted(late[0], 'dataset', 'datasets')} are out of date, the first "
+            f"since {utc_words(late[1])}: searches and lists show old statuses",
             "Call ckan freshness refresh by cron, every ten minutes.",
         )
     unsent = (
@@ -105,14 +106,14 @@ def statuses(now: datetime) -> Iterator[Finding]:
     )
     if unsent[0]:
         yield problem(
-            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than what is "
-            f"known of their freshness, the first since {utc_words(unsent[1])}",
-            "ckan freshness refresh sends them, and names those that Solr refuses.",
+            f"The documents of {counted(unsent[0], 'dataset', 'datasets')} in Solr are older than the stored "
+            f"statuses, the first since {utc_words(unsent[1])}",
+            "This indexes them, and names those that Solr refuses: ckan freshness refresh",
         )
 
 
-def unjudged(now: datetime) -> Iterator[Finding]:
-    """Report datasets that have no status, as those that were created while tables were missing."""
+def without_status(now: datetime) -> Iterator[Finding]:
+    """Report datasets without a status, for example those created while tables were missing."""
     dataset, package = DatasetFreshness, model.Package
     count = (
         model.Session.query(sa.func.count(package.id))
@@ -126,15 +127,3 @@ def unjudged(now: datetime) -> Iterator[Finding]:
             f"{counted(count, 'dataset has', 'datasets have')} no freshness status yet",
             "ckan freshness refresh --all",
         )
-
-
-def _newest() -> Any:
-    """The newest check of the whole catalogue; IATI's cycles are no checks of it."""
-    options = CheckRun.options
-    return (
-        model.Session.query(CheckRun)
-        .filter(CheckRun.kind == "check")
-        .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
-        .order_by(CheckRun.started_at.desc())
-        .first()
-    )

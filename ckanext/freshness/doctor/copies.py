@@ -1,4 +1,4 @@
-"""Copies: whether they can be kept, and whether the newest are where their rows say."""
+"""Checks of the store of last known good copies."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from ..runs.copies import options, resource_copies, shelf
 from ..settings import OptionError
 from . import Finding, counted, problem
 
-LOOKED_FOR = 20
-"""Copies: a place that is not mounted has none of them, and a remote one is asked for each."""
+SAMPLE = 20
+"""Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
 
-_ROOM = "Make room there, or keep fewer copies: the options ckanext.freshness.copies.* say of what."
-_RIGHTS = (
-    "Make it so that CKAN's user can write to ckanext.freshness.copies.location, or name another place "
-    "there."
-)
+_ROOM = "Free disk space there, or keep fewer copies: the options ckanext.freshness.copies.* select them."
+_RIGHTS = "Let CKAN's user write to ckanext.freshness.copies.location, or choose another place in that option."
 _MOUNT = (
-    "Mount it again, if it is a disk or a share; or name another place in "
+    "If it is a disk or a share, mount it again. Otherwise choose another place in "
     "ckanext.freshness.copies.location."
 )
 _NAME = (
     "Correct ckanext.freshness.copies.location: the path of a directory, or a URL of fsspec whose library "
     "is installed (pip install 'ckanext-freshness[s3]' for s3://)."
 )
-_OTHERWISE = "Mend what it says, or name another place in ckanext.freshness.copies.location."
+_OTHERWISE = (
+    "Correct the reported cause, or choose another place in ckanext.freshness.copies.location."
+)
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _RIGHTS),
@@ -38,13 +37,13 @@ _ADVICE = {
     **dict.fromkeys((errno.ENOENT, errno.ENODEV, errno.ESTALE, errno.EIO, errno.ENOTCONN), _MOUNT),
     errno.ENAMETOOLONG: _NAME,
 }
-"""What to do, by the number of the system's error."""
+"""Advice by the number of the system's error."""
 
 
 def store(now: datetime) -> Iterator[Finding]:
-    """Whether the store takes copies, where any are to be kept."""
-    harvests = p.plugin_loaded("harvest") and has_newest_migration("harvest")
-    if not options.choice().wanted and not (harvests and resource_copies.is_wanted()):
+    """Report a store that cannot be written, if the site keeps any copies."""
+    has_harvest = p.plugin_loaded("harvest") and has_newest_migration("harvest")
+    if not options.choice().wanted and not (has_harvest and resource_copies.is_wanted()):
         return
     try:
         options.store().try_out()
@@ -53,8 +52,8 @@ def store(now: datetime) -> Iterator[Finding]:
 
 
 def missing(now: datetime) -> Iterator[Finding]:
-    """Whether the newest copies are where their rows say that they are."""
-    newest = shelf.newest(LOOKED_FOR)
+    """Report which of the newest copies are not at the place that their rows name."""
+    newest = shelf.newest(SAMPLE)
     if not newest:
         return
     try:
@@ -63,16 +62,16 @@ def missing(now: datetime) -> Iterator[Finding]:
     except (OptionError, StoreError) as error:
         yield _refusal(error)
         return
-    # A run may have brought some elsewhere meanwhile.
+    # A run may have moved some of them meanwhile.
     count = len(shelf.owners(gone))
     if count:
         yield problem(
-            f"Of the {counted(len(newest), 'newest copy', 'newest copies')} {count} "
-            f"{'is' if count == 1 else 'are'} not in {place.location}",
-            "If it is a disk or a share: is it mounted, and is ckanext.freshness.copies.location the place of "
-            "before? What is there again is found at once. Copies that are lost are fetched again by the "
-            "next visits, IATI's by ckan iati update, while their sources have the files; those whose source "
-            "fails stay lost until it answers again, unless they come from a backup.",
+            f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
+            f"{place.location}",
+            "Check that the disk or share is mounted, and that ckanext.freshness.copies.location still names "
+            "the same place. Copies that reappear need nothing more. Lost copies are downloaded again by the "
+            "next checks, those of IATI by ckan iati update, as soon as their sources provide the files; "
+            "until then, only a backup has them.",
         )
 
 
@@ -82,13 +81,13 @@ def _refusal(error: OptionError | StoreError) -> Finding:
 
 def _advice(error: BaseException) -> str:
     if isinstance(error, OptionError):
-        return "Correct it in the site's ini file"
+        return "Correct it in the site's ini file."
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in _ADVICE:
             return _ADVICE[cause.errno]
         if isinstance(cause, (ImportError, ValueError)):
-            # As fsspec has it of a protocol that it does not know, or has no library for.
+            # fsspec raises these for a protocol that is unknown or whose library is missing.
             return _NAME
         cause = cause.__cause__
     return _OTHERWISE

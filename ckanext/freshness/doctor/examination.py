@@ -1,4 +1,4 @@
-"""All checks, and what comes of them."""
+"""The list of all checks, and the examination of a site with them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from datetime import datetime
 import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
-from . import Finding, Need, SiteCheck, checks, copies, harvests, mails, note, options, queues, site
-from .services import away
+from . import Finding, Need, SiteCheck, checks, copies, harvests, note, queues, services, site
 
 CHECKS = [
     SiteCheck("plugins", site.plugins),
-    SiteCheck("removed options", options.removed),
-    SiteCheck("names of options", options.unknown),
-    SiteCheck("visits", site.options),
+    SiteCheck("removed options", site.removed_options),
+    SiteCheck("names of options", site.unknown_options),
+    SiteCheck("requests", site.request_options),
     SiteCheck("migrations", site.migrations, Need.DATABASE),
     SiteCheck("source types", site.source_types, Need.DATABASE | Need.HARVEST_TABLES),
     SiteCheck("background workers", site.workers, Need.REDIS),
@@ -25,25 +24,28 @@ CHECKS = [
     SiteCheck("unacknowledged messages", queues.unacknowledged, Need.REDIS | Need.HARVEST),
     SiteCheck("cron", harvests.cron, Need.DATABASE | Need.HARVEST_TABLES),
     SiteCheck("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
-    SiteCheck("nights", checks.nights, Need.DATABASE | Need.TABLES),
+    SiteCheck("nightly checks", checks.nights, Need.DATABASE | Need.TABLES),
     SiteCheck("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
     SiteCheck("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     SiteCheck("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
-    SiteCheck("datasets without a status", checks.unjudged, Need.DATABASE | Need.TABLES),
-    SiteCheck("mails", mails.mails, Need.DATABASE),
+    SiteCheck("datasets without a status", checks.without_status, Need.DATABASE | Need.TABLES),
+    SiteCheck("mails", site.mails, Need.DATABASE),
     SiteCheck("store of copies", copies.store, Need.DATABASE),
     SiteCheck("copies", copies.missing, Need.DATABASE | Need.TABLES),
     SiteCheck("sizes", harvests.sizes, Need.DATABASE),
 ]
-"""In the order in which they are told: what may cause others comes first. Subpackages above add theirs."""
+"""In the order of the report: likely causes before their effects. Subpackages above append their own checks."""
 
 
 def examine(now: datetime) -> Iterator[Finding]:
-    """Everything that is to be said about the site at a moment (aware)."""
-    missing, findings = away()
+    """Run all checks that can run and yield their findings.
+
+    :param now: the current time, aware
+    """
+    missing, findings = services.unavailable()
     yield from findings
-    harvests_here = p.plugin_loaded("harvest")
-    if not harvests_here:
+    has_harvest = p.plugin_loaded("harvest")
+    if not has_harvest:
         missing |= Need.HARVEST
     for plugin, tables in (("freshness", Need.TABLES), ("harvest", Need.HARVEST_TABLES)):
         if (
@@ -52,15 +54,15 @@ def examine(now: datetime) -> Iterator[Finding]:
             or not has_newest_migration(plugin)
         ):
             missing |= tables
-    told = set()
+    reported: set[Finding] = set()
     for check in CHECKS:
-        lacks = check.needs & missing
-        if not lacks:
-            # Two of them may meet the same option.
-            new = [one for one in check.look(now) if one not in told]
-            told.update(new)
+        lacking = check.needs & missing
+        if not lacking:
+            # Two checks can report the same invalid option.
+            new = [finding for finding in check.find(now) if finding not in reported]
+            reported.update(new)
             yield from new
-        elif harvests_here or not check.needs & (Need.HARVEST | Need.HARVEST_TABLES):
-            yield note(f"Not looked at: {check.name}")
+        elif has_harvest or not check.needs & (Need.HARVEST | Need.HARVEST_TABLES):
+            yield note(f"Not checked, because a service or table is missing: {check.name}")
     if not missing & Need.DATABASE:
         model.Session.rollback()

@@ -1,4 +1,4 @@
-"""Harvest jobs that are stuck, deletions that are held, and how big the tables are."""
+"""Checks of harvest jobs, held deletions and the size of tables."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from ..harvesting.locks import is_held
 from ..harvesting.source_types import source_type_named
 from ..model import HarvestHold
 from . import Finding, counted, note, problem
-from .queues import RESENT_AFTER, ago, read
+from .queues import RESENT_AFTER, duration, read
 
 BEGINNING = timedelta(seconds=30)
-"""Between taking a job and holding its lock, a consumer has little to do."""
+"""A consumer that took a job holds its lock within this time."""
 STILL = timedelta(minutes=5)
-"""Without movement for so long, a consumer is dead: a page of records hands on after 90 seconds."""
+"""A consumer without progress for this long is dead: it hands on a page of records after 90 seconds."""
 CRON = timedelta(minutes=20)
-"""``ckan harvester run`` is to be called every few minutes."""
+"""Delay at which ``ckan harvester run``, called every few minutes, is late."""
 _BIG = 1 << 30
+_ABORT = "ckan harvester job-abort {id}, then harvest the source again"
 
 _job = harvest_tables.JOB
 _object = harvest_tables.OBJECT
 _source = harvest_tables.SOURCE
 _package = model.Package.__table__
 
-_MOVED = sa.func.max(
+_PROGRESS = sa.func.max(
     sa.func.greatest(
         _object.c.gathered,
         _object.c.fetch_started,
@@ -42,47 +43,45 @@ _OPEN = _object.c.state.not_in(("COMPLETE", "ERROR"))
 
 
 def gathers(now: datetime) -> Iterator[Finding]:
-    """Jobs whose gather was never begun, or whose consumer was killed."""
+    """Report jobs whose gather never began, or whose gather consumer was killed."""
     queues = read(now)
     gather = queues["gather"] if queues else None
     for job in _running(_job.c.gather_finished.is_(None)):
         taken = gather.taken.get(job.id) if gather else None
-        resent = taken is not None
+        in_redis = taken is not None
         if taken is None and job.gather_started:
             taken = utc(now) - job.gather_started
         if taken is not None:
-            yield from _killed(job, taken, resent=resent)
+            yield from _killed(job, taken, is_requeued=in_redis)
         elif gather and job.id not in gather.waiting and utc(now) - job.created > STILL:
-            # While it waits, whether somebody takes it is another check's business.
-            again = "ckan harvester run sends it again; cron should call it. To give the job up: "
+            # The check of consumers covers jobs that wait in a queue.
+            requeue = "ckan harvester run requeues it; call it by cron. To abandon the job: "
             yield problem(
-                f"{_called(job)} is running by its status, but is in no queue: Redis has been "
-                "emptied since",
-                f"{again if source_type_named(job.type) else ''}ckan harvester job-abort {job.id}, "
-                "then harvest the source again",
+                f"{_name(job)} has the status Running, but is in no queue: Redis was emptied",
+                f"{requeue if source_type_named(job.type) else ''}{_ABORT.format(id=job.id)}",
             )
 
 
-def _killed(job: Any, taken: timedelta, *, resent: bool) -> Iterator[Finding]:
+def _killed(job: Any, taken: timedelta, *, is_requeued: bool) -> Iterator[Finding]:
     limit = RESENT_AFTER["harvest_job_id"]
-    # Our gathers hold a lock as long as they live; of others only the time can tell.
+    # Our gathers hold a lock while they run. Gathers of other harvesters can only be judged by their age.
     ours = source_type_named(job.type)
     alive = taken <= BEGINNING or is_held(f"gather {job.id}") if ours else taken <= limit
     if alive:
         return
     left = max(0, int((limit - taken).total_seconds() // 60))
-    again = f"ckan harvester run sends it again in {left} min. At once: " if resent else ""
+    requeue = f"ckan harvester run requeues it in {left} min. At once: " if is_requeued else ""
     yield problem(
-        f"{_called(job)} was begun {ago(taken)} ago and is still gathering, but no process works on "
-        "it: its consumer was killed",
-        f"{again}ckan harvester job-abort {job.id}, then harvest the source again",
+        f"{_name(job)} began {duration(taken)} ago and is still gathering, but no process works on it: "
+        "its consumer was killed",
+        f"{requeue}{_ABORT.format(id=job.id)}",
     )
 
 
 def imports(now: datetime) -> Iterator[Finding]:
-    """Jobs whose records do not get imported."""
-    last = model.Session.execute(sa.select(_MOVED)).scalar()
-    somebody_works = last is not None and utc(now) - last <= STILL
+    """Report jobs whose import has stopped."""
+    last = model.Session.execute(sa.select(_PROGRESS)).scalar()
+    is_importing = last is not None and utc(now) - last <= STILL
     for job in _running(_job.c.gather_finished.is_not(None)):
         states = dict(
             model.Session.execute(
@@ -92,34 +91,33 @@ def imports(now: datetime) -> Iterator[Finding]:
                 .order_by(_object.c.state)
             ).all()
         )
-        in_work = model.Session.execute(
-            sa.select(_MOVED).where(
+        newest = model.Session.execute(
+            sa.select(_PROGRESS).where(
                 _object.c.harvest_job_id == job.id, _object.c.state.in_(("FETCH", "IMPORT"))
             )
         ).scalar()
-        # Whose turn has not come may wait as long as somebody is at work.
-        stuck = utc(now) - in_work > STILL if in_work else not somebody_works
+        # Records whose turn has not come may wait while a consumer imports others.
+        stuck = utc(now) - newest > STILL if newest else not is_importing
         if states and stuck and utc(now) - job.gather_finished > STILL:
             counts = ", ".join(f"{count} {state}" for state, count in states.items())
             yield problem(
-                f"{_called(job)} does not move: {sum(states.values())} of its records are not imported "
+                f"{_name(job)} makes no progress: {sum(states.values())} of its records are not imported "
                 f"({counts})",
-                "ckan harvester run sends again what a killed consumer has left behind; if nothing "
-                "moves after that, ckan harvester fetch-consumer is not running. To give the job up: "
-                f"ckan harvester job-abort {job.id}",
+                "ckan harvester run requeues the records of a killed consumer. If that changes nothing, start "
+                f"ckan harvester fetch-consumer. To abandon the job: ckan harvester job-abort {job.id}",
             )
 
 
 def cron(now: datetime) -> Iterator[Finding]:
-    """Whether somebody calls ``ckan harvester run`` every few minutes."""
+    """Report jobs and sources that ``ckan harvester run`` should have finished or started by now."""
     advice = "Call ckan harvester run by cron, every few minutes."
     still_open = sa.exists().where(_object.c.harvest_job_id == _job.c.id, _OPEN)
     for job in _running(_job.c.gather_finished.is_not(None), ~still_open):
         done = model.Session.execute(
-            sa.select(_MOVED).where(_object.c.harvest_job_id == job.id)
+            sa.select(_PROGRESS).where(_object.c.harvest_job_id == job.id)
         ).scalar()
         if utc(now) - max(job.gather_finished, done or job.gather_finished) > CRON:
-            yield problem(f"{_called(job)} is done, but nobody marks it as finished", advice)
+            yield problem(f"{_name(job)} is complete, but not marked as finished", advice)
     late = model.Session.execute(
         sa.select(sa.func.count(), sa.func.min(_source.c.next_run)).where(
             _source.c.active.is_(True),
@@ -129,18 +127,20 @@ def cron(now: datetime) -> Iterator[Finding]:
     ).one()
     if late[0]:
         yield problem(
-            f"{late[0]} harvest sources are overdue, the first since {utc_words(late[1])}", advice
+            f"{counted(late[0], 'harvest source is', 'harvest sources are')} overdue, the first since "
+            f"{utc_words(late[1])}",
+            advice,
         )
     for job in _jobs("New", _job.c.created < utc(now) - CRON):
         yield problem(
-            f"{_called(job)} was made on {utc_words(job.created)} and never sent to a consumer, and keeps "
-            "its source from being harvested",
-            f"ckan harvester job-abort {job.id}, then harvest the source again",
+            f"{_name(job)} was created on {utc_words(job.created)} and never sent to a consumer. Until it "
+            "ends, its source is not harvested",
+            _ABORT.format(id=job.id),
         )
 
 
 def holds(now: datetime) -> Iterator[Finding]:
-    """Deletions that wait for an editor."""
+    """Report held deletions."""
     rows = (
         model.Session.query(HarvestHold, _package.c.name)
         .join(_package, _package.c.id == HarvestHold.source_id)
@@ -148,21 +148,14 @@ def holds(now: datetime) -> Iterator[Finding]:
     )
     for hold, name in rows:
         yield note(
-            f"{_held(len(hold.held), name)} since {utc_words(hold.held_at)}: {hold.reason}",
-            f"Look at them on the source's page, and if they are right: ckan freshness release {name}",
+            f"{counted(len(hold.held), 'deletion', 'deletions')} of the source {name} held since "
+            f"{utc_words(hold.held_at)}: {hold.reason}",
+            f"Review them on the source's page. If they are right: ckan freshness release {name}",
         )
 
 
-def _held(count: int, source: str) -> str:
-    one, many = (
-        f"deletion of the source {source} is held",
-        f"deletions of the source {source} are held",
-    )
-    return counted(count, one, many)
-
-
 def sizes(now: datetime) -> Iterator[Finding]:
-    """How big the tables are that grow with harvests."""
+    """Report the size of the tables that grow, and commands that shrink those over 1 GiB."""
     rows = model.Session.execute(
         sa.text(
             "SELECT relname, pg_total_relation_size(oid), reltuples FROM pg_class "
@@ -213,5 +206,5 @@ def _jobs(status: str, *conditions: Any) -> list[Any]:
     )
 
 
-def _called(job: Any) -> str:
+def _name(job: Any) -> str:
     return f"Job {job.id} of the source {job.name}"

@@ -1,4 +1,4 @@
-"""The queues of ckanext-harvest in Redis: what waits, who takes it, what was taken and never done."""
+"""Checks of ckanext-harvest's queues in Redis: consumers, and messages that were never completed."""
 
 from __future__ import annotations
 
@@ -21,37 +21,41 @@ RESENT_AFTER = {
     "harvest_job_id": timedelta(seconds=7200),
     "harvest_object_id": timedelta(seconds=180),
 }
-"""When ``ckan harvester run`` sends a message again that was taken and not done, as ckanext-harvest has
-it, by the key of the message."""
+"""Time after which ``ckan harvester run`` requeues a message that was taken and not completed, by the key of
+the message. The values are ckanext-harvest's."""
 _PATIENCE = timedelta(minutes=15)
-"""How late that may be: the command is to be called every few minutes."""
+"""Tolerated delay of the requeuing, since cron calls the command every few minutes."""
 
 
 @dataclass(slots=True)
 class HarvestQueue:
-    """One of the two queues."""
+    """One of the two queues.
+
+    :ivar stage: gather or fetch
+    :ivar waiting: ids of the waiting jobs or objects, the next one first
+    :ivar taken: the time since a consumer took a message that is not completed, by id
+    """
 
     stage: str
-    """gather or fetch"""
     message_key: str
     waiting: list[str]
-    """Ids of the jobs or objects in it, the next one first."""
     taken: dict[str, timedelta] = field(default_factory=dict)
-    """Ids that a consumer has taken and not done, and how long ago."""
 
 
 def read(now: datetime) -> dict[str, HarvestQueue] | None:
-    """The queues by stage; None where they are not in Redis."""
+    """Return the queues by stage; None if they are not in Redis."""
     connection = harvest_queue_connection()
     if connection is None:
         return None
-    # The times in these keys are local, and without zone.
+    # ckanext-harvest stores local times without a zone.
     local = now.astimezone().replace(tzinfo=None)
     queues = {}
     for stage, routing_key in harvest_routing_keys().items():
         message_key = routing_key.rpartition(":")[2]
         messages = connection.lrange(routing_key, 0, -1)
-        queue = HarvestQueue(stage, message_key, [json.loads(one)[message_key] for one in messages])
+        queue = HarvestQueue(
+            stage, message_key, [json.loads(text)[message_key] for text in messages]
+        )
         for key in connection.scan_iter(f"{routing_key}:*"):
             if (taken_at := connection.get(key)) is not None:
                 queue.taken[key.rpartition(":")[2]] = local - datetime.fromisoformat(taken_at)
@@ -60,60 +64,60 @@ def read(now: datetime) -> dict[str, HarvestQueue] | None:
 
 
 def consumers(now: datetime) -> Iterator[Finding]:
-    """Whether somebody takes what is in the queues.
+    """Report queues without a consumer.
 
-    A consumer with nothing to do is blocked in Redis, so a message that waits while nothing of its
-    queue is in work has no consumer.
+    An idle consumer is blocked in Redis. If a message waits while no message of its queue is being
+    processed, the queue has no consumer.
     """
     connection, queues = harvest_queue_connection(), read(now)
     if connection is None or queues is None:
-        yield note("The harvest queues are in RabbitMQ: nobody has looked into them")
+        yield note("The harvest queues are in RabbitMQ, which the doctor cannot read")
         return
-    missing = [queue for queue in queues.values() if queue.waiting and not _in_work(queue)]
+    missing = [queue for queue in queues.values() if queue.waiting and not _is_busy(queue)]
     for queue in missing:
         yield problem(
             f"{counted(len(queue.waiting), 'message waits', 'messages wait')} in the {queue.stage} queue, "
             "and no consumer takes any",
-            f"ckan harvester {queue.stage}-consumer (under supervisor or systemd, so that it stays)",
+            f"Keep this running, under supervisor or systemd: ckan harvester {queue.stage}-consumer",
         )
     if missing:
         return
     try:
         idle = _blocked(connection)
     except redis.exceptions.ResponseError:
-        yield note("Redis does not tell who is connected: whether consumers wait is not known")
+        yield note("Redis does not list its connections, so the doctor cannot find idle consumers")
         return
-    busy = sum(1 for queue in queues.values() if _in_work(queue))
+    busy = sum(1 for queue in queues.values() if _is_busy(queue))
     if idle + busy < len(queues):
-        found = "only one consumer" if idle + busy else "no consumer"
+        found = "Only one consumer" if idle + busy else "No consumer"
         yield problem(
-            f"There is {found} of the harvest queues; one for gather and one for fetch are needed",
-            "ckan harvester gather-consumer and ckan harvester fetch-consumer (under supervisor or "
-            "systemd, so that they stay)",
+            f"{found} of the harvest queues is running; gather and fetch need one each",
+            "Keep these running, under supervisor or systemd: ckan harvester gather-consumer and "
+            "ckan harvester fetch-consumer",
         )
 
 
 def unacknowledged(now: datetime) -> Iterator[Finding]:
-    """Messages that were taken so long ago that they should have been sent again."""
+    """Report messages of killed consumers that nothing has requeued in time."""
     for queue in (read(now) or {}).values():
         limit = RESENT_AFTER[queue.message_key] + _PATIENCE
-        old = {one: age for one, age in queue.taken.items() if age > limit}
+        old = {id: age for id, age in queue.taken.items() if age > limit}
         if old:
-            first = max(old, key=lambda one: old[one])
+            oldest = max(old, key=lambda id: old[id])
             yield problem(
-                f"In the {queue.stage} queue {counted(len(old), 'message was', 'messages were')} taken and "
-                f"never done, the oldest ({queue.message_key} {first}) {ago(old[first])} ago: its consumer "
-                "was killed, and nothing has sent it again",
-                "ckan harvester run (by cron, every few minutes) sends them again.",
+                f"{counted(len(old), 'message', 'messages')} of the {queue.stage} queue taken but never "
+                f"completed, the oldest ({queue.message_key} {oldest}) {duration(old[oldest])} ago: the "
+                "consumer was killed, and nothing has requeued it",
+                "Call ckan harvester run by cron, every few minutes. It requeues such messages.",
             )
 
 
-def _in_work(queue: HarvestQueue) -> bool:
+def _is_busy(queue: HarvestQueue) -> bool:
     return any(age <= RESENT_AFTER[queue.message_key] for age in queue.taken.values())
 
 
 def _blocked(connection: Any) -> int:
-    """How many connections to the queues' database wait for a message; RQ's workers do not count."""
+    """Count the connections to the queues' database that wait for a message, without those of RQ's workers."""
     database = str(connection.connection_pool.connection_kwargs.get("db", 0))
     rq_workers = background_worker_names()
     clients: list[dict[str, Any]] = connection.client_list()
@@ -126,7 +130,7 @@ def _blocked(connection: Any) -> int:
     )
 
 
-def ago(age: timedelta) -> str:
-    """A time in hours and minutes."""
+def duration(age: timedelta) -> str:
+    """Return a duration in hours and minutes."""
     minutes = int(age.total_seconds() // 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

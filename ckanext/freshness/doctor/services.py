@@ -1,4 +1,4 @@
-"""Whether PostgreSQL, Redis and Solr answer."""
+"""Checks whether PostgreSQL, Redis and Solr answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..ckan_adapter import connect_to_redis, harvest_queue_connection, model, so
 from . import Finding, Need, problem
 
 
-def away() -> tuple[Need, list[Finding]]:
-    """The services that do not answer, and what to say of them. Messages hold no passwords."""
+def unavailable() -> tuple[Need, list[Finding]]:
+    """Return the services that do not answer, and a finding for each. No message contains a password."""
     missing = Need.NOTHING
     findings = []
     try:
@@ -22,15 +22,15 @@ def away() -> tuple[Need, list[Finding]]:
         findings.append(
             problem(
                 "PostgreSQL does not answer",
-                "Is it running, and is sqlalchemy.url right? Nothing else can be said without it.",
+                "Start it, or correct sqlalchemy.url. The checks that need the database are skipped.",
             )
         )
-    for what, connect, option in (
+    for text, connect, option in (
         ("Redis does not answer", connect_to_redis, "ckan.redis.url"),
         (
             "The Redis of the harvest queues does not answer",
             harvest_queue_connection,
-            "ckan.harvest.mq.hostname, ckan.harvest.mq.port",
+            "ckan.harvest.mq.hostname and ckan.harvest.mq.port",
         ),
     ):
         try:
@@ -39,14 +39,14 @@ def away() -> tuple[Need, list[Finding]]:
                 connection.ping()
         except redis.exceptions.RedisError:
             missing |= Need.REDIS
-            findings.append(problem(what, f"Is it running, and is {option} right?"))
+            findings.append(problem(text, f"Start it, or correct {option}."))
     if not solr_answers():
         missing |= Need.SOLR
         findings.append(
             problem(
                 "Solr does not answer",
-                "Is it running, and is solr_url right? Harvested datasets are imported again by the "
-                "next job once it does.",
+                "Start it, or correct solr_url. Afterwards, the next harvest job imports the records that "
+                "failed meanwhile.",
             )
         )
     return missing, findings

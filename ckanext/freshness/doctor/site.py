@@ -1,7 +1,8 @@
-"""Plugins, tables, options and background workers."""
+"""Checks of plugins, tables, options, mails and background workers."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -12,34 +13,41 @@ import sqlalchemy as sa
 from .. import settings
 from ..ckan_adapter import (
     background_workers,
+    declared_options,
     harvest_tables,
     has_newest_migration,
+    mailer_problem,
     model,
     registered_source_types,
+    removed_options_in_use,
     waiting_background_jobs,
 )
+from ..mails import recipients
+from ..settings import PREFIX
 from ..web.exchange import Limits
-from . import Finding, counted, note, problem
+from . import Finding, counted, note, problem, warning
+
+_SUPERVISED = "Keep this running, under supervisor or systemd: ckan jobs worker"
 
 
 def plugins(now: datetime) -> Iterator[Finding]:
-    """Whether the plugins are enabled that work together, in the right order."""
+    """Report a missing or wrongly ordered plugin."""
     enabled = tk.aslist(tk.config["ckan.plugins"])
     if "harvest" not in enabled:
         yield note(
-            "The plugin harvest is not enabled: nothing is harvested",
-            "Add it to ckan.plugins, after freshness, if this site is to harvest.",
+            "The plugin harvest is not enabled, so this site harvests nothing",
+            "To harvest, add it to ckan.plugins, after freshness.",
         )
     elif enabled.index("freshness") > enabled.index("harvest"):
         yield problem(
-            "ckan.plugins has freshness after harvest: previews and held deletions do not show on "
-            "the pages of harvest sources",
+            "ckan.plugins has freshness after harvest, so the pages of harvest sources show neither "
+            "previews nor held deletions",
             "Move freshness before harvest in ckan.plugins, then restart CKAN.",
         )
 
 
 def migrations(now: datetime) -> Iterator[Finding]:
-    """Whether the tables are those that the code expects."""
+    """Report plugins whose tables are not those that the code expects."""
     for plugin in ("freshness", "harvest"):
         if p.plugin_loaded(plugin) and not has_newest_migration(plugin):
             yield problem(
@@ -49,34 +57,30 @@ def migrations(now: datetime) -> Iterator[Finding]:
 
 
 def source_types(now: datetime) -> Iterator[Finding]:
-    """Whether each active source has a harvester."""
+    """Report active sources without a harvester."""
     source = harvest_tables.SOURCE.c
-    known = registered_source_types()
     rows = model.Session.execute(
         sa.select(source.type, sa.func.count(source.id), sa.func.min(source.title))
-        .where(source.active.is_(True), source.type.not_in(known))
+        .where(source.active.is_(True), source.type.not_in(registered_source_types()))
         .group_by(source.type)
     )
     for source_type, count, title in rows:
         yield problem(
             f"No enabled plugin harvests the type {source_type}, which "
-            f"{counted(count, 'active source has', 'active sources have')}, "
-            f"among them {title}",
-            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, "
-            "iati_harvester for iati_registry) and restart the "
-            "consumers, or change the type of the sources.",
+            f"{counted(count, 'active source has', 'active sources have')}, for example {title}",
+            "Enable the plugin in ckan.plugins (fdp_harvester for the type fdp, iati_harvester for "
+            "iati_registry) and restart the consumers, or change the type of the sources.",
         )
 
 
-def options(now: datetime) -> Iterator[Finding]:
-    """Options that take a protection away."""
+def request_options(now: datetime) -> Iterator[Finding]:
+    """Report options that remove a protection from requests."""
     web = settings.web(Limits())
     if web.proxy:
         yield note(
-            "Other servers are visited through ckan.download_proxy: whether an address lies inside "
-            "the network is judged by the name as it is looked up here, and the proxy looks it up "
-            "again by itself",
-            "Let the proxy refuse addresses inside the network too.",
+            "Requests go through ckan.download_proxy. CKAN refuses addresses inside your network by its "
+            "own name lookup, but the proxy looks the name up again",
+            "Configure the proxy to refuse addresses inside your network, too.",
         )
     if web.insecure_hosts:
         yield note(
@@ -85,22 +89,57 @@ def options(now: datetime) -> Iterator[Finding]:
         )
 
 
+def removed_options(now: datetime) -> Iterator[Finding]:
+    """Report options that are set although they were removed."""
+    for key, advice in removed_options_in_use(PREFIX).items():
+        yield warning(f"The option {key} was removed and has no effect", advice)
+
+
+def unknown_options(now: datetime) -> Iterator[Finding]:
+    """Report misspelt options: those with this extension's prefix that it does not declare."""
+    known = declared_options(PREFIX)
+    names = [key.removeprefix(PREFIX) for key in known]
+    expected = {*known, *removed_options_in_use(PREFIX)}
+    for key in sorted(key for key in tk.config if key.startswith(PREFIX) and key not in expected):
+        nearest = difflib.get_close_matches(key.removeprefix(PREFIX), names, 1)
+        suggestion = f"Did you mean {PREFIX}{nearest[0]}? " if nearest else ""
+        yield warning(
+            f"There is no option {key}, so it has no effect",
+            f"{suggestion}Correct the name in the site's ini file, or remove the line.",
+        )
+
+
 def workers(now: datetime) -> Iterator[Finding]:
-    """Whether somebody does the background jobs: previews asked for on a page are such."""
-    at_work = background_workers()
+    """Report queues of background jobs without a worker."""
+    running = background_workers()
     for queue, count in sorted(waiting_background_jobs().items()):
-        if count and not at_work.get(queue):
+        if count and not running.get(queue):
             waiting = counted(
                 count,
                 f"background job waits in the queue {queue}",
                 f"background jobs wait in the queue {queue}",
             )
-            yield problem(
-                f"{waiting}, and no worker serves it",
-                f"ckan jobs worker {queue} (under supervisor or systemd, so that it stays)",
-            )
-    if not any(at_work.values()):
+            yield problem(f"{waiting}, and no worker serves it", f"{_SUPERVISED} {queue}")
+    if not any(running.values()):
         yield note(
-            "No background worker is running: previews on the pages of harvest sources wait for one",
-            "ckan jobs worker (under supervisor or systemd, so that it stays)",
+            "No background worker is running: previews and checks that editors start on pages wait for one",
+            _SUPERVISED,
+        )
+
+
+def mails(now: datetime) -> Iterator[Finding]:
+    """Report mails that are switched on but cannot be sent, or have no recipient."""
+    if not settings.flag("notify.enabled"):
+        return
+    if missing := mailer_problem():
+        yield problem(
+            f"Mails are on but cannot be sent: {missing}",
+            "Set it in the site's ini file, or switch mails off: ckanext.freshness.notify.enabled = false",
+        )
+    if not recipients.operators():
+        yield problem(
+            "Mails are on but no sysadmin has an address, so no mail reports failed checks and delinquent "
+            "datasets",
+            "Set ckanext.freshness.notify.operators to the addresses of the site's operators, or give a "
+            "sysadmin an address.",
         )

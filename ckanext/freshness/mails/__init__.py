@@ -1,6 +1,5 @@
-"""Mails to people whose datasets are not fresh any more, and to those who look after the site.
+"""Mails to maintainers about datasets that need an update, and to sysadmins about problems of the site.
 
-What is to be told to whom is decided by :mod:`ckanext.freshness.mails.rules`; here is what CKAN knows
-of people and datasets (:mod:`.people`), what was sent (:mod:`.outbox`), what mails say (:mod:`.writing`),
-and the work itself (:mod:`.sending`).
+:mod:`.rules` decides about mails and recipients, :mod:`.recipients` reads people and datasets from CKAN,
+:mod:`.outbox` stores mails and their outcomes, :mod:`.messages` writes them, :mod:`.delivery` sends them.
 """

@@ -1,4 +1,4 @@
-"""Parses fields with e-mail addresses, and makes texts safe for one line of a mail. Pure."""
+"""Parsing of fields with e-mail addresses, and texts that are safe in one line of a mail. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def parse(field: str | None) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for entry in re.split("[,;]", (field or "")[:_LONGEST_FIELD]):
         stripped = entry.strip()
-        if any(unicodedata.category(one) == "Cc" for one in stripped):
+        if any(unicodedata.category(char) == "Cc" for char in stripped):
             continue
         for word in _IN_BRACKETS.findall(stripped) or stripped.split():
             address = _address(word.strip())
@@ -58,9 +58,9 @@ def line(text: str | None, most: int = 200) -> str:
     behind them.
     """
     plain = "".join(
-        " " if unicodedata.category(one) in ("Cc", "Zl", "Zp") else one
-        for one in (text or "")[: 4 * most]
-        if one not in _BIDI and unicodedata.category(one) != "Cs"
+        " " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char
+        for char in (text or "")[: 4 * most]
+        if char not in _BIDI and unicodedata.category(char) != "Cs"
     )
     words = " ".join(plain.split())
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"

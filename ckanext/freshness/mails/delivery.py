@@ -1,9 +1,9 @@
-"""The work of ``ckan freshness notify``: what has come up is told, once, and nobody holds up anybody.
+"""The work of ``ckan freshness notify``: send all news, each piece once.
 
-A mail's rows are claimed, and that committed, before it is handed to the mail server, and get their end
-afterwards. A process that dies in between leaves them claimed: the next notify says so, and does not send
-them again, since nobody knows whether they have gone. What the mail server did not take is tried again by
-the next notify, after all the others.
+Before a mail is handed to the mail server, its rows are claimed and the claim is committed. Afterwards the
+rows get their outcome. If the process is killed in between, the mail may have been sent: the next notify
+reports it and does not send it again. If the mail server refused a mail, the next notify tries again, after
+all other mails.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from .rules import Crossing, Digest, MailKind, MailOutcome, NewsItem
 
 LOCK = "notify"
 COOLDOWN = timedelta(hours=20)
-"""Between two mails of one kind to one address."""
+"""The shortest time between two mails of one kind to one address."""
 TIMEOUT = 30.0
-"""Seconds that the mail server has for each mail."""
+"""Seconds within which the mail server must accept a mail."""
 _MOST_IN_A_ROW = {MailFailure.UNREACHABLE: 3, MailFailure.BROKEN_OFF: 20, MailFailure.UNKNOWN: 20}
-"""After so many failures of a kind, one after the other, the rest is left to the next notify."""
+"""Consecutive failures of a kind after which the other mails are left to the next notify."""
 
 Clock = Callable[[], datetime]
 
 
 class MailsRunningError(Exception):
-    """Another notify is under way, on this machine or another."""
+    """Another notify is running, on this machine or another."""
 
 
 class MailerError(Exception):
-    """CKAN is not able to send mails as it is configured; the text says what to set."""
+    """CKAN is not configured to send mails. The text names the missing option."""
 
 
 class DeliveryState(str, Enum):
-    """What a notify came to."""
+    """The state of a notify at its end."""
 
     OFF = "off"
     """Mails are switched off."""
     BEGUN = "begun"
-    """Mails begin here: nothing was sent."""
+    """First notify after mails were switched on: nothing was sent."""
     DONE = "done"
     PLANNED = "planned"
 
 
 @dataclass(frozen=True, slots=True)
 class SentMail:
-    """A mail, and what became of it.
+    """A mail and its outcome.
 
-    :ivar about: what stands in it, a line each
-    :ivar outcome: None where it was only planned
+    :ivar about: a line for each dataset or problem in it
+    :ivar outcome: None if the mail was only planned
     """
 
     kind: MailKind
@@ -71,14 +71,14 @@ class SentMail:
 
 @dataclass(slots=True)
 class MailReport:
-    """What a notify has done, or would do.
+    """The results of a notify, or of a dry run.
 
-    :ivar mails: in the order in which they were sent
-    :ivar waiting: how many mails' worth of items wait for a cool-down
-    :ivar settled: how many items needed no mail, by the reason
-    :ivar orphans: addresses of mails that an earlier process was sending when it died
-    :ivar left: how many mails were left to the next notify, because the mail server is away
-    :ivar problem: where it was only planned: why CKAN could send none of them
+    :ivar mails: in the order of sending
+    :ivar waiting: number of pieces of news, times recipients, that wait for the end of a cool-down
+    :ivar settled: number of pieces of news that needed no mail, by the reason
+    :ivar orphans: addresses of mails that a killed process was sending
+    :ivar left: number of mails left to the next notify because the mail server does not answer
+    :ivar problem: the reason why CKAN cannot send mails, in a dry run
     """
 
     state: DeliveryState
@@ -91,34 +91,28 @@ class MailReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all mails that were due were sent, and none of earlier ones is in doubt."""
-        return not self.left and not self.orphans and all(not one.error for one in self.mails)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ours:
-    """A mail that nobody else sends."""
-
-    mail_id: str
-    digest: Digest
+        """Whether all due mails were sent and no earlier mail is in doubt."""
+        return not self.left and not self.orphans and not any(mail.error for mail in self.mails)
 
 
 def notify_all(clock: Clock, *, dry_run: bool = False) -> MailReport:
-    """Tell people what has come up since the last time.
+    """Send a mail to everybody for whom there is news.
 
-    The first time after mails were switched on nothing is sent: what is found then is what the site is like.
+    The first notify after mails were switched on sends nothing, since it would report the site's old state.
 
-    :param clock: the time, aware.
-    :param dry_run: only say what would be sent, to whom; also where mails are switched off.
-    :raises AlreadySendingError: somebody else does so now.
-    :raises MailerError: CKAN can send no mails.
+    :param clock: returns the current time, aware
+    :param dry_run: only report the mails that would be sent, even if mails are switched off
+    :raises MailsRunningError: another notify is running
+    :raises MailerError: CKAN cannot send mails
     """
     operators = recipients.operators()
     if dry_run:
         return _planned(clock(), operators)
-    with locked_if_free(LOCK) as is_ours:
-        if not is_ours:
-            raise MailsRunningError("Another notify is under way: nothing was sent")
+    with locked_if_free(LOCK) as is_locked:
+        if not is_locked:
+            raise MailsRunningError(
+                "Another notify is running. Nothing was sent. Wait for it to end."
+            )
         if not settings.flag("notify.enabled"):
             outbox.forget_start()
             model.Session.commit()
@@ -144,7 +138,8 @@ def _planned(now: datetime, operators: tuple[str, ...]) -> MailReport:
     report.problem = problem
     with page_context():
         report.mails = [
-            SentMail(one.kind, one.address, messages.titles(one, facts)) for one in plan.digests
+            SentMail(digest.kind, digest.address, messages.titles(digest, facts))
+            for digest in plan.digests
         ]
     model.Session.rollback()
     return report
@@ -156,17 +151,20 @@ def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailR
     plan, facts = _plan(begun, now, operators)
     outbox.enter(plan, now)
     digests = rules.in_turn(plan.digests, outbox.tries())
-    ids = outbox.person_ids(one.address for one in digests)
+    ids = outbox.person_ids(digest.address for digest in digests)
     model.Session.commit()
     report = _report(DeliveryState.DONE, plan)
     report.orphans = orphans
     in_a_row: dict[MailFailure, int] = {}
     for number, digest in enumerate(digests):
-        ours = _claimed(digest, clock())
-        if ours is None:
+        mail_id = str(uuid.uuid4())
+        items = outbox.claim(digest, mail_id, clock())
+        if not items:
+            # Another notify, which took the lock, has claimed all of them.
             continue
-        told, failure = _send(ours, facts, ids[digest.address], clock)
-        report.mails.append(told)
+        claimed = replace(digest, items=items)
+        mail, failure = _send(mail_id, claimed, facts, ids[digest.address], clock)
+        report.mails.append(mail)
         in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
         if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
             report.left = len(digests) - number - 1
@@ -180,29 +178,28 @@ def _plan(
     begun: NotifyStart, now: datetime, operators: tuple[str, ...]
 ) -> tuple[rules.MailPlan, MailFacts]:
     crossings: list[Crossing] = outbox.crossings(begun)
-    known = recipients.datasets((one.item.package_id or "" for one in crossings), now)
+    datasets = recipients.datasets((crossing.item.package_id or "" for crossing in crossings), now)
     opted_out = outbox.opted_out()
     plan = rules.plan(
         crossings,
-        {one.id: one.decides for one in known.values()},
+        {dataset.id: dataset.for_rules for dataset in datasets.values()},
         operators,
         opted_out=opted_out,
         lately=outbox.lately(now - COOLDOWN),
     )
-    since = begun.at
-    findings = {
-        one.key: one
-        for one in run_problems.findings(run_tables.newest(), now)
-        if utc(one.at) > since
+    problems = {
+        problem.key: problem
+        for problem in run_problems.problems(run_tables.newest(), now)
+        if utc(problem.at) > begun.at
     }
-    waiting = outbox.waiting_findings(findings)
+    waiting = outbox.waiting_problems(problems)
     for address in operators:
-        # Who became an operator later, or wants mails again, is not told of what is long over.
-        news = (key for key in findings if address in waiting.get(key, {address}))
+        # New operators, and those who opted in again, get no mail about problems sent to others before.
+        news = (key for key in problems if address in waiting.get(key, {address}))
         items = tuple(NewsItem(MailKind.RUN, key) for key in news)
         if items and address not in opted_out:
             plan.digests.append(Digest(MailKind.RUN, address, items))
-    return plan, MailFacts(known, findings)
+    return plan, MailFacts(datasets, problems)
 
 
 def _report(state: DeliveryState, plan: rules.MailPlan) -> MailReport:
@@ -212,29 +209,21 @@ def _report(state: DeliveryState, plan: rules.MailPlan) -> MailReport:
     return MailReport(state, waiting=len(plan.waiting), settled=settled)
 
 
-def _claimed(digest: Digest, now: datetime) -> _Ours | None:
-    """What of a mail is still to be sent; None if another notify, which took the lock, has claimed all."""
-    mail_id = str(uuid.uuid4())
-    items = outbox.claim(digest, mail_id, now)
-    return _Ours(mail_id, replace(digest, items=items)) if items else None
-
-
 def _send(
-    ours: _Ours, facts: MailFacts, person_id: int, clock: Clock
+    mail_id: str, digest: Digest, facts: MailFacts, person_id: int, clock: Clock
 ) -> tuple[SentMail, MailFailure | None]:
-    mail_id, digest = ours.mail_id, ours.digest
     with page_context():
         letter = messages.letter(digest, facts, person_id)
         about = messages.titles(digest, facts)
-    told = SentMail(digest.kind, digest.address, about, MailOutcome.SENT)
+    mail = SentMail(digest.kind, digest.address, about, MailOutcome.SENT)
     try:
         with page_context():
             send_mail(letter, TIMEOUT)
     except MailError as error:
         outcome = _failed(mail_id, error, clock())
-        return replace(told, outcome=outcome, error=str(error)), error.failure
+        return replace(mail, outcome=outcome, error=str(error)), error.failure
     outbox.end(mail_id, MailOutcome.SENT, clock())
-    return told, None
+    return mail, None
 
 
 def _failed(mail_id: str, error: MailError, now: datetime) -> MailOutcome:

@@ -1,4 +1,4 @@
-"""What mails say."""
+"""Subjects and bodies of mails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..aging.messages import N_
+from ..aging.messages import N_, NN_
 from ..ckan_adapter import Letter
 from ..dates import utc_words
 from ..reporting import labels
@@ -19,47 +19,47 @@ from .recipients import DatasetFacts
 from .rules import Digest, MailKind
 
 MOST_DATASETS = 100
-"""Of one mail; of the rest it says how many they are."""
+"""Datasets that a mail lists. It gives only the number of the others."""
 _LONGEST_HEADER_URL = 70
 
 
 @dataclass(frozen=True, slots=True)
 class MailFacts:
-    """What mails tell of.
+    """The subjects of mails.
 
     :ivar datasets: by id
-    :ivar findings: by key
+    :ivar problems: by key
     """
 
     datasets: Mapping[str, DatasetFacts]
-    findings: Mapping[str, RunProblem]
+    problems: Mapping[str, RunProblem]
 
 
 def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
-    """A mail as it goes out; within :func:`~ckanext.freshness.ckan_adapter.page_context`."""
+    """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.page_context`."""
     stop_url = _url("freshness_mail_link.read_link", token=opt_outs.token(person_id))
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "site_title": line(tk.config.get("ckan.site_title")),
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
     }
     if digest.kind is MailKind.RUN:
-        findings = [facts.findings[item.about] for item in digest.items]
-        told["findings"] = [in_words(finding) for finding in findings]
+        problems = [facts.problems[item.about] for item in digest.items]
+        values["findings"] = [problem_sentence(problem) for problem in problems]
         subject = tk._("{site}: something is wrong with the checks of freshness")
-        count = len(findings)
+        count = len(problems)
     else:
-        known = _each_once(digest, facts)
-        told["datasets"] = [_dataset(one) for one in known[:MOST_DATASETS]]
-        told["more"] = max(0, len(known) - MOST_DATASETS)
-        count = len(known)
+        datasets = _datasets(digest, facts)
+        values["datasets"] = [_dataset_values(dataset) for dataset in datasets[:MOST_DATASETS]]
+        values["more"] = max(0, len(datasets) - MOST_DATASETS)
+        count = len(datasets)
         subject = _subject(digest.kind, count)
     name = _TEMPLATES[digest.kind]
     return Letter(
         address=digest.address,
-        subject=line(subject.format(site=told["site_title"], count=count)),
-        text=tk.render(f"freshness/mails/{name}.txt", told),
-        html=tk.render(f"freshness/mails/{name}.html", told),
+        subject=line(subject.format(site=values["site_title"], count=count)),
+        text=tk.render(f"freshness/mails/{name}.txt", values),
+        html=tk.render(f"freshness/mails/{name}.html", values),
         headers={
             "Auto-Submitted": "auto-generated",
             "List-Unsubscribe": _header_url(stop_url),
@@ -76,31 +76,31 @@ _TEMPLATES = {
 
 
 def _subject(kind: MailKind, count: int) -> str:
-    if kind is MailKind.DELINQUENT:
-        return tk.ungettext(
+    forms = (
+        NN_(
             "{site}: {count} dataset whose provider should be contacted",
             "{site}: {count} datasets whose providers should be contacted",
-            count,
         )
-    return tk.ungettext(
-        "{site}: {count} dataset needs an update",
-        "{site}: {count} datasets need an update",
-        count,
+        if kind is MailKind.DELINQUENT
+        else NN_(
+            "{site}: {count} dataset needs an update", "{site}: {count} datasets need an update"
+        )
     )
+    return str(tk.ungettext(*forms, count))
 
 
 def titles(digest: Digest, facts: MailFacts) -> list[str]:
-    """What a mail is about, a line each."""
+    """Return a line for each dataset or problem of a mail."""
     if digest.kind is MailKind.RUN:
-        return [in_words(facts.findings[item.about]) for item in digest.items]
-    return [f"{one.title} ({one.name})" for one in _each_once(digest, facts)]
+        return [problem_sentence(facts.problems[item.about]) for item in digest.items]
+    return [f"{dataset.title} ({dataset.name})" for dataset in _datasets(digest, facts)]
 
 
-def in_words(finding: RunProblem) -> str:
-    """What is wrong with the runs, in a sentence."""
-    at = utc_words(finding.at)
-    sentences = {
-        ProblemKind.FAILED: tk._(_FAILED.get(finding.kind, _FAILED["check"])),
+def problem_sentence(problem: RunProblem) -> str:
+    """Return a sentence about a problem of a run."""
+    at = utc_words(problem.at)
+    sentences: dict[ProblemKind, str] = {
+        ProblemKind.FAILED: tk._(_FAILED.get(problem.run_kind, _FAILED["check"])),
         ProblemKind.KILLED: tk._(
             "The check of {at} did not end: it was killed, or its machine was"
         ),
@@ -110,8 +110,8 @@ def in_words(finding: RunProblem) -> str:
         ),
         ProblemKind.MISSING: tk._("No check was begun in time: one was missing on {at}"),
     }
-    return sentences[finding.what].format(
-        at=at, error=line(finding.error, 500), datasets=finding.datasets, before=finding.before
+    return sentences[problem.kind].format(
+        at=at, error=line(problem.error, 500), datasets=problem.datasets, before=problem.before
     )
 
 
@@ -120,27 +120,29 @@ _FAILED = {
     "iati": N_("The update cycle of an IATI registry that ended on {at} failed: {error}"),
     "nightly": N_("A part of the nightly work, which ended on {at}, was not done in full: {error}"),
 }
-"""By the kind of the run."""
+"""Sentences by the kind of the run."""
 
 
-def _each_once(digest: Digest, facts: MailFacts) -> Sequence[DatasetFacts]:
-    """The datasets of a mail in the order of their titles, also those that crossed a date twice."""
+def _datasets(digest: Digest, facts: MailFacts) -> Sequence[DatasetFacts]:
+    """Return the datasets of a mail by title, each once although it may have crossed two dates."""
     ids = {item.package_id for item in digest.items if item.package_id}
-    return sorted((facts.datasets[one] for one in ids), key=lambda one: (one.title, one.id))
+    return sorted(
+        (facts.datasets[id] for id in ids), key=lambda dataset: (dataset.title, dataset.id)
+    )
 
 
-def _dataset(known: DatasetFacts) -> dict[str, Any]:
-    modified, days = known.last_modified, known.frequency_days
+def _dataset_values(dataset: DatasetFacts) -> dict[str, Any]:
+    modified, days = dataset.last_modified, dataset.frequency_days
     return {
-        "title": known.title,
-        "organization": known.organization,
+        "title": dataset.title,
+        "organization": dataset.organization,
         "last_modified": None if modified is None else f"{modified:%Y-%m-%d}",
         "frequency": None if days is None else labels.frequency_label(days),
-        "url": _url("dataset.read", id=known.name),
-        "update_url": _url("dataset.edit", id=known.name),
-        "confirm_url": _url("freshness_dataset.read", id=known.name),
-        "contact": known.maintainer,
-        "addresses": list(known.named),
+        "url": _url("dataset.read", id=dataset.name),
+        "update_url": _url("dataset.edit", id=dataset.name),
+        "confirm_url": _url("freshness_dataset.read", id=dataset.name),
+        "contact": dataset.maintainer,
+        "addresses": list(dataset.named),
     }
 
 
@@ -149,10 +151,10 @@ def _url(endpoint: str, **values: str) -> str:
 
 
 def _header_url(url: str) -> str:
-    """A URL as a header has it.
+    """Return a URL in brackets for a header, with a space in it if it is long.
 
-    Python breaks a header only where there is a space, and writes longer pieces as what no program takes
-    for a URL. Within the brackets a space means nothing (RFC 2369, 2).
+    Python folds headers only at spaces, and encodes longer words in a way that mail programs do not
+    recognise as a URL. A space between the brackets has no meaning (RFC 2369, section 2).
     """
     if len(url) > _LONGEST_HEADER_URL:
         host, slash, path = url.rpartition("/freshness/")

@@ -1,4 +1,4 @@
-"""Who wants no mails, and links by which people say so without logging in."""
+"""People's choice to receive no mails, and links to make it without logging in."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _SIGNATURE_BYTES = 12
 
 @dataclass(frozen=True, slots=True)
 class MailPreference:
-    """An address, and whether its owner wants no mails."""
+    """The choice of an address's owner."""
 
     address: str
     opted_out: bool
 
 
 def token(person_id: int) -> str:
-    """What stands in the links of a person's mails: whoever has it may opt out, or in again.
+    """Return the token for the links in a person's mails. Its holder may opt out, and in again.
 
-    A number and a signature of 96 bits by the site's secret key. It is short, because Python breaks
-    headers of more than 78 characters in a way that no program understands as an address.
+    It is a number with a signature of 96 bits by the site's secret key. It must be short, because Python
+    folds headers of more than 78 characters in a way that mail programs do not recognise as a URL.
     """
     return f"{person_id}.{_signature(person_id)}"
 
 
 def of_token(text: str) -> MailPreference | None:
-    """The person whose token a text is; None if it is nobody's."""
+    """Return the choice of a token's owner; None if the token is invalid."""
     number, _, signature = text.partition(".")
-    # ASCII alone, and no more digits than the column holds.
+    # Only ASCII digits, and no more than the column holds.
     if not (number.isascii() and number.isdigit() and len(number) < 10 and signature.isascii()):
         return None
     if not hmac.compare_digest(signature, _signature(int(number))):
@@ -47,13 +47,13 @@ def of_token(text: str) -> MailPreference | None:
 
 
 def of_address(address: str) -> MailPreference:
-    """What the owner of an address wants."""
+    """Return the choice of an address's owner."""
     row = model.Session.query(MailPerson).filter_by(address=address).first()
     return MailPreference(address, row is not None and row.opted_out_at is not None)
 
 
 def write(address: str, now: datetime, *, opted_out: bool) -> None:
-    """Write down what the owner of an address wants, and commit."""
+    """Store the choice of an address's owner and commit."""
     model.Session.execute(
         sa.text(
             """

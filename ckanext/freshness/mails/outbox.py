@@ -1,7 +1,7 @@
-"""What was told to whom: rows that are claimed before a mail is sent, and get their end afterwards.
+"""The tables of mails. Rows are claimed before a mail is sent and get an outcome afterwards.
 
-Nothing here sends, and nothing commits but :func:`claim`, :func:`end` and :func:`orphans`, whose
-commits are what keeps a mail from being sent twice.
+Only :func:`claim`, :func:`end`, :func:`give_back` and :func:`orphans` commit. Their commits keep a
+mail from being sent twice.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from . import rules
 from .rules import Crossing, Digest, MailKind, MailOutcome, MailPlan, NewsItem
 
 MOST_TRIES = 5
-"""So often a mail is tried, one notify at a time."""
+"""Attempts to send a mail, one per notify."""
 
 _TO_PEOPLE = (MailKind.NOT_FRESH.value, MailKind.DELINQUENT.value)
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyStart:
-    """Where mails begin.
+    """The point from which changes cause mails.
 
-    :ivar transition_id: of that transition, and of those before, nobody is told
-    :ivar at: nor of what went wrong before this moment; in UTC, without zone
+    :ivar transition_id: the last transition that causes no mail
+    :ivar at: problems until this moment cause no mail; in UTC, without a zone
     """
 
     transition_id: int
@@ -39,13 +39,13 @@ class NotifyStart:
 
 
 def start() -> NotifyStart | None:
-    """Where mails begin; None if nothing has been sent since they were switched on."""
+    """Return the point at which mails began; None before the first notify with mails switched on."""
     row = model.Session.query(MailStart).first()
     return None if row is None else NotifyStart(row.transition_id, row.started_at)
 
 
 def begin(now: datetime) -> None:
-    """All that is known by now is what the site was like: nobody is told of it."""
+    """Let mails begin now, so that everything known so far causes no mail."""
     _execute(
         """
         INSERT INTO freshness_mail_start (id, transition_id, started_at)
@@ -56,12 +56,12 @@ def begin(now: datetime) -> None:
 
 
 def forget_start() -> None:
-    """Mails are switched off: should they be switched on again, they begin anew."""
+    """Forget where mails began, because they are switched off. If switched on again, they begin anew."""
     _execute("DELETE FROM freshness_mail_start")
 
 
 def crossings(begun: NotifyStart) -> list[Crossing]:
-    """The dates that datasets have crossed since mails began, and that are not settled yet."""
+    """Return the dates that datasets have crossed since mails began and that are not settled yet."""
     rows = _execute(_CROSSINGS, after=begun.transition_id)
     found = []
     for row in rows:
@@ -89,8 +89,8 @@ WHERE t.id > :after AND t.to_status IN ('overdue', 'delinquent') AND t.from_stat
 ORDER BY t.changed_at, t.id"""
 
 
-def waiting_findings(keys: Iterable[str]) -> dict[str, set[str]]:
-    """The addresses that still wait to be told of findings, by key; no key of what is new to everybody."""
+def waiting_problems(keys: Iterable[str]) -> dict[str, set[str]]:
+    """Return the addresses that wait for a mail about a problem, by its key; new problems are absent."""
     rows = _execute(
         "SELECT about, address, outcome FROM freshness_mail WHERE kind = :kind AND about = ANY(:keys)",
         kind=MailKind.RUN.value,
@@ -105,7 +105,7 @@ def waiting_findings(keys: Iterable[str]) -> dict[str, set[str]]:
 
 
 def lately(since: datetime) -> set[tuple[MailKind, str]]:
-    """The addresses to which a mail of a kind went, or may have gone, since some moment."""
+    """Return the kinds and addresses of mails that were sent, or may have been, since a moment."""
     rows = _execute(
         "SELECT DISTINCT kind, address FROM freshness_mail"
         " WHERE outcome IN ('sent', 'unknown') AND ended_at > :since AND kind = ANY(:kinds)",
@@ -116,13 +116,13 @@ def lately(since: datetime) -> set[tuple[MailKind, str]]:
 
 
 def opted_out() -> set[str]:
-    """The addresses whose owners want no mails."""
+    """Return the addresses whose owners want no mails."""
     rows = _execute("SELECT address FROM freshness_mail_person WHERE opted_out_at IS NOT NULL")
     return {row.address for row in rows}
 
 
 def tries() -> dict[tuple[MailKind, str], int]:
-    """How often it was tried already to tell people what waits for them."""
+    """Return the number of failed attempts for each kind and address with waiting news."""
     rows = _execute(
         "SELECT kind, address, max(tries) AS tries FROM freshness_mail"
         " WHERE outcome = 'waiting' AND tries > 0 GROUP BY kind, address"
@@ -131,13 +131,13 @@ def tries() -> dict[tuple[MailKind, str], int]:
 
 
 def enter(plan: MailPlan, now: datetime) -> None:
-    """Write down what is to be told to whom, and what to nobody."""
+    """Store the plan: waiting rows for each recipient, and settled news."""
     waiting = [(item, address) for item, address in plan.waiting]
     waiting += [(item, digest.address) for digest in plan.digests for item in digest.items]
     rows = [_row(item, address, MailOutcome.WAITING, None) for item, address in waiting]
     for item, outcome, addresses in plan.settled:
-        # Nobody has been thought of yet: nobody it is.
-        rows += [_row(item, one, outcome, now) for one in addresses or ("",)]
+        # No recipient: store an empty address.
+        rows += [_row(item, address, outcome, now) for address in addresses or ("",)]
     _execute(_ENTER, rows=json.dumps(rows))
 
 
@@ -163,9 +163,9 @@ WHERE m.outcome = 'waiting' AND excluded.outcome <> 'waiting'"""
 
 
 def claim(digest: Digest, mail_id: str, now: datetime) -> tuple[NewsItem, ...]:
-    """Make sure that nobody else sends this mail, or sends it again, and commit.
+    """Claim the waiting news of a mail, so that no other process sends it, and commit.
 
-    :returns: the items that are still to be told to its address: the mail is to have these, and none else.
+    :returns: the claimed news, which is all that the mail may contain
     """
     rows = _execute(
         _CLAIM,
@@ -188,10 +188,10 @@ RETURNING about"""
 
 
 def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = None) -> bool:
-    """Write down what became of a mail, and commit.
+    """Store the outcome of a mail and commit.
 
-    :param outcome: what waits again has been tried, and is given up after :data:`MOST_TRIES`.
-    :returns: whether it was given up.
+    :param outcome: WAITING becomes REFUSED after :data:`MOST_TRIES` attempts
+    :returns: whether it became REFUSED
     """
     rows = _execute(
         """
@@ -211,7 +211,7 @@ def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = N
 
 
 def give_back(mail_id: str, error: str) -> None:
-    """The mail server could not be spoken to: the try does not count. Commits."""
+    """Let a mail wait again without counting the attempt, since the mail server was unreachable; commit."""
     _execute(
         "UPDATE freshness_mail SET outcome = 'waiting', tries = tries - 1, error = :error"
         " WHERE mail_id = :mail_id AND outcome = 'claimed'",
@@ -222,11 +222,11 @@ def give_back(mail_id: str, error: str) -> None:
 
 
 def orphans(now: datetime) -> list[str]:
-    """Mails that a process was sending when it died, and commit: nobody knows whether they have gone.
+    """Set the outcome of mails that a killed process was sending to UNKNOWN and commit.
 
-    To be called only by whoever alone may send.
+    The caller must hold the lock for sending.
 
-    :returns: their addresses.
+    :returns: their addresses
     """
     rows = _execute(
         "UPDATE freshness_mail SET outcome = 'unknown', ended_at = :now WHERE outcome = 'claimed'"
@@ -239,7 +239,7 @@ def orphans(now: datetime) -> list[str]:
 
 
 def person_ids(emails: Iterable[str]) -> Mapping[str, int]:
-    """The numbers of addresses, which stand in the links of their mails."""
+    """Return the numbers of addresses for the links in their mails, adding missing rows."""
     wanted = sorted(set(emails))
     _execute(
         "INSERT INTO freshness_mail_person (address) SELECT unnest(CAST(:addresses AS text[]))"
@@ -254,7 +254,7 @@ def person_ids(emails: Iterable[str]) -> Mapping[str, int]:
 
 
 def forget() -> None:
-    """Remove what was told of transitions and runs that are themselves forgotten."""
+    """Delete rows about transitions and runs that were themselves deleted."""
     _execute(
         """
         DELETE FROM freshness_mail m WHERE m.outcome <> 'claimed' AND CASE WHEN m.kind = 'run'

@@ -1,4 +1,4 @@
-"""Datasets that mails are about, and who may be told of them: as CKAN and ckanext-harvest have it."""
+"""Datasets for mails, and the people who may be told about them, read from CKAN and ckanext-harvest."""
 
 from __future__ import annotations
 
@@ -22,71 +22,74 @@ from . import addresses
 from .rules import Contacts, MailDataset, keepers
 
 WISH_KEY = "freshness_notify"
-"""The extra by which an organization says that nobody is to be told of its datasets."""
+"""An organization's extra. ``false`` switches off mails about its datasets."""
 _CONSENT_KEY = "notify_contacts"
-"""The key of a harvest source by which it lets the contacts of its datasets be written to."""
+"""A key of a harvest source's config. ``true`` permits mails to the contacts in its datasets."""
 _NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetFacts:
-    """A dataset as mails tell of it."""
+    """A dataset as mails present it.
+
+    :ivar maintainer: the name of the maintainer or author, for people who look for a contact
+    :ivar named: the addresses in its fields
+    :ivar for_rules: the facts that decide about its mails
+    """
 
     id: str
     name: str
     title: str
     organization: str
     maintainer: str
-    """Whoever is named by it, for people who look for somebody to write to."""
     named: tuple[str, ...]
-    """The addresses that it names."""
     last_modified: datetime | None
     frequency_days: int | None
-    decides: MailDataset
+    for_rules: MailDataset
 
 
 def operators() -> tuple[str, ...]:
-    """Return who is told of delinquent datasets and of runs: the site's operators, else all sysadmins."""
+    """Return the addresses for mails about the site: the configured operators, else all sysadmins."""
     given = settings.words("notify.operators")
     if given:
-        return tuple(dict.fromkeys(found for one in given for found in addresses.parse(one)))
+        return tuple(dict.fromkeys(address for text in given for address in addresses.parse(text)))
     user = model.User.__table__
     rows = model.Session.execute(
         sa.select(user.c.email)
         .where(user.c.sysadmin, user.c.state == "active", user.c.email.is_not(None))
         .order_by(user.c.name)
     ).scalars()
-    return tuple(dict.fromkeys(one for email in rows for one in addresses.parse(email)))
+    return tuple(dict.fromkeys(address for email in rows for address in addresses.parse(email)))
 
 
 def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFacts]:
-    """Those of some datasets that are active and judged, by id, with whoever is to be told of them.
+    """Return the active datasets that have a status, with their recipients, by id.
 
-    A mail tells somebody only what CKAN itself would show: to the owner of an address without a user what
-    it shows to anybody, to others what it shows to one of the users with that address.
+    A mail contains only what CKAN would show to its recipient. If users have the address, one of them must
+    be allowed to see the dataset; otherwise the dataset must be public.
     """
     ids = sorted(set(package_ids))
     if not ids:
         return {}
     rows = _rows(ids)
-    # Each is asked about by its id: from here on CKAN has it at hand.
+    # The checks of access read each package. Held packages cost them no further queries.
     held = hold_packages([row.id for row in rows])
     admins = _admins({row.owner_org for row in rows if row.owner_org})
     contacts = {row.id: _contacts(row, admins.get(row.owner_org, ())) for row in rows}
     users = _users(
         {
             address
-            for one in contacts.values()
-            for step in (one.maintainer, one.author, one.admins)
+            for contact in contacts.values()
+            for step in (contact.maintainer, contact.author, contact.admins)
             for address in step
         }
     )
-    known = {row.id: _known(row, contacts[row.id], users, now) for row in rows}
+    facts = {row.id: _facts(row, contacts[row.id], users, now) for row in rows}
     del held
-    return known
+    return facts
 
 
-def _known(
+def _facts(
     row: Any, contacts: Contacts, users: Mapping[str, Sequence[Any]], now: datetime
 ) -> DatasetFacts:
     named = tuple(dict.fromkeys((*contacts.maintainer, *contacts.author)))
@@ -102,7 +105,7 @@ def _known(
         named=named,
         last_modified=snapshot.moment(row.last_modified),
         frequency_days=row.frequency_days,
-        decides=MailDataset(
+        for_rules=MailDataset(
             status=status,
             keepers=keepers(contacts, sees),
             is_wanted=(row.wish or "").strip().lower() not in _NO,
@@ -149,11 +152,11 @@ def _contacts(row: Any, admins: tuple[str, ...]) -> Contacts:
 
 
 def _has_consent(configs: Sequence[str | None] | None) -> bool:
-    """Whether all sources of a dataset let its contacts be written to, whatever harvester they are of."""
-    return bool(configs) and all(_says_so(config) for config in configs or ())
+    """Decide whether all sources of a dataset, of any harvester, permit mails to its contacts."""
+    return bool(configs) and all(_permits(config) for config in configs or ())
 
 
-def _says_so(config: str | None) -> bool:
+def _permits(config: str | None) -> bool:
     try:
         plain = json.loads(config or "{}")
     except ValueError:
@@ -162,7 +165,7 @@ def _says_so(config: str | None) -> bool:
 
 
 def _admins(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
-    """The addresses of the admins of organizations."""
+    """Return the addresses of the admins of organizations, by the organization's id."""
     rows = model.Session.execute(sa.text(_ADMINS), {"ids": sorted(organization_ids)})
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for row in rows:
@@ -178,19 +181,19 @@ ORDER BY m.group_id, u.name"""
 
 
 def _users(emails: set[str]) -> dict[str, list[Any]]:
-    """The active users with each of some addresses."""
+    """Return the active users by their address."""
     user = model.User
     query = model.Session.query(user).filter(
         sa.func.lower(user.email).in_(sorted(emails)), user.state == "active"
     )
     found: dict[str, list[Any]] = defaultdict(list)
-    for one in query.order_by(user.name):
-        found[one.email.lower()].append(one)
+    for row in query.order_by(user.name):
+        found[row.email.lower()].append(row)
     return found
 
 
 def _sees(package_id: str, emails: set[str], users: Mapping[str, Sequence[Any]]) -> frozenset[str]:
-    """Those of some addresses whose owners CKAN would show a dataset to."""
+    """Return the addresses to whose owners CKAN would show a dataset."""
     if _may_see(package_id, None):
         return frozenset(emails)
     return frozenset(

@@ -1,7 +1,4 @@
-"""Decides which changes of status become which mails, to whom and when. Pure: tables and small functions.
-
-:mod:`ckanext.freshness.mails` finds the recipients and remembers what was sent.
-"""
+"""The rules that turn status changes into mails. Pure: tables and small functions."""
 
 from __future__ import annotations
 
@@ -70,7 +67,7 @@ def kinds(before: str | None, after: str, cause: str) -> tuple[MailKind, ...]:
 
 
 def _age(status: str) -> int:
-    found = [number for number, one in enumerate(_AGES) if one.value == status]
+    found = [number for number, age in enumerate(_AGES) if age.value == status]
     return found[0] if found else 0
 
 
@@ -150,28 +147,30 @@ def plan(
     :param opted_out: addresses that want no mails
     :param lately: kinds and addresses with a mail within the cool-down, which must wait
     """
-    made = MailPlan()
-    told: dict[tuple[MailKind, str], dict[NewsItem, None]] = {}
+    result = MailPlan()
+    news: dict[tuple[MailKind, str], dict[NewsItem, None]] = {}
     operators = tuple(operators)
     for crossing in crossings:
         item = crossing.item
-        concerned, why = _concerned(item, datasets.get(item.package_id or ""), operators)
+        concerned, reason = _concerned(item, datasets.get(item.package_id or ""), operators)
         before = crossing.waiting
-        heirs = [one for one in concerned if before is None or one in before]
-        willing = [one for one in heirs if one not in opted_out]
-        if heirs and not willing:
-            why = MailOutcome.OPTED_OUT
+        wanted = [address for address in concerned if before is None or address in before]
+        willing = [address for address in wanted if address not in opted_out]
+        if wanted and not willing:
+            reason = MailOutcome.OPTED_OUT
         left = (before or frozenset()) - frozenset(willing)
         if not willing or left:
             # Addresses that waited but no longer look after the dataset are settled, even if others remain.
-            made.settled.append((item, why, left))
+            result.settled.append((item, reason, left))
         for address in willing:
             if (item.kind, address) in lately:
-                made.waiting.append((item, address))
+                result.waiting.append((item, address))
             else:
-                told.setdefault((item.kind, address), {})[item] = None
-    made.digests = [Digest(kind, address, tuple(items)) for (kind, address), items in told.items()]
-    return made
+                news.setdefault((item.kind, address), {})[item] = None
+    result.digests = [
+        Digest(kind, address, tuple(items)) for (kind, address), items in news.items()
+    ]
+    return result
 
 
 def _concerned(
@@ -209,7 +208,7 @@ def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
     """
     named = (contacts.maintainer, contacts.author) if contacts.may_be_used else ()
     for step in (*named, contacts.admins):
-        if found := tuple(dict.fromkeys(one for one in step if one in sees)):
+        if found := tuple(dict.fromkeys(address for address in step if address in sees)):
             return found
     return ()
 
@@ -218,5 +217,9 @@ def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[MailKind, str], int]
     """Sort mails in the order of sending: those that failed before come last and delay no others."""
     return sorted(
         digests,
-        key=lambda one: (tries.get((one.kind, one.address), 0), one.kind.value, one.address),
+        key=lambda digest: (
+            tries.get((digest.kind, digest.address), 0),
+            digest.kind.value,
+            digest.address,
+        ),
     )

@@ -1,4 +1,4 @@
-"""What a notify has done, in words for the command line and for the night's work."""
+"""Sentences about a notify, for the command line and the nightly run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .delivery import DeliveryState, MailReport, SentMail
 from .rules import MailKind, MailOutcome
 
 _STATES = {
-    DeliveryState.OFF: N_("Mails are off: ckanext.freshness.notify.enabled switches them on"),
-    DeliveryState.BEGUN: N_(
-        "Mails begin here: what is known by now is what the site is like, and nobody is told of it"
+    DeliveryState.OFF: N_(
+        "Mails are off. To switch them on, set ckanext.freshness.notify.enabled = true."
     ),
+    DeliveryState.BEGUN: N_("Mails begin now. Datasets that already need an update cause no mail."),
 }
 
 _KINDS = {
@@ -23,19 +23,18 @@ _KINDS = {
         "{address}: {count} dataset to update", "{address}: {count} datasets to update"
     ),
     MailKind.DELINQUENT: NN_(
-        "{address}: {count} dataset whose provider is to be contacted",
-        "{address}: {count} datasets whose providers are to be contacted",
+        "{address}: {count} dataset whose provider should be contacted",
+        "{address}: {count} datasets whose providers should be contacted",
     ),
     MailKind.RUN: NN_(
-        "{address}: {count} thing that went wrong at night",
-        "{address}: {count} things that went wrong at night",
+        "{address}: {count} problem of the checks", "{address}: {count} problems of the checks"
     ),
 }
 
 _FAILED = {
-    MailOutcome.WAITING: N_("not sent, to be tried again: {error}"),
-    MailOutcome.REFUSED: N_("not sent, and given up: {error}"),
-    MailOutcome.UNKNOWN: N_("it may have been sent, and is not sent again: {error}"),
+    MailOutcome.WAITING: N_("not sent, the next notify tries again: {error}"),
+    MailOutcome.REFUSED: N_("not sent, and not tried again: {error}"),
+    MailOutcome.UNKNOWN: N_("possibly sent, and not sent again: {error}"),
 }
 
 _SETTLED = {
@@ -43,55 +42,55 @@ _SETTLED = {
         "{count} dataset was updated meanwhile", "{count} datasets were updated meanwhile"
     ),
     MailOutcome.OPTED_OUT: NN_(
-        "for {count} dataset nobody wants mails", "for {count} datasets nobody wants mails"
+        "{count} dataset whose recipients have switched off mails",
+        "{count} datasets whose recipients have switched off mails",
     ),
     MailOutcome.NOBODY: NN_(
-        "for {count} dataset there is nobody to write to",
-        "for {count} datasets there is nobody to write to",
+        "{count} dataset without a known recipient", "{count} datasets without a known recipient"
     ),
-    MailOutcome.GONE: NN_("{count} dataset is gone", "{count} datasets are gone"),
+    MailOutcome.GONE: NN_("{count} dataset was deleted", "{count} datasets were deleted"),
 }
 
 
-def of_mail(mail: SentMail) -> str:
-    """A mail in a line."""
-    told = counted(_KINDS[mail.kind], len(mail.about), address=mail.address)
+def mail_line(mail: SentMail) -> str:
+    """Return a line about a mail: its recipient, its contents and its failure."""
+    text = counted(_KINDS[mail.kind], len(mail.about), address=mail.address)
     if mail.outcome in _FAILED:
-        return f"{told}; {tk._(_FAILED[mail.outcome]).format(error=mail.error)}"
-    return told
+        return f"{text}; {tk._(_FAILED[mail.outcome]).format(error=mail.error)}"
+    return text
 
 
-def of_report(report: MailReport) -> str:
-    """What a notify did, in a line."""
+def report_line(report: MailReport) -> str:
+    """Return a line about everything that a notify did."""
     if report.state in _STATES:
-        return tk._(_STATES[report.state])
+        return str(tk._(_STATES[report.state]))
     if report.state is DeliveryState.PLANNED:
         forms = NN_("{count} mail would be sent", "{count} mails would be sent")
-        told = [counted(forms, len(report.mails))]
+        parts = [counted(forms, len(report.mails))]
     else:
         sent = sum(mail.outcome is MailOutcome.SENT for mail in report.mails)
-        told = [counted(NN_("{count} mail sent", "{count} mails sent"), sent)]
+        parts = [counted(NN_("{count} mail sent", "{count} mails sent"), sent)]
     if report.waiting:
         forms = NN_(
             "{count} dataset waits for the end of a cool-down",
             "{count} datasets wait for the end of a cool-down",
         )
-        told.append(counted(forms, report.waiting))
-    told += [counted(_SETTLED[outcome], count) for outcome, count in report.settled.items()]
-    return "; ".join(told)
+        parts.append(counted(forms, report.waiting))
+    parts += [counted(_SETTLED[outcome], count) for outcome, count in report.settled.items()]
+    return "; ".join(parts)
 
 
-def troubles(report: MailReport) -> Iterator[str]:
-    """What did not go as it should, but for single mails."""
+def problems(report: MailReport) -> Iterator[str]:
+    """Yield the problems of a notify, without those of single mails."""
     if report.left:
         forms = NN_(
-            "The mail server is away: {count} more mail is left to the next notify. Look at smtp.server.",
-            "The mail server is away: {count} more mails are left to the next notify. Look at smtp.server.",
+            "The mail server does not answer. The next notify sends {count} more mail. Check smtp.server.",
+            "The mail server does not answer. The next notify sends {count} more mails. Check smtp.server.",
         )
         yield counted(forms, report.left)
     if report.orphans:
         words = tk._(
-            "An earlier notify died while it was writing to {addresses}: nobody knows whether these mails "
-            "have gone, and they are not sent again"
+            "An earlier notify was killed while it sent mails to {addresses}. These mails may have been sent, "
+            "so they are not sent again."
         )
         yield words.format(addresses=", ".join(report.orphans))

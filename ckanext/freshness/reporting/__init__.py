@@ -1,1 +1,1 @@
-"""What people are told."""
+"""Reports about freshness, checks and runs, for people and programs."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..aging.status import Status
 from ..field_names import NAMES
-from .visibility import Context, search
+from .tables import Context
+from .visibility import search
 
 STATUSES = tuple(status.value for status in Status)
 

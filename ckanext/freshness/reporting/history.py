@@ -1,4 +1,4 @@
-"""Daily counts of statuses. They cover public datasets only, so that anybody may see them."""
+"""Daily counts of statuses. They cover public datasets only, so that everybody may see them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from .. import settings
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model import HistoryDay
@@ -83,6 +84,11 @@ def newest_hosts() -> tuple[datetime, dict[str, int]] | None:
     return None if row is None else (row.made_at, row.hosts)
 
 
+def retention() -> timedelta:
+    """Return the site's retention of daily counts and status changes."""
+    return timedelta(days=int(settings.option("report.keep_days")))
+
+
 def prune(now: datetime, keep: timedelta) -> int:
     """Delete days older than ``keep`` and commit; return how many."""
     table = HistoryDay.__table__
@@ -93,4 +99,4 @@ def prune(now: datetime, keep: timedelta) -> int:
 
 def as_series(found: Sequence[HistoryCounts]) -> list[tuple[date, Mapping[str, int]]]:
     """Convert days to the argument of :func:`ckanext.freshness.reporting.chart.stacked`."""
-    return [(one.day, one.statuses) for one in found]
+    return [(counts.day, counts.statuses) for counts in found]

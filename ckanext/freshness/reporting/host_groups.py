@@ -1,4 +1,4 @@
-"""The table "Where files are hosted", as HDX has it, with groups of hosts that the site names. Pure."""
+"""Groups of hosts for the table "Where files are hosted", which HDX publishes, too. Pure."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
     groups = []
     for entry in entries:
         name, _, hosts = entry.partition("=")
-        found = tuple(filter(None, (one.strip().lower().rstrip(".") for one in hosts.split(","))))
+        found = tuple(filter(None, (host.strip().lower().rstrip(".") for host in hosts.split(","))))
         if not name.strip() or not found:
             raise ValueError(f"must be NAME=HOST,HOST..., not {entry!r}")
         groups.append(HostGroup(name.strip().replace("_", " "), found))

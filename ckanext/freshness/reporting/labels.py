@@ -1,4 +1,4 @@
-"""What people read of freshness, in their language.
+"""Translated texts about freshness for people.
 
 Users see two words, *fresh* and *needs update*, with the exact status next to them, as on HDX.
 """
@@ -100,100 +100,103 @@ _RESOURCE_CHANGES = {
     "removed": N_("The resource {name} was removed"),
 }
 
-_LINES_OF_HOSTS = {one: one for one in (OTHERS, TOTAL)}
+_LINES_OF_HOSTS = {name: name for name in (OTHERS, TOTAL)}
 
 _VALUES = {status.value for status in Status}
 
 
 def status_label(status: Status) -> str:
-    """The word that users see, with the exact status next to it."""
-    return tk._(_STATUS[status])
+    """Return a status as users see it, with the exact status next to it."""
+    return str(tk._(_STATUS[status]))
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
-    """Give the values of the facet of the status their words, for whoever shows them; changed in place."""
+    """Give the values of the status facet their labels, in place."""
     for item in search_facets.get(NAMES.status, {}).get("items", []):
         if item["name"] in _VALUES:
             item["display_name"] = status_label(Status(item["name"]))
 
 
 def status_meaning(status: Status) -> str:
-    """A status in a sentence."""
-    return tk._(_MEANING[status])
+    """Return a sentence about the meaning of a status."""
+    return str(tk._(_MEANING[status]))
 
 
 def evidence_label(evidence: Evidence) -> str:
-    """Why a date is believed."""
-    return tk._(_EVIDENCE[evidence])
+    """Return the reason why a date is believed."""
+    return str(tk._(_EVIDENCE[evidence]))
 
 
 def undetermined_label(reason: str) -> str:
-    """Why nothing can be learned of a dataset; the reason itself where it is none of ours."""
+    """Return the reason why changes of a dataset cannot be detected; an unknown reason as it is."""
     return _translated(_UNDETERMINED, reason)
 
 
 def outcome_label(outcome: Outcome) -> str:
-    """What a visit to a URL found, in a sentence."""
-    return tk._(_OUTCOME[outcome])
+    """Return a sentence about the outcome of a check."""
+    return str(tk._(_OUTCOME[outcome]))
 
 
 def not_visited_label(reason: str) -> str:
-    """Why a URL is never visited, in a sentence; the reason itself where it is none of ours."""
+    """Return a sentence about the reason why a URL is never checked; an unknown reason as it is."""
     return _translated(_NOT_VISITED, reason)
 
 
-def given_by_label(whom: str) -> str:
-    """Who is assumed to speak for a frequency that the dataset itself does not give."""
-    return _translated(_GIVEN_BY, whom)
+def given_by_label(origin: str) -> str:
+    """Return the origin of an assumed update frequency: the source, the organization or the site."""
+    return _translated(_GIVEN_BY, origin)
 
 
 def cause_label(cause: str) -> str:
-    """What a status changed by."""
+    """Return the cause of a status change."""
     return _translated(_CAUSES, cause)
 
 
 def transition_label(transition: Mapping[str, Any]) -> str:
-    """Return the cause of a status change, with what was changed, and by whom, as far as that is known."""
+    """Return the cause of a status change, with the changed thing and its author if they are known."""
     change, frequencies = transition["change"], transition["frequency"]
     if frequencies is not None:
-        said = tk._("The update frequency was changed from {before} to {after}").format(
+        text = tk._("The update frequency was changed from {before} to {after}").format(
             **{
                 key: tk._("unknown") if days is None else frequency_label(days)
                 for key, days in frequencies.items()
             }
         )
     elif change in _RESOURCE_CHANGES:
-        said = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
+        text = tk._(_RESOURCE_CHANGES[change]).format(name=transition["resource_name"])
     else:
-        said = cause_label(transition["cause"])
+        text = cause_label(transition["cause"])
     author = transition["author"]
-    return said if author is None else tk._("{what}, by {author}").format(what=said, author=author)
+    if author is not None:
+        text = tk._("{what}, by {author}").format(what=text, author=author)
+    return str(text)
 
 
 def counted(forms: tuple[str, str], count: int, **values: object) -> str:
-    """A text with a number in it, in the form that the language has for this number.
+    """Return a translated text with a number in it, in the singular or plural.
 
-    :param forms: of one and of many, as :func:`~ckanext.freshness.aging.messages.NN_` marks them; what
-        stands in braces in them is ``count`` and the names of the values.
+    :param forms: the two forms, marked by :func:`~ckanext.freshness.aging.messages.NN_`, with the
+        placeholders ``count`` and the names of the values
     """
     return str(tk.ungettext(*forms, count)).format(count=count, **values)
 
 
-def looked_at(datasets: int, changed: int, statuses: int) -> str:
-    """Return what a refresh has done, in a sentence.
+def refresh_summary(datasets: int, changed: int, statuses: int) -> str:
+    """Return a sentence about a refresh.
 
-    :param changed: of how many datasets the extras changed.
-    :param statuses: how many of these have another status now.
+    :param datasets: number of datasets whose status was computed
+    :param changed: number of datasets whose extras changed
+    :param statuses: number of these that have another status
     """
     forms = NN_(
-        "Looked at {count} dataset: {changed} changed, {statuses} with a new status",
-        "Looked at {count} datasets: {changed} changed, {statuses} with a new status",
+        "Computed the status of {count} dataset: {changed} changed, {statuses} with a new status",
+        "Computed the statuses of {count} datasets: {changed} changed, {statuses} with a new status",
     )
     return counted(forms, datasets, changed=changed, statuses=statuses)
 
 
 def fresh_share(counts: StatusCounts) -> str:
-    """How many datasets are fresh, of which number, as the dashboard says it."""
+    """Return the share of fresh datasets among those with known freshness, in a sentence."""
     forms = NN_(
         "{percent} percent fresh: {fresh} of the {count} dataset of which it can be said",
         "{percent} percent fresh: {fresh} of the {count} datasets of which it can be said",
@@ -203,17 +206,17 @@ def fresh_share(counts: StatusCounts) -> str:
 
 
 def hosts_label(name: str) -> str:
-    """The name of a line of the table of hosts: of a group as the site's config has it, or one of ours."""
+    """Return the name of a row of the table of hosts: the site's name of a group, or a translated one."""
     return _translated(_LINES_OF_HOSTS, name)
 
 
 def frequency_label(days: int) -> str:
-    """An update frequency in words.
+    """Return an update frequency in words.
 
-    :raises ValueError: for a number of days that is no frequency.
+    :raises ValueError: the number of days is no update frequency
     """
     return frequency.label(days, tk._)
 
 
 def _translated(table: dict[str, str], key: str) -> str:
-    return tk._(table[key]) if key in table else key
+    return str(tk._(table[key])) if key in table else key

@@ -1,4 +1,4 @@
-"""What is at the URLs of a dataset's resources, as the last visits found it: for people who look at it."""
+"""Results of the last checks of a dataset's URLs, for people."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ..checking.selection import NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter import model
 from ..dates import utc, utc_text
 from ..web.urls import display_url
-from . import copy_urls as copies
+from . import copy_urls
 
 MOST = 100
-"""Resources that are told of; some datasets have thousands."""
+"""Resources to show, since some datasets have thousands."""
 
 _ATTEMPT = ("at", "outcome", "status", "words", "final_url")
 
 
 def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[str, Any]:
-    """What is known of the URLs of a dataset, those that fail first, as ``freshness_show`` tells it.
+    """Return the results for a dataset's URLs, failing ones first, as ``freshness_show`` shows them.
 
-    :param now: with its zone.
-    :param every: of all resources; else of :data:`MOST`.
+    :param now: the current time, aware
+    :param every: whether to return all resources instead of the first :data:`MOST`
     """
     checks = settings.checks()
     rows = model.Session.execute(
@@ -37,15 +37,15 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
         row.resource_id: selection.next_visit(row, moment, checks.rules)
         for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
-    kept = copies.urls([row.id for row in rows])
+    copies = copy_urls.urls([row.id for row in rows])
     return {
         "total": rows[0].total if rows else 0,
         "resources": [
             {
                 **_resource(row, checks),
                 **_coming(coming.get(row.id)),
-                **dict.fromkeys(copies.KEYS),
-                **kept.get(row.id, {}),
+                **dict.fromkeys(copy_urls.KEYS),
+                **copies.get(row.id, {}),
             }
             for row in rows
         ],
@@ -59,9 +59,9 @@ def _coming(coming: NextCheck | None) -> dict[str, Any]:
 
 
 def is_broken(row: Any, checks: settings.Checks) -> bool:
-    """Whether a URL has failed so often and for so long that it counts as broken, by the site's options.
+    """Decide by the site's options whether a URL has failed so often and so long that it is broken.
 
-    :param row: of ``freshness_check``.
+    :param row: a row of ``freshness_check``
     """
     return selection.is_broken(
         row.failures,
@@ -73,13 +73,13 @@ def is_broken(row: Any, checks: settings.Checks) -> bool:
 
 
 def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, str | None]:
-    """Return the promised format and the kind of file that came instead; nothing if the file fits.
+    """Return the promised format and the kind of file that came instead; None for both if the file fits.
 
-    After a correction of the format nothing is known until the next check.
+    After the format was corrected, the result is None until the next check.
 
-    :param row: of ``freshness_check``; None if there is none
-    :param format_: of the resource, as it is now
-    :param mimetype: likewise
+    :param row: a row of ``freshness_check``; None if there is none
+    :param format_: the resource's present format
+    :param mimetype: the resource's present media type
     """
     if row is None or row.promised != formats.promise(format_, mimetype).name:
         return {"promised": None, "found": None}
@@ -87,13 +87,13 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
 
 
 def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
-    attempts = [{key: one.get(key) for key in _ATTEMPT} for one in row.attempts or []]
+    attempts = [{key: attempt.get(key) for key in _ATTEMPT} for attempt in row.attempts or []]
     newest = attempts[0] if attempts else dict.fromkeys(_ATTEMPT)
     return {
         "id": row.id,
         "name": row.name or "",
         "url": display_url(row.url or ""),
-        "not_visited": _never(row, checks.rules),
+        "not_visited": _never_checked(row, checks.rules),
         "tried_at": utc_text(row.tried_at),
         **{key: newest[key] for key in _ATTEMPT if key != "at"},
         "broken": row.failures is not None and is_broken(row, checks),
@@ -105,15 +105,15 @@ def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
     }
 
 
-def _never(row: Any, rules: SelectionRules) -> str | None:
-    """Why a resource is never visited, as far as its URL decides that."""
+def _never_checked(row: Any, rules: SelectionRules) -> str | None:
+    """Return the reason why a resource's URL is never checked; None if its URL gives no such reason."""
     host = host_of(row.url or "")
     if row.url_type == "upload" or host in rules.internal_hosts:
         return SelectionReason.INTERNAL.value
     return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
 
 
-# A resource that was written without its id has another one until the next run, and the same URL.
+# CKAN gives a resource that was written without its id a new one. Its URL is the same.
 _RESOURCES = """
 SELECT r.id, r.name, r.url, r.url_type, c.tried_at, c.failures, c.failing_since, c.changed_at, c.attempts,
     r.format, r.mimetype, c.promised, c.found,

@@ -1,8 +1,8 @@
-"""Rows of the report's tables, produced one by one, with only what the user may see."""
+"""Rows of the report's tables that come from searches and counts: only visible datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -11,12 +11,13 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
+from .. import settings
 from ..ckan_adapter import model
 from ..dates import utc_text
 from ..model import CheckRun
-from . import counts, history, host_groups, options, tables
-from .table_request import PART, Row, TableRequest, moments, sort_of
-from .visibility import Context, of_organization, of_user, search
+from . import counts, history, host_groups
+from .tables import BATCH, Context, Row, TableRequest, sort_of, with_iso_dates
+from .visibility import of_organization, of_user, search
 
 SOON = timedelta(days=7)
 """The period of the table of datasets that become due."""
@@ -24,39 +25,41 @@ SOON = timedelta(days=7)
 # Tables from searches.
 
 
-def datasets(asked: TableRequest) -> Iterator[Row]:
+def datasets(request: TableRequest) -> Iterator[Row]:
     """Yield all datasets, or those with a status, with the evidence of their last change."""
-    only = f"+freshness:{asked.status}" if asked.status else ""
-    yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"})
+    only = f"+freshness:{request.status}" if request.status else ""
+    yield from _searched(request, only, {"title": "title_string", "due": "freshness_due_date"})
 
 
-def due_soon(asked: TableRequest) -> Iterator[Row]:
+def due_soon(request: TableRequest) -> Iterator[Row]:
     """Yield fresh datasets that become due within a week, the earliest first."""
-    until = utc_text(asked.now + SOON)
-    only = f"+freshness_due_date:[{utc_text(asked.now)} TO {until}]"
-    yield from _searched(asked, only, {"title": "title_string", "due": "freshness_due_date"}, "due")
+    until = utc_text(request.now + SOON)
+    only = f"+freshness_due_date:[{utc_text(request.now)} TO {until}]"
+    yield from _searched(
+        request, only, {"title": "title_string", "due": "freshness_due_date"}, "due"
+    )
 
 
 def _searched(
-    asked: TableRequest, only: str, sorts: Mapping[str, str], standard: str = "title"
+    request: TableRequest, only: str, sorts: Mapping[str, str], default: str = "title"
 ) -> Iterator[Row]:
-    key, backwards = sort_of(asked, standard)
+    key, backwards = sort_of(request, default)
     order = f"{sorts[key]} {'desc' if backwards else 'asc'}, id asc"
-    start = asked.offset
-    part = PART if asked.most is None else min(PART, asked.most)
+    start = request.offset
+    size = BATCH if request.limit is None else min(BATCH, request.limit)
     while True:
         found = search(
-            asked.context,
-            f"{only} {_of_organization(asked)}",
-            rows=part,
+            request.context,
+            f"{only} {_of_organization(request)}",
+            rows=size,
             start=start,
             sort=order,
             fl=["id", "name"],
             facet="false",
         )["results"]
-        yield from _with_dates([one["id"] for one in found])
-        start += part
-        if len(found) < part:
+        yield from _with_dates([document["id"] for document in found])
+        start += size
+        if len(found) < size:
             return
 
 
@@ -65,15 +68,15 @@ def _with_dates(ids: list[str]) -> Iterator[Row]:
         return
     rows = model.Session.execute(sa.text(_DATASETS), {"ids": ids}).mappings()
     for row in rows:
-        yield moments(row, "last_modified", "due", "overdue", "delinquent")
+        yield with_iso_dates(row, "last_modified", "due", "overdue", "delinquent")
 
 
-def statuses(asked: TableRequest) -> Iterator[tables.Row]:
+def statuses(request: TableRequest) -> Iterator[Row]:
     """Count datasets and yield a row for each status."""
-    yield from status_rows(counts.count(asked.context, _of_organization(asked)).every)
+    yield from status_rows(counts.count(request.context, _of_organization(request)).every)
 
 
-def status_rows(every: counts.StatusCounts) -> list[tables.Row]:
+def status_rows(every: counts.StatusCounts) -> list[Row]:
     """Return status rows from existing counts."""
     total = every.total or 1
     return [
@@ -82,55 +85,55 @@ def status_rows(every: counts.StatusCounts) -> list[tables.Row]:
     ]
 
 
-def organizations(asked: TableRequest) -> Iterator[tables.Row]:
+def organizations(request: TableRequest) -> Iterator[Row]:
     """Count datasets and yield a row for each organization."""
-    yield from organization_rows(counts.count(asked.context), asked)
+    yield from organization_rows(counts.count(request.context), request)
 
 
-def organization_rows(report: counts.CurrentCounts, asked: TableRequest) -> list[tables.Row]:
+def organization_rows(report: counts.CurrentCounts, request: TableRequest) -> list[Row]:
     """Return organization rows from existing counts."""
     rows: list[Row] = [
         {
             "name": name,
             "title": report.titles[name],
-            "datasets": one.total,
-            "fresh_percent": round(one.fresh_percent, 1),
-            **one.statuses,
+            "datasets": numbers.total,
+            "fresh_percent": round(numbers.fresh_percent, 1),
+            **numbers.statuses,
         }
-        for name, one in report.organizations.items()
+        for name, numbers in report.organizations.items()
     ]
-    return list(_sorted(rows, asked, "title"))
+    return list(_sorted(rows, request, "title"))
 
 
 # Other tables.
 
 
-def sources(asked: TableRequest) -> Iterator[Row]:
+def sources(request: TableRequest) -> Iterator[Row]:
     """Yield harvest sources with their last job, those with the most errors first."""
-    found = _sources(asked) if p.plugin_loaded("harvest") else {}
+    found = _sources(request) if p.plugin_loaded("harvest") else {}
     if not found:
         return
     rows = model.Session.execute(sa.text(_JOBS), {"ids": list(found)}).mappings()
-    numbers = _harvested(asked.context)
+    numbers = _harvested(request.context)
     listed = [
         {
             **found[row["id"]],
-            **moments(row, "created", "finished"),
+            **with_iso_dates(row, "created", "finished"),
             "datasets": numbers.get(row["id"], 0),
         }
         for row in rows
     ]
-    yield from _sorted(listed, asked, "-errors")
+    yield from _sorted(listed, request, "-errors")
 
 
-def _sources(asked: TableRequest) -> dict[str, Row]:
+def _sources(request: TableRequest) -> dict[str, Row]:
     found: dict[str, Row] = {}
     while True:
         answer = tk.get_action("package_search")(
-            of_user(asked.context),
+            of_user(request.context),
             {
-                "fq": f"+dataset_type:harvest {_of_organization(asked)}",
-                "rows": PART,
+                "fq": f"+dataset_type:harvest {_of_organization(request)}",
+                "rows": BATCH,
                 "start": len(found),
                 "sort": "id asc",
                 "include_private": True,
@@ -138,8 +141,11 @@ def _sources(asked: TableRequest) -> dict[str, Row]:
                 "facet": "false",
             },
         )["results"]
-        found |= {one["id"]: {"name": one["name"], "title": one["title"]} for one in answer}
-        if len(answer) < PART:
+        found |= {
+            document["id"]: {"name": document["name"], "title": document["title"]}
+            for document in answer
+        }
+        if len(answer) < BATCH:
             return found
 
 
@@ -148,13 +154,13 @@ def _harvested(context: Context) -> dict[str, int]:
     key = "harvest_source_id"
     every: dict[str, Any] = {"facet.field": [key], "facet.limit": -1, "facet.mincount": 1}
     found = search(context, "", **every)["search_facets"].get(key, {})
-    return {one["name"]: one["count"] for one in found.get("items", ())}
+    return {item["name"]: item["count"] for item in found.get("items", ())}
 
 
-def runs(asked: TableRequest) -> Iterator[Row]:
+def runs(request: TableRequest) -> Iterator[Row]:
     """Yield runs of checks and of other nightly work, the newest first."""
     rows = model.Session.query(CheckRun).order_by(CheckRun.started_at.desc(), CheckRun.id)
-    for row in rows.yield_per(PART):
+    for row in rows.yield_per(BATCH):
         yield {
             "id": row.id,
             "kind": row.kind,
@@ -165,30 +171,31 @@ def runs(asked: TableRequest) -> Iterator[Row]:
         }
 
 
-def days(asked: TableRequest) -> Iterator[Row]:
+def days(request: TableRequest) -> Iterator[Row]:
     """Yield the daily counts of public datasets."""
-    since = (asked.since or asked.now - relativedelta(years=1)).date()
-    for one in history.days(since, asked.organization):
-        numbers = counts.StatusCounts({**dict.fromkeys(counts.STATUSES, 0), **one.statuses})
+    since = (request.since or request.now - relativedelta(years=1)).date()
+    for day in history.days(since, request.organization):
+        numbers = counts.StatusCounts({**dict.fromkeys(counts.STATUSES, 0), **day.statuses})
         yield {
-            "day": one.day.isoformat(),
+            "day": day.day.isoformat(),
             "datasets": numbers.total,
             "fresh_percent": round(numbers.fresh_percent, 1),
             **numbers.statuses,
         }
 
 
-def hosted(asked: TableRequest) -> Iterator[tables.Row]:
+def hosted(request: TableRequest) -> Iterator[Row]:
     """Yield where the files of public datasets are hosted, as the last report counted them."""
     newest = history.newest_hosts()
     yield from host_rows(newest[1] if newest else {})
 
 
-def host_rows(counted: Mapping[str, int]) -> list[tables.Row]:
+def host_rows(counted: Mapping[str, int]) -> list[Row]:
     """Return host rows from existing counts: numbers of resources by host."""
+    groups = host_groups.parse_groups(settings.words("report.host_groups")) or host_groups.HDX
     return [
-        {"name": one.name, "resources": one.count, "percent": round(one.percent, 1)}
-        for one in host_groups.shares(counted, options.host_groups())
+        {"name": share.name, "resources": share.count, "percent": round(share.percent, 1)}
+        for share in host_groups.shares(counted, groups)
     ]
 
 
@@ -208,19 +215,19 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
 # Shared by all tables.
 
 
-def _of_organization(asked: TableRequest) -> str:
-    return of_organization(asked.organization) if asked.organization else ""
+def _of_organization(request: TableRequest) -> str:
+    return of_organization(request.organization) if request.organization else ""
 
 
-def _sorted(rows: list[Row], asked: TableRequest, standard: str) -> list[Row]:
-    key, backwards = sort_of(asked, standard)
+def _sorted(rows: Sequence[Row], request: TableRequest, default: str) -> list[Row]:
+    key, backwards = sort_of(request, default)
 
     def order(row: Row) -> Any:
         value = row[key]
         return value.casefold() if isinstance(value, str) else value
 
     there = [row for row in rows if row[key] is not None]
-    return sorted(there, key=order, reverse=backwards) + [r for r in rows if r[key] is None]
+    return sorted(there, key=order, reverse=backwards) + [row for row in rows if row[key] is None]
 
 
 _DATASETS = """

@@ -1,4 +1,4 @@
-"""Prints the metrics of a run in HDX's layout, and how reliable the servers' headers were. Pure.
+"""The metrics of a run as text: counts in HDX's layout, and the reliability of servers' headers. Pure.
 
 :mod:`ckanext.freshness.checking.run_counts` counts them, and a run stores them as plain numbers.
 """
@@ -62,27 +62,27 @@ def headers(metrics: RunMetrics) -> str:
 
     The text is empty if nothing was checked.
     """
-    every = metrics.hosts.get(ALL_HOSTS)
-    return "" if every is None else "\n".join(_headers(every))
+    total = metrics.hosts.get(ALL_HOSTS)
+    return "" if total is None else "\n".join(_headers(total))
 
 
-def _headers(every: Numbers) -> Iterator[str]:
-    answered, datasets = every["answered"], every["datasets"]
+def _headers(total: Numbers) -> Iterator[str]:
+    answered, datasets = total["answered"], total["datasets"]
     yield "*** Headers ***"
-    yield f"{every['visits']:.0f} visits, {answered:.0f} resources answered, of {datasets:.0f} datasets"
-    if put_off := every.get("put_off", 0):
+    yield f"{total['visits']:.0f} visits, {answered:.0f} resources answered, of {datasets:.0f} datasets"
+    if put_off := total.get("put_off", 0):
         yield f"{put_off:.0f} put off until the next run: their hosts gave no answer"
     for key, words in (
         ("last_modified", "resources send Last-Modified"),
         ("etag", "resources send ETag"),
         ("either", "resources send Last-Modified or ETag"),
     ):
-        yield f"{_share(every[key], answered)} {words}"
-    yield f"{_share(every['datasets_either'], datasets)} datasets send Last-Modified or ETag"
-    compared = every["agreed"] + every["missed"] + every["moved"]
-    yield f"{_share(every['agreed'], compared)} times Last-Modified agreed with the hash"
-    yield f"{_share(every['missed'], compared)} times it missed a change"
-    yield f"{_share(every['moved'], compared)} times it moved without one"
+        yield f"{_share(total[key], answered)} {words}"
+    yield f"{_share(total['datasets_either'], datasets)} datasets send Last-Modified or ETag"
+    compared = total["agreed"] + total["missed"] + total["moved"]
+    yield f"{_share(total['agreed'], compared)} times Last-Modified agreed with the hash"
+    yield f"{_share(total['missed'], compared)} times it missed a change"
+    yield f"{_share(total['moved'], compared)} times it moved without one"
 
 
 def _share(part: float, whole: float) -> str:
@@ -93,5 +93,5 @@ def hosts(metrics: RunMetrics) -> list[tuple[str, Numbers]]:
     """Return each host with its numbers, the one with most checks first."""
     return sorted(
         ((name, numbers) for name, numbers in metrics.hosts.items() if name != ALL_HOSTS),
-        key=lambda one: (-one[1]["visits"], one[0]),
+        key=lambda host: (-host[1]["visits"], host[0]),
     )

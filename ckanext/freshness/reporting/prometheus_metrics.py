@@ -1,4 +1,4 @@
-"""Metrics for Prometheus: statuses, broken links, the last run."""
+"""Metrics for Prometheus: statuses, broken URLs, the last run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun
 from . import counts, run_tables
-from .visibility import Context
+from .tables import Context
 
 COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
-"""Further metrics, which subpackages above add."""
+"""Functions that yield further metrics. Subpackages above add theirs."""
 
 
 def text(context: Context, now: datetime) -> bytes:
@@ -25,11 +25,11 @@ def text(context: Context, now: datetime) -> bytes:
     :param context: of a user who may see all datasets, since these metrics are about the whole site
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Figures(context, now))
+    registry.register(_SiteCollector(context, now))
     return generate_latest(registry)
 
 
-class _Figures:
+class _SiteCollector:
     """A collector for prometheus-client."""
 
     def __init__(self, context: Context, now: datetime) -> None:
@@ -42,7 +42,7 @@ class _Figures:
         yield _labelled("freshness_datasets", "Datasets by status", "status", every.statuses)
         yield _labelled(
             "freshness_datasets_undetermined",
-            "Datasets whose deciding resource cannot be determined, by why",
+            "Datasets whose changes cannot be detected, by reason",
             "reason",
             every.undetermined,
         )
@@ -66,39 +66,33 @@ class _Figures:
         last = run_tables.last()
         yield GaugeMetricFamily(
             "freshness_last_run_timestamp_seconds",
-            "When the last run that was to look at everything began; 0 if there was none",
+            "Start of the last check of all datasets; 0 if there was none",
             value=0 if last is None else last.timestamp(),
         )
         yield GaugeMetricFamily(
             "freshness_run_missing",
-            "1 if there has been no such run for a day",
+            "1 if there was no check of all datasets for a day",
             value=int(run_tables.is_missing(self._now)),
         )
-        options = CheckRun.options
-        # A check of one dataset or host says nothing about the nightly runs.
-        ended = (
-            model.Session.query(CheckRun)
-            .filter(CheckRun.ended_at.is_not(None), CheckRun.kind == "check")
-            .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
-            .order_by(CheckRun.started_at.desc())
-            .first()
-        )
+        ended = run_tables.full_checks().filter(CheckRun.ended_at.is_not(None)).first()
         if ended is not None:
             yield GaugeMetricFamily(
                 "freshness_run_duration_seconds",
-                "How long the last run over everything took that ended",
+                "Duration of the last completed check of all datasets",
                 value=(ended.ended_at - ended.started_at).total_seconds(),
             )
             yield GaugeMetricFamily(
-                "freshness_run_visited", "Resources that it visited", value=ended.visited or 0
+                "freshness_run_visited", "Resources that it checked", value=ended.visited or 0
             )
             yield GaugeMetricFamily(
                 "freshness_run_failed", "1 if it ended early", value=int(bool(ended.error))
             )
 
 
-def _labelled(name: str, words: str, label: str, values: Mapping[str, int]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, words, labels=[label])
+def _labelled(
+    name: str, help_text: str, label: str, values: Mapping[str, int]
+) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, help_text, labels=[label])
     for key, value in values.items():
         family.add_metric([key], value)
     return family

@@ -1,4 +1,4 @@
-"""The tables of the report, each by its name: pages, files, the action and the command have the same."""
+"""The tables of the report by name, for pages, files, the action and the command alike."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from itertools import islice
 
 from ..aging.messages import N_
 from . import lists, streamed_lists
-from .table_request import TableRequest
-from .tables import Column, ColumnKind, Row, Table
+from .tables import Column, ColumnKind, Row, Table, TableRequest
 
 _DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
 _SORTED_DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET, sortable=True)
@@ -210,34 +209,33 @@ RUNS = Table(
     lists.runs,
 )
 
-TABLES: dict[str, Table[TableRequest]] = {
+TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
         *(ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
-"""In the order of the page."""
+"""In the order of the dashboard."""
 
 FOR_SYSADMINS = frozenset({RUNS.name})
-"""Their numbers are of private datasets, too."""
+"""Names of tables for sysadmins only, since their numbers include private datasets."""
 
 OF_ORGANIZATION = frozenset(
-    one.name
-    for one in (
+    table.name
+    for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
         *(SOURCES, DATASETS),
     )
 )
-"""Those that can be of one organization alone."""
-
+"""Names of tables that can be restricted to an organization."""
 
 _SKIPPING = frozenset({DATASETS.name, DUE.name})
-"""Those whose source itself can begin in the middle."""
+"""Names of tables whose search itself skips the rows before the offset."""
 
 
-def rows(table: Table[TableRequest], asked: TableRequest) -> Iterator[Row]:
-    """The rows of a table, made as they are read, as many as are asked for."""
-    found = iter(table.rows(asked))
-    skipped = 0 if table.name in _SKIPPING else asked.offset
-    return islice(found, skipped, None if asked.most is None else skipped + asked.most)
+def rows(table: Table, request: TableRequest) -> Iterator[Row]:
+    """Return the rows of a table from the request's offset up to its limit, produced as they are read."""
+    found = iter(table.rows(request))
+    skipped = 0 if table.name in _SKIPPING else request.offset
+    return islice(found, skipped, None if request.limit is None else skipped + request.limit)

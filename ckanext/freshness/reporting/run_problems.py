@@ -1,6 +1,6 @@
-"""Finds what is wrong with runs: failed, killed or missing ones. Pure.
+"""Problems of runs: failed, killed or missing ones. Pure.
 
-Mails to sysadmins, the banner of the dashboard and the metric of the last run report its findings.
+Mails to sysadmins, the banner of the dashboard and a metric report them.
 """
 
 from __future__ import annotations
@@ -54,24 +54,23 @@ class RunProblem:
     :ivar at: when it began
     :ivar datasets: the number of datasets that the run covered
     :ivar before: the number of datasets that the previous run covered
-    :ivar kind: the run's kind
     """
 
-    what: ProblemKind
+    kind: ProblemKind
     run_id: str
     at: datetime
     error: str | None = None
     datasets: int | None = None
     before: int | None = None
-    kind: str = "check"
+    run_kind: str = "check"
 
     @property
     def key(self) -> str:
         """Its identity: each problem is mailed once."""
-        return f"{self.what.value}:{self.run_id}"
+        return f"{self.kind.value}:{self.run_id}"
 
 
-def run(
+def finished_run(
     id: str,
     kind: str,
     started_at: datetime,
@@ -81,21 +80,16 @@ def run(
     error: str | None,
 ) -> FinishedRun:
     """Return a run from the columns of its row."""
-    asked = options or {}
+    given = options or {}
     return FinishedRun(
         id,
         started_at,
         ended_at,
         sum(datasets.values()) if datasets is not None and ended_at is not None else None,
-        kind == "check" and not asked.get("package_ids") and not asked.get("host"),
+        kind == "check" and not given.get("package_ids") and not given.get("host"),
         error,
         kind,
     )
-
-
-def last_run(runs: Sequence[FinishedRun]) -> FinishedRun | None:
-    """Return the newest check of all datasets, whose time is a metric."""
-    return max((one for one in runs if one.is_whole), key=_start, default=None)
 
 
 def is_silent(last: datetime | None, now: datetime) -> bool:
@@ -106,52 +100,48 @@ def is_silent(last: datetime | None, now: datetime) -> bool:
     return last is None or now - last > SILENCE
 
 
-def findings(runs: Sequence[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    """Yield the problems of runs and of the gaps between them, in order of time.
+def problems(runs: Sequence[FinishedRun], now: datetime) -> Iterator[RunProblem]:
+    """Yield the problems of runs and of the gaps between them, each kind in order of time.
 
     Checks of a few datasets cover no night and may find no datasets. If there has been no run at all,
     there is no problem: the site has not begun.
 
     :param runs: in any order, including the last good run before the period of interest
     """
-    ordered = sorted(runs, key=_start)
-    for one in ordered:
-        if one.error:
-            at = one.ended_at or one.started_at
-            yield RunProblem(ProblemKind.FAILED, one.id, at, one.error, kind=one.kind)
-    whole = [one for one in ordered if one.is_whole]
+    ordered = sorted(runs, key=lambda run: run.started_at)
+    for run in ordered:
+        if run.error:
+            at = run.ended_at or run.started_at
+            yield RunProblem(ProblemKind.FAILED, run.id, at, run.error, run_kind=run.kind)
+    whole = [run for run in ordered if run.is_whole]
     yield from _killed(whole, now)
     yield from _missing(whole, now)
     yield from _counts(whole)
 
 
-def _start(one: FinishedRun) -> datetime:
-    return one.started_at
-
-
 def _killed(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    for number, one in enumerate(whole):
-        if one.ended_at is None and not one.error:
+    for number, run in enumerate(whole):
+        if run.ended_at is None and not run.error:
             followed = number + 1 < len(whole)
-            if followed or now - one.started_at > STALLED:
-                yield RunProblem(ProblemKind.KILLED, one.id, one.started_at)
+            if followed or now - run.started_at > STALLED:
+                yield RunProblem(ProblemKind.KILLED, run.id, run.started_at)
 
 
 def _missing(whole: list[FinishedRun], now: datetime) -> Iterator[RunProblem]:
-    following = [one.started_at for one in whole[1:]] + [now]
-    for one, after in zip(whole, following, strict=False):
-        if after - one.started_at > SILENCE + LATE:
-            yield RunProblem(ProblemKind.MISSING, one.id, one.started_at + SILENCE + LATE)
+    following = [run.started_at for run in whole[1:]] + [now]
+    for run, after in zip(whole, following, strict=False):
+        if after - run.started_at > SILENCE + LATE:
+            yield RunProblem(ProblemKind.MISSING, run.id, run.started_at + SILENCE + LATE)
 
 
 def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
     before: int | None = None
-    for one in whole:
-        if one.error or one.datasets is None or one.ended_at is None:
+    for run in whole:
+        if run.error or run.datasets is None or run.ended_at is None:
             continue
-        if not one.datasets:
-            yield RunProblem(ProblemKind.NO_DATASETS, one.id, one.ended_at, None, 0, before)
-        elif before and 2 * one.datasets <= before:
-            yield RunProblem(ProblemKind.HALVED, one.id, one.ended_at, None, one.datasets, before)
+        if not run.datasets:
+            yield RunProblem(ProblemKind.NO_DATASETS, run.id, run.ended_at, None, 0, before)
+        elif before and 2 * run.datasets <= before:
+            yield RunProblem(ProblemKind.HALVED, run.id, run.ended_at, None, run.datasets, before)
         # Compare with the last run that covered any datasets.
-        before = one.datasets or before
+        before = run.datasets or before

@@ -1,4 +1,4 @@
-"""Runs as the report shows them: when the last one was, and the tables of what one counted."""
+"""Runs for the report: the newest ones, and the tables of one run's counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from . import metrics, run_problems
 from .tables import Column, ColumnKind, Row
 
 FIELDS = ("part", "name", "figure", "value")
-"""The keys of a run's rows as a file has them."""
+"""The columns of a run's CSV file."""
 
 _HOST_FIGURES = (
     Column("visits", N_("Visits"), ColumnKind.NUMBER),
@@ -31,7 +31,7 @@ _HOST_FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class RunTable:
-    """A table of what a run counted."""
+    """A table of a run's counts."""
 
     name: str
     title: str
@@ -39,27 +39,38 @@ class RunTable:
     rows: list[Row]
 
 
+def full_checks() -> Any:
+    """Return a query for the checks of all datasets, the newest first."""
+    options = CheckRun.options
+    return (
+        model.Session.query(CheckRun)
+        .filter(CheckRun.kind == "check")
+        .filter(options["package_ids"].astext.is_(None), options["host"].astext.is_(None))
+        .order_by(CheckRun.started_at.desc())
+    )
+
+
 def last() -> datetime | None:
-    """When the newest run began that was to look at everything; None if there was none."""
-    found = run_problems.last_run(newest())
-    return None if found is None else found.started_at
+    """Return the start of the newest check of all datasets; None if there was none."""
+    run = full_checks().first()
+    return None if run is None else aware(run.started_at)
 
 
 def is_missing(now: datetime) -> bool:
-    """Whether there was no such run for so long that somebody should look after it."""
+    """Decide whether the newest check of all datasets is so old that an operator should know."""
     return run_problems.is_silent(last(), now)
 
 
 def newest() -> list[run_problems.FinishedRun]:
-    """The newest runs, as :mod:`.watch` judges them."""
+    """Return the newest runs, for :mod:`.run_problems`."""
     table = CheckRun.__table__
     rows = (
         model.Session.query(*(table.c[key] for key in _COLUMNS))
         .order_by(table.c.started_at.desc())
-        .limit(_LOOKED_AT)
+        .limit(_MOST)
     )
     return [
-        run_problems.run(
+        run_problems.finished_run(
             id=row.id,
             kind=row.kind,
             started_at=aware(row.started_at),
@@ -73,37 +84,40 @@ def newest() -> list[run_problems.FinishedRun]:
 
 
 _COLUMNS = ("id", "kind", "started_at", "ended_at", "options", "datasets", "error")
-_LOOKED_AT = 500
-"""Among so many runs that people asked for there is one of a night."""
+_MOST = 500
+"""Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""
 
 
-def tables(shown: Mapping[str, Any]) -> list[RunTable]:
-    """What a run counted, as ``freshness_run_show`` tells it."""
+def tables(run: Mapping[str, Any]) -> list[RunTable]:
+    """Return the tables of a run.
+
+    :param run: a result of ``freshness_run_show``
+    """
     counted = (
         ("resources", N_("Resources"), N_("What was found")),
         ("datasets", N_("Datasets"), N_("Status, and what was updated")),
         ("frequencies", N_("Update frequencies"), N_("Update frequency")),
     )
-    found = [
+    counts = [
         RunTable(
             name,
             title,
             (Column("name", label), Column("count", N_("Number"), ColumnKind.NUMBER)),
-            [{"name": key, "count": value} for key, value in sorted(shown[name].items())],
+            [{"name": key, "count": value} for key, value in sorted(run[name].items())],
         )
         for name, title, label in counted
     ]
-    hosts = metrics.hosts(metrics.RunMetrics(hosts=shown["hosts"]))
+    hosts = metrics.hosts(metrics.RunMetrics(hosts=run["hosts"]))
     columns = (Column("name", N_("Host")), *_HOST_FIGURES)
     rows: list[Row] = [{"name": name, **numbers} for name, numbers in hosts]
-    return [*found, RunTable("hosts", N_("Hosts"), columns, rows)]
+    return [*counts, RunTable("hosts", N_("Hosts"), columns, rows)]
 
 
-def flat(shown: Mapping[str, Any]) -> Iterator[Row]:
-    """The same as rows of one table: a figure each."""
+def flat(run: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the counts of a run as rows of one table, a number each."""
     for part in ("resources", "datasets", "frequencies"):
-        for name, value in sorted(shown[part].items()):
+        for name, value in sorted(run[part].items()):
             yield {"part": part, "name": name, "figure": "count", "value": value}
-    for name, numbers in sorted(shown["hosts"].items()):
+    for name, numbers in sorted(run["hosts"].items()):
         for figure, value in sorted(numbers.items()):
             yield {"part": "hosts", "name": name, "figure": figure, "value": value}

@@ -1,4 +1,4 @@
-"""Rows of the report's tables that are streamed from the database in order, with only what the user may see."""
+"""Rows of the report's tables that are streamed from the database in order: only visible datasets."""
 
 from __future__ import annotations
 
@@ -13,81 +13,83 @@ from ..ckan_adapter import model
 from ..dates import utc
 from ..model.check import DECLARED
 from ..web.urls import display_url
-from .table_request import PART, Row, TableRequest, moments, sort_of
+from .tables import BATCH, Row, TableRequest, sort_of, with_iso_dates
 from .visibility import only_visible
 
 
-def changes(asked: TableRequest) -> Iterator[Row]:
+def changes(request: TableRequest) -> Iterator[Row]:
     """Yield status changes with their cause, the newest first. A dataset's first status is no change."""
-    since = asked.since or asked.now - timedelta(days=1)
-    values = {"since": utc(since), "until": utc(asked.now), "run": asked.run}
-    rows = _stream(_CHANGES, asked, values, ("changed_at",), "-changed_at", "id")
-    for row in only_visible(asked.context, rows, _package):
-        yield moments(row, "changed_at")
+    since = request.since or request.now - timedelta(days=1)
+    values = {"since": utc(since), "until": utc(request.now), "run": request.run}
+    rows = _stream(_CHANGES, request, values, ("changed_at",), "-changed_at", "id")
+    for row in only_visible(request.context, rows, _package):
+        yield with_iso_dates(row, "changed_at")
 
 
-def broken(asked: TableRequest) -> Iterator[Row]:
+def broken(request: TableRequest) -> Iterator[Row]:
     """Yield resources whose URL failed several times, spread over time; the longest failing first."""
     checks = settings.checks()
     values = {"failures": checks.broken_after_failures, "span": checks.broken_after}
     sorts = ("failing_since", "failures", "host")
-    rows = _stream(_BROKEN, asked, values, sorts, "failing_since", "resource_id")
-    for row in only_visible(asked.context, rows, _package):
+    rows = _stream(_BROKEN, request, values, sorts, "failing_since", "resource_id")
+    for row in only_visible(request.context, rows, _package):
         yield _resource(row, "failing_since", "succeeded_at", "tried_at")
 
 
-def unclear(asked: TableRequest) -> Iterator[Row]:
+def unclear(request: TableRequest) -> Iterator[Row]:
     """Yield resources that could not be checked, or whose changes cannot be detected."""
     rows = _stream(
         _UNCLEAR,
-        asked,
+        request,
         {"adhoc": sorted(settings.adhoc_hosts())},
         ("host", "tried_at"),
         "host",
         "resource_id",
     )
-    for row in only_visible(asked.context, rows, _package):
+    for row in only_visible(request.context, rows, _package):
         yield _resource(row, "tried_at")
 
 
-def mismatches(asked: TableRequest) -> Iterator[Row]:
+def mismatches(request: TableRequest) -> Iterator[Row]:
     """Yield resources whose file is of another kind than their format says."""
-    rows = _stream(_MISMATCHES, asked, {}, ("host", "tried_at"), "host", "resource_id")
-    for row in only_visible(asked.context, rows, _package):
+    rows = _stream(_MISMATCHES, request, {}, ("host", "tried_at"), "host", "resource_id")
+    for row in only_visible(request.context, rows, _package):
         yield _resource(row, "tried_at")
 
 
 def _resource(row: Mapping[str, Any], *dated: str) -> Row:
     # Never show users and passwords in URLs.
-    return {**moments(row, *dated), "url": display_url(row["url"] or "")}
+    return {**with_iso_dates(row, *dated), "url": display_url(row["url"] or "")}
 
 
 def _stream(
     statement: str,
-    asked: TableRequest,
+    request: TableRequest,
     values: Mapping[str, Any],
     sorts: Collection[str],
-    standard: str,
-    last: str,
+    default: str,
+    tie_breaker: str,
 ) -> Iterator[Mapping[str, Any]]:
     """Stream the rows of a statement in one transaction of a separate connection.
 
     :param statement: SQL with the placeholder ``{order}`` in its innermost query
     :param sorts: columns of the innermost query by which the rows may be sorted
+    :param default: the table's own order, after a minus for descending order
+    :param tie_breaker: the column that orders rows of equal rank
     """
-    key, backwards = sort_of(asked, standard)
+    key, backwards = sort_of(request, default)
     if key not in sorts:
         raise ValueError(f"{key} is not one of {', '.join(sorts)}")
     direction = "DESC" if backwards else "ASC"
-    order = f"o.{key} {direction} NULLS LAST, o.{last} {direction}"
+    order = f"o.{key} {direction} NULLS LAST, o.{tie_breaker} {direction}"
     ordered = f"{statement.format(order=order)} ORDER BY {order}"
     parameters = {
         "types": sorted(settings.aging().dataset_types),
-        "organization": asked.organization,
+        "organization": request.organization,
         **values,
     }
     with model.Session.get_bind().connect() as connection:
-        streamed = connection.execution_options(stream_results=True, max_row_buffer=PART)
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
         yield from streamed.execute(sa.text(ordered), parameters).mappings()
 
 

@@ -1,4 +1,4 @@
-"""What is asked of the report, checked; and what the nightly report keeps."""
+"""Requests for tables of the report, validated; and the daily counts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,19 @@ from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from . import counts, history, lists, report, tables, visibility
-from .table_request import TableRequest
-from .tables import Row, Table, TablePage
+from .tables import Row, Table, TablePage, TableRequest
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
-"""The context of somebody who has not logged in: sees what is public."""
+"""The context of a visitor who has not logged in and sees only public datasets."""
 
 ANONYMOUS_ROWS = 25_000
-"""Rows of a table that visitors who have not logged in can read: each costs a search for what they may see."""
+"""Rows of a table for visitors who have not logged in, since each batch of rows costs a search."""
 
 STATUSES = tuple(status.value for status in Status)
 
 
 def record(now: datetime) -> counts.StatusCounts:
-    """Keep how fresh the public datasets are today, and where their files are hosted; how fresh they are."""
+    """Store today's counts of public datasets, by status and by host, and return those by status."""
     found = counts.count(NOBODY)
     hosts: dict[str, int] = {}
     every = lists.datasets(TableRequest(NOBODY, now))
@@ -39,10 +38,10 @@ def record(now: datetime) -> counts.StatusCounts:
     return found.every
 
 
-def table_named(name: str) -> Table[TableRequest]:
-    """A table of the report.
+def table_named(name: str) -> Table:
+    """Return a table of the report.
 
-    :raises tk.ValidationError: there is none of that name; the text lists those there are.
+    :raises tk.ValidationError: no table has this name; the text lists the names
     """
     if name not in report.TABLES:
         words = tk._("There is no table {name}: choose {names}")
@@ -52,14 +51,14 @@ def table_named(name: str) -> Table[TableRequest]:
     return report.TABLES[name]
 
 
-def asked(
-    context: Mapping[str, Any], table: Table[TableRequest], data: Mapping[str, Any], now: datetime
+def validated_request(
+    context: Mapping[str, Any], table: Table, data: Mapping[str, Any], now: datetime
 ) -> TableRequest:
-    """What rows of a table are asked for.
+    """Return a request for rows of a table from a user's parameters.
 
-    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``sort``.
-    :raises tk.ValidationError: a value that cannot be; the text says which ones can.
-    :raises tk.ObjectNotFound: there is no such organization, or not for who asks.
+    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``sort``
+    :raises tk.ValidationError: a value is not allowed; the text says which ones are
+    :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
     since, run = _since(data.get("since"))
     return TableRequest(
@@ -73,21 +72,19 @@ def asked(
     )
 
 
-def _organization(
-    context: Mapping[str, Any], table: Table[TableRequest], given: object
-) -> str | None:
+def _organization(context: Mapping[str, Any], table: Table, given: object) -> str | None:
     if not given:
         return None
     if table.name not in report.OF_ORGANIZATION:
         words = tk._("The table {table} is of all organizations")
         raise tk.ValidationError({"organization": [words.format(table=table.name)]})
-    return organization(context, str(given))["name"]
+    return str(organization(context, str(given))["name"])
 
 
 def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
-    """The ``id``, ``name`` and ``title`` of an organization.
+    """Return the ``id``, ``name`` and ``title`` of an organization.
 
-    :raises tk.ObjectNotFound: there is none of that name or id, or not for who asks.
+    :raises tk.ObjectNotFound: no organization has this name or id, or the user may not see it
     """
     found = model.Group.get(given)
     if found is None or not found.is_organization or found.state != "active":
@@ -100,7 +97,7 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
 
 
 def _since(given: object) -> tuple[datetime | None, str | None]:
-    """A moment, and the run that is meant if it is one."""
+    """Return the earliest moment, and the id of the run if a run was given."""
     if given in (None, ""):
         return None, None
     text = str(given)
@@ -119,7 +116,7 @@ def _since(given: object) -> tuple[datetime | None, str | None]:
     return moment, None
 
 
-def _sort(table: Table[TableRequest], given: object) -> str | None:
+def _sort(table: Table, given: object) -> str | None:
     if given in (None, ""):
         return None
     text = str(given)
@@ -137,24 +134,24 @@ def _one_of(key: str, given: object, allowed: Any) -> str | None:
     return str(given)
 
 
-def page(table: Table[TableRequest], what: TableRequest, number: int, size: int) -> TablePage:
-    """A page of a table.
+def page(table: Table, request: TableRequest, number: int, size: int) -> TablePage:
+    """Return a page of a table.
 
-    :param number: from 1.
+    :param number: counted from 1
     """
-    some = replace(what, offset=(number - 1) * size, most=size + 1)
-    return tables.page(rows(table, some), number, size)
+    part = replace(request, offset=(number - 1) * size, limit=size + 1)
+    return tables.page(rows(table, part), number, size)
 
 
-def rows(table: Table[TableRequest], what: TableRequest) -> Iterator[Row]:
-    """Yield the rows of a table, to visitors who have not logged in only the first :data:`ANONYMOUS_ROWS`.
+def rows(table: Table, request: TableRequest) -> Iterator[Row]:
+    """Yield the rows of a table; only the first :data:`ANONYMOUS_ROWS` if the visitor has not logged in.
 
-    :raises tk.ValidationError: only later rows are asked for.
+    :raises tk.ValidationError: the visitor has not logged in and requests only later rows
     """
-    if not what.context.get("user") and not what.context.get("ignore_auth"):
-        most = ANONYMOUS_ROWS - what.offset
-        if most <= 0:
+    if not request.context.get("user") and not request.context.get("ignore_auth"):
+        limit = ANONYMOUS_ROWS - request.offset
+        if limit <= 0:
             words = tk._("Log in to see more than the first {most} rows")
             raise tk.ValidationError({"offset": [words.format(most=ANONYMOUS_ROWS)]})
-        what = replace(what, most=min(most, what.most or most))
-    return report.rows(table, what)
+        request = replace(request, limit=min(limit, request.limit or limit))
+    return report.rows(table, request)

@@ -1,4 +1,4 @@
-"""Tables of the report as pages, CSV and JSON. Pure.
+"""Tables of the report: their columns, requests for their rows, and rows as pages, CSV and JSON. Pure.
 
 Rows are plain dictionaries and are produced as they are read, so that a table of any length can be streamed.
 """
@@ -10,17 +10,24 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any
 
+from ..dates import utc_text
+
+Context = Mapping[str, Any]
+"""The context of an action: the user for whom rows are read."""
 Row = Mapping[str, Any]
-Asked = TypeVar("Asked")
+
+BATCH = 500
+"""Rows to read from the database or Solr at a time."""
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """Beginnings of a cell that a spreadsheet takes for a formula (OWASP, CSV injection)."""
 
-_PART = 200
+_CHUNK = 200
 """Rows of CSV or JSON to send at a time."""
 
 
@@ -29,7 +36,7 @@ class ColumnKind(Enum):
 
     TEXT = "text"
     PHRASE = "phrase"
-    """A text of ours that is translated."""
+    """A text of this extension, which pages translate."""
     HOSTS = "hosts"
     NUMBER = "number"
     PERCENT = "percent"
@@ -62,7 +69,32 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[Asked]):
+class TableRequest:
+    """A request for rows of a table.
+
+    :ivar now: the current time, aware
+    :ivar organization: the name of an organization, to list only its datasets; None for all
+    :ivar since: the earliest change to list, aware; None for a day before ``now``
+    :ivar run: the id of a run whose changes are listed in addition
+    :ivar status: a status, to list only datasets that have it now
+    :ivar sort: the key of a column, after a minus for descending order; None for the table's own order
+    :ivar offset: the number of rows to skip
+    :ivar limit: the largest number of rows to read; None for all
+    """
+
+    context: Context
+    now: datetime
+    organization: str | None = None
+    since: datetime | None = None
+    run: str | None = None
+    status: str | None = None
+    sort: str | None = None
+    offset: int = 0
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
     """A table of the report.
 
     :ivar name: its name in URLs
@@ -79,7 +111,7 @@ class Table(Generic[Asked]):
     empty: str
     columns: tuple[Column, ...]
     fields: tuple[str, ...]
-    rows: Callable[[Asked], Iterable[Row]]
+    rows: Callable[[TableRequest], Iterable[Row]]
 
     def sorts(self) -> frozenset[str]:
         """Return the keys by which the table can be sorted."""
@@ -99,6 +131,20 @@ class TablePage:
     has_next: bool
 
 
+def sort_of(request: TableRequest, default: str) -> tuple[str, bool]:
+    """Return the key to sort by, and whether the order is descending.
+
+    :param default: the table's own order, written like :attr:`TableRequest.sort`
+    """
+    order = request.sort or default
+    return order.removeprefix("-"), order.startswith("-")
+
+
+def with_iso_dates(row: Row, *keys: str) -> dict[str, Any]:
+    """Return a copy of a row in which the datetimes under these keys are ISO 8601 texts."""
+    return {**row, **{key: utc_text(row[key]) for key in keys}}
+
+
 def page(rows: Iterable[Row], number: int, size: int) -> TablePage:
     """Return the first `size` rows as a page, and whether there are more."""
     found = list(islice(rows, size + 1))
@@ -115,18 +161,18 @@ def as_csv(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
     writer.writerow(fields)
     for number, row in enumerate(rows, 1):
         writer.writerow([_cell(row.get(key)) for key in fields])
-        if number % _PART == 0:
-            yield _taken(text)
-    yield _taken(text)
+        if number % _CHUNK == 0:
+            yield _drain(text)
+    yield _drain(text)
 
 
 def as_json(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
     """Yield a JSON list of objects in pieces."""
-    parts = iter(rows)
+    rest = iter(rows)
     start = "["
-    while part := list(islice(parts, _PART)):
-        objects = ({key: row.get(key) for key in fields} for row in part)
-        yield start + ",\n".join(json.dumps(one, ensure_ascii=False) for one in objects)
+    while chunk := list(islice(rest, _CHUNK)):
+        objects = ({key: row.get(key) for key in fields} for row in chunk)
+        yield start + ",\n".join(json.dumps(item, ensure_ascii=False) for item in objects)
         start = ",\n"
     yield "[]\n" if start == "[" else "]\n"
 
@@ -137,8 +183,8 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _taken(text: io.StringIO) -> str:
-    taken = text.getvalue()
+def _drain(text: io.StringIO) -> str:
+    drained = text.getvalue()
     text.seek(0)
     text.truncate()
-    return taken
+    return drained

@@ -1,6 +1,6 @@
-"""The known facts about the URL of each resource, as CKAN's own actions show them under one key.
+"""Facts about the URL of each resource, which CKAN's actions show under one key.
 
-They are read each time and stored nowhere.
+They are read on each call and never stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from . import copy_urls, link_checks
 KEY = "freshness_check"
 
 _KEYS = (KEY, copy_urls.CACHED_URL, copy_urls.CACHED_ZIP_URL)
-"""What is never stored. Earlier versions showed URLs of copies under keys of their own."""
+"""Keys of a resource that are never stored. Earlier versions showed the URLs of copies as separate keys."""
 
 _is_writing: ContextVar[bool] = ContextVar("freshness_is_writing", default=False)
 
@@ -29,7 +29,8 @@ _is_writing: ContextVar[bool] = ContextVar("freshness_is_writing", default=False
 def hidden() -> Iterator[None]:
     """Show no facts within this block.
 
-    CKAN 2.12 compares what it writes with what ``package_show`` says: with the facts it would see a change.
+    CKAN 2.12 compares the package it writes with the result of ``package_show``. The facts would look like
+    a change.
     """
     token = _is_writing.set(True)
     try:
@@ -39,19 +40,19 @@ def hidden() -> Iterator[None]:
 
 
 def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None = None) -> None:
-    """Add what is known of each resource's URL, with one query.
+    """Add the facts about each resource's URL, with one query.
 
-    Neither what CKAN indexes nor what it keeps as an activity has the facts: they are about a moment.
+    Packages for the index and for activities get no facts, since these are true only at the moment.
 
-    :param context: of ``package_show``.
+    :param context: the context of ``package_show``
     """
     resources = {
-        one["id"]: one
+        resource["id"]: resource
         for package in packages
-        for one in package.get("resources") or ()
-        if isinstance(one, dict) and "id" in one
+        for resource in package.get("resources") or ()
+        if isinstance(resource, dict) and "id" in resource
     }
-    # Solr's documents of earlier versions have the keys.
+    # Documents that earlier versions indexed contain the keys.
     for resource in resources.values():
         for key in _KEYS:
             resource.pop(key, None)
@@ -66,12 +67,12 @@ def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
 
 
 def _is_for_reading(context: Mapping[str, Any]) -> bool:
-    # An index update asks for no validation. The activity plugin alone says that it is for no view.
+    # Index updates switch validation off. The activity plugin sets for_view to False.
     return context.get("validate", True) and context.get("for_view") is not False
 
 
 def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a package without what is only shown: most callers send back what they have read."""
+    """Return a package without the facts, which callers send back with the package that they have read."""
     resources = data_dict.get("resources")
     if not isinstance(resources, list):
         return dict(data_dict)
@@ -79,17 +80,17 @@ def without(data_dict: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without(resources: Iterable[Any]) -> Iterator[Any]:
-    for one in resources:
-        if isinstance(one, dict) and not one.keys().isdisjoint(_KEYS):
-            yield {key: value for key, value in one.items() if key not in _KEYS}
+    for resource in resources:
+        if isinstance(resource, dict) and not resource.keys().isdisjoint(_KEYS):
+            yield {key: value for key, value in resource.items() if key not in _KEYS}
         else:
-            yield one
+            yield resource
 
 
 def write(
     original: Callable[..., Any], context: dict[str, Any], data_dict: Mapping[str, Any]
 ) -> Any:
-    """Call an action that writes a package, which never sees the facts."""
+    """Call an action that writes a package, without the facts in any of its arguments."""
     if context.get("original_package"):
         context["original_package"] = without(context["original_package"])
     with hidden():
@@ -115,7 +116,7 @@ def _facts(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
     }
 
 
-# What is known of another URL is not shown. Files of an IATI registry are checked by cycles.
+# Results for another URL are left out. Update cycles check the files of IATI registries.
 _FACTS = """
 SELECT r.id, r.package_id, c.key IS NOT NULL AS has_copy, c.zip_key IS NOT NULL AS has_zip, f.*
 FROM resource r

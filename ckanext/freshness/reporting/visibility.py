@@ -1,4 +1,4 @@
-"""Decides which datasets a user may see. Reports ask nowhere else.
+"""Visibility: the only place that decides which datasets of a report a user may see.
 
 Permission labels decide, CKAN's own or another plugin's (IPermissionLabels). Solr holds them, so a
 search decides, as on all pages of CKAN.
@@ -6,21 +6,21 @@ search decides, as on all pages of CKAN.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
 import ckan.plugins.toolkit as tk
 
 from .. import settings
+from .tables import Context
 
-Context = Mapping[str, Any]
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 
-_ASKED = 500
+_MOST = 500
 """Datasets in one search. Solr accepts 1,024 terms."""
-_READ = 64
-"""Rows in the first search, which is enough for most pages. The number doubles up to :data:`_ASKED`."""
+_FIRST = 64
+"""Rows in the first search, which is enough for most pages. The number doubles up to :data:`_MOST`."""
 
 
 def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
@@ -29,15 +29,15 @@ def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
     :param only: a filter query for Solr
     :param params: further parameters of ``package_search``; ``rows`` is 0 by default
     """
-    types = " OR ".join(f'"{one}"' for one in settings.aging().dataset_types)
-    asked = {
+    types = " OR ".join(f'"{name}"' for name in settings.aging().dataset_types)
+    query = {
         "q": "*:*",
         "fq": f"+dataset_type:({types}) {only}",
         "include_private": True,
         "rows": 0,
         **params,
     }
-    return dict(tk.get_action("package_search")(of_user(context), asked))
+    return dict(tk.get_action("package_search")(of_user(context), query))
 
 
 def of_organization(name: str) -> str:
@@ -67,23 +67,23 @@ def visible(context: Context, ids: Iterable[str]) -> set[str]:
         return set(wanted)
     rest = iter(wanted)
     found: set[str] = set()
-    while part := list(islice(rest, _ASKED)):
-        either = " OR ".join(f'"{one}"' for one in part)
-        answer = search(context, f"+id:({either})", rows=len(part), fl=["id"], facet="false")
-        found |= {one["id"] for one in answer["results"]}
+    while part := list(islice(rest, _MOST)):
+        alternatives = " OR ".join(f'"{id}"' for id in part)
+        answer = search(context, f"+id:({alternatives})", rows=len(part), fl=["id"], facet="false")
+        found |= {document["id"] for document in answer["results"]}
     return found
 
 
 def only_visible(
-    context: Context, rows: Iterable[Row], package_id: Callable[[Row], str]
-) -> Iterator[Row]:
+    context: Context, rows: Iterable[Item], package_id: Callable[[Item], str]
+) -> Iterator[Item]:
     """Yield the rows whose datasets the user may see, in the given order. Searches run as rows are read."""
     rest = iter(rows)
     known: dict[str, bool] = {}
-    size = _READ
+    size = _FIRST
     while part := list(islice(rest, size)):
-        size = min(2 * size, _ASKED)
+        size = min(2 * size, _MOST)
         new = {package_id(row) for row in part} - known.keys()
         seen = visible(context, new)
-        known |= {one: one in seen for one in new}
+        known |= {id: id in seen for id in new}
         yield from (row for row in part if known[package_id(row)])

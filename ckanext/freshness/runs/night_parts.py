@@ -13,8 +13,8 @@ from ..ckan_adapter import SEARCH_FAULTS
 from ..dates import utc_now
 from ..mails import delivery
 from ..mails import summary as mail_words
-from ..reporting import history, options, table_access
-from ..reporting.labels import counted, fresh_share, looked_at
+from ..reporting import history, table_access
+from ..reporting.labels import counted, fresh_share, refresh_summary
 from ..search.unindexed import IndexFailure, SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
 from . import check_run
@@ -38,7 +38,7 @@ def statuses(now: datetime) -> PartReport:
         done = refresh(now, run_id=str(uuid4()))
     except SolrAwayError as error:
         return PartReport(solr_away_in_words(error), complete=False)
-    told = looked_at(done.datasets, done.changed, done.statuses)
+    told = refresh_summary(done.datasets, done.changed, done.statuses)
     if done.failures:
         told = f"{told}; {_unindexed(done.failures)}"
     return PartReport(told, complete=not done.failures)
@@ -55,7 +55,7 @@ def _unindexed(failures: list[IndexFailure]) -> str:
 
 def prune(now: datetime) -> PartReport:
     """Delete the figures of runs, and the history of statuses, that are older than they are kept."""
-    kept = options.keep_history()
+    kept = history.retention()
     gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
     days = history.prune(now, kept)
     resource_copies.prune(now)
@@ -85,8 +85,8 @@ def mails(now: datetime) -> PartReport:
         sent = delivery.notify_all(utc_now)
     except (delivery.MailsRunningError, delivery.MailerError) as error:
         return PartReport(str(error), complete=False)
-    told = [mail_words.of_report(sent), *mail_words.troubles(sent)]
-    told += [mail_words.of_mail(mail) for mail in sent.mails if mail.error]
+    told = [mail_words.report_line(sent), *mail_words.problems(sent)]
+    told += [mail_words.mail_line(mail) for mail in sent.mails if mail.error]
     return PartReport("; ".join(told), complete=sent.is_complete)
 
 

@@ -1,4 +1,4 @@
-"""Pages, one module per subject."""
+"""The extension's pages, one module per subject."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .report import report_pages
 def _without_tables(
     error: tables.TablesMissingError | sa.exc.ProgrammingError,
 ) -> ResponseReturnValue:
-    """Answer 503 and say what to do, if tables are missing."""
+    """Return an error page (503) that says what to do about missing tables."""
     try:
         with tables.telling():
             raise error
     except tables.TablesMissingError as missing:
-        shown = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}
-        return tk.render("error_document_template.html", shown), 503
+        values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}
+        return tk.render("error_document_template.html", values), 503
 
 
 for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
@@ -36,6 +36,6 @@ for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
 
 
 def blueprints() -> list[Blueprint]:
-    """The blueprints whose pages have something to show on this site."""
+    """Return the blueprints; those about harvests only if the site harvests."""
     always = [dataset, copies, report_pages, mails, mail_link]
     return [*always, harvest, iati] if p.plugin_loaded("harvest") else always

@@ -1,11 +1,11 @@
-"""Downloads of copies: for those who may see their resource, and of what is published of all together."""
+"""Downloads of a resource's copy, and of the files that IATI sources publish."""
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import ckan.plugins.toolkit as tk
@@ -18,7 +18,7 @@ from ..dates import aware
 from ..iati.cycle import publication
 from ..runs.copies import options, shelf
 from ..settings import OptionError
-from .protection import for_nobody_else
+from .responses import abort, mark_private
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +28,9 @@ iati = Blueprint("freshness_iati", __name__)
 
 @dataclass(frozen=True, slots=True)
 class DownloadFile:
-    """What is to be given out.
+    """A stored file to download.
 
-    :ivar etag: of the bytes, without quotes; None while they are being replaced
+    :ivar etag: the entity tag of its bytes, without quotes; None while they are being replaced
     """
 
     key: str
@@ -43,50 +43,50 @@ class DownloadFile:
 
 @copies.route("/dataset/<id>/resource/<resource_id>/copy", methods=["GET"])
 def copy(id: str, resource_id: str) -> ResponseReturnValue:
-    """The last known good bytes of a resource."""
+    """Download the last known good copy of a resource."""
     row = _row(id, resource_id)
     mimetype = row.mimetype or "application/octet-stream"
-    return _give(row.key, row.size, row.filename, mimetype, row.sha256, aware(row.stored_at))
+    return _download(row.key, row.size, row.filename, mimetype, row.sha256, aware(row.stored_at))
 
 
 @copies.route("/dataset/<id>/resource/<resource_id>/copy.zip", methods=["GET"])
 def copy_zip(id: str, resource_id: str) -> ResponseReturnValue:
-    """Likewise, in a ZIP of their own."""
+    """Download the ZIP of a resource's copy."""
     row = _row(id, resource_id)
     if row.zip_key is None:
-        tk.abort(404, tk._("There is no ZIP of this copy"))
+        abort(404, tk._("There is no ZIP of this copy"))
     name = shelf.zip_name(row.filename)
     etag = f"{row.sha256}-zip"
-    return _give(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
+    return _download(row.zip_key, row.zip_size, name, "application/zip", etag, aware(row.stored_at))
 
 
 @iati.route("/iati/<filename>", methods=["GET"])
 def of_only_source(filename: str) -> ResponseReturnValue:
-    """An index file or a bulk ZIP, where one IATI source publishes."""
+    """Download an index file or a bulk ZIP, if only one IATI source publishes."""
     return _published(None, filename)
 
 
 @iati.route("/iati/<source>/<filename>", methods=["GET"])
 def of_source(source: str, filename: str) -> ResponseReturnValue:
-    """An index file or a bulk ZIP of an IATI source (id or name)."""
+    """Download an index file or a bulk ZIP of an IATI source (id or name)."""
     return _published(source, filename)
 
 
 def _row(package: str, resource_id: str) -> Any:
-    """The copy of a resource, for somebody who may see the resource; else the request ends here."""
+    """Return the row of a resource's copy, or end the request with 404 if the user may not see the resource."""
     try:
         resource = tk.get_action("resource_show")({}, {"id": resource_id})
         shown = tk.get_action("package_show")({}, {"id": package})
     except (tk.ObjectNotFound, tk.NotAuthorized):
-        # As CKAN's own pages: whether there is such a resource is nobody else's business.
-        tk.abort(404, tk._("Resource not found"))
+        # As on CKAN's own pages, the response does not reveal whether the resource exists.
+        abort(404, tk._("Resource not found"))
     if resource["package_id"] != shown["id"]:
-        tk.abort(404, tk._("Resource not found"))
+        abort(404, tk._("Resource not found"))
     row = shelf.of_resource(resource["id"])
     if row is None:
-        tk.abort(404, tk._("No copy of this resource is kept"))
+        abort(404, tk._("No copy of this resource is kept"))
     if tk.current_user.is_authenticated:
-        for_nobody_else()
+        mark_private()
     return row
 
 
@@ -94,47 +94,46 @@ def _published(source: str | None, filename: str) -> ResponseReturnValue:
     try:
         found = publication.find(source, filename)
     except (StoreError, OptionError) as error:
-        return _out_of_reach(error)
+        _refuse(error)
     if found is None:
-        return tk.abort(404, tk._("There is no such file"))
+        abort(404, tk._("There is no such file"))
     if not found.is_public:
-        # Something was made private or deleted since: nobody gets it until the files are made anew.
+        # The files still contain data of a dataset that is private or deleted now.
         words = tk._("The files are about to be made anew: a dataset is not public any more")
-        return tk.abort(503, words)
-    return _give(found.key, found.size, filename, found.mimetype, found.etag, found.modified)
+        abort(503, words)
+    return _download(found.key, found.size, filename, found.mimetype, found.etag, found.modified)
 
 
-def _give(
+def _download(
     key: str, size: int, filename: str, mimetype: str, etag: str | None, modified: datetime
 ) -> ResponseReturnValue:
     try:
         store = options.store()
-        there = store.size(key)
-        if there is None:
+        stored_size = store.size(key)
+        if stored_size is None:
             raise MissingCopy(key)
-        # While a copy is replaced, its bytes are there before its row: what they are is not known yet.
-        known = there == size
-        return give_out(
-            store, DownloadFile(key, there, filename, mimetype, etag if known else None, modified)
-        )
+        # While a copy is replaced, its new bytes are stored before its row, so the row's etag is not theirs.
+        known_etag = etag if stored_size == size else None
+        file = DownloadFile(key, stored_size, filename, mimetype, known_etag, modified)
+        return file_response(store, file)
     except MissingCopy:
-        return tk.abort(404, tk._("The copy was lost; the next run looks for it again"))
+        abort(404, tk._("The copy was lost; the next run looks for it again"))
     except (StoreError, OptionError) as error:
-        return _out_of_reach(error)
+        _refuse(error)
 
 
-def _out_of_reach(error: Exception) -> ResponseReturnValue:
-    log.error("A copy could not be given out: %s", error)
-    return tk.abort(503, tk._("The store of copies is out of reach at the moment"))
+def _refuse(error: Exception) -> NoReturn:
+    log.error("Cannot read a stored file for a download: %s", error)
+    abort(503, tk._("The store of copies is out of reach at the moment"))
 
 
-def give_out(store: Store, file: DownloadFile) -> Response:
-    """An answer to the request at hand: whole, a range (RFC 9110, section 14), or "not modified".
+def file_response(store: Store, file: DownloadFile) -> Response:
+    """Return the file, a range of it (RFC 9110, section 14), or "not modified", as the request demands.
 
-    Of several ranges at once nothing is taken: the whole is given, as the RFC allows. The bytes are
-    strangers': no browser may show them as a page of this site, or run what is in them.
+    If the request names several ranges, the response is the whole file, as the RFC allows. The bytes are
+    untrusted: headers keep browsers from showing them as a page of this site and from running scripts.
 
-    :raises StoreError: the store cannot be read, or has the file no more
+    :raises StoreError: the store cannot be read, or does not have the file any more
     """
     request = tk.request
     headers = {
@@ -152,9 +151,14 @@ def give_out(store: Store, file: DownloadFile) -> Response:
         status = 412 if request.if_match else 304
         return Response(status=status, headers=headers, mimetype=file.mimetype)
     start, end, status = 0, file.size, 200
-    asked = request.range
-    if asked is not None and asked.units == "bytes" and len(asked.ranges) == 1 and _still(file):
-        wanted = asked.range_for_length(file.size)
+    range_ = request.range
+    if (
+        range_ is not None
+        and range_.units == "bytes"
+        and len(range_.ranges) == 1
+        and _is_same(file)
+    ):
+        wanted = range_.range_for_length(file.size)
         if wanted is None:
             headers["Content-Range"] = f"bytes */{file.size}"
             return Response(status=416, headers=headers, mimetype="text/plain")
@@ -162,22 +166,22 @@ def give_out(store: Store, file: DownloadFile) -> Response:
         status, headers["Content-Range"] = 206, f"bytes {start}-{end - 1}/{file.size}"
     reader = store.open(file.key, start, end)
     if reader.size != file.size:
-        # It was replaced just now.
+        # The file was replaced a moment ago.
         reader.close()
         reader = store.open(file.key)
         start, end, status = 0, reader.size, 200
         for name in ("ETag", "Content-Range"):
             headers.pop(name, None)
     headers["Content-Length"] = str(end - start)
-    answer = Response(
+    response = Response(
         reader, status=status, headers=headers, mimetype=file.mimetype, direct_passthrough=True
     )
-    answer.call_on_close(reader.close)
-    return answer
+    response.call_on_close(reader.close)
+    return response
 
 
-def _still(file: DownloadFile) -> bool:
-    """Whether what the caller has begun to download is what there is now (If-Range)."""
+def _is_same(file: DownloadFile) -> bool:
+    """Decide whether the file is still the one that the client began to download (If-Range)."""
     condition = tk.request.if_range
     if condition.etag is not None:
         return file.etag is not None and condition.etag == file.etag
@@ -187,8 +191,8 @@ def _still(file: DownloadFile) -> bool:
 
 
 def disposition(filename: str) -> str:
-    """RFC 6266: a name that all can read, and the true one."""
+    """Return Content-Disposition (RFC 6266): the name in ASCII for all clients, and the true name."""
     plain = filename.encode("ascii", "replace").decode().replace("?", "_")
-    plain = "".join("_" if one in '"\\' or ord(one) < 32 else one for one in plain)
+    plain = "".join("_" if char in '"\\' or ord(char) < 32 else char for char in plain)
     words = f'attachment; filename="{plain}"'
     return words if plain == filename else f"{words}; filename*=UTF-8''{quote(filename, safe='')}"

@@ -1,4 +1,4 @@
-"""The page of a dataset that says how fresh it is, and why."""
+"""The page about a dataset's freshness."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from flask.typing import ResponseReturnValue
 from ..aging.messages import N_
 from ..dates import utc_now
 from ..reporting import link_checks
-from .files import file_of
-from .protection import protect
+from .responses import abort, error_text, file_of, redirect_to, render, require_csrf_token
 
 dataset = Blueprint("freshness_dataset", __name__)
-dataset.before_request(protect)
+dataset.before_request(require_csrf_token)
 
 _FORBIDDEN = {
     "freshness_confirm": N_("Only those who may change this dataset may confirm its data"),
     "freshness_check": N_("Only those who may change this dataset may have its URLs visited"),
 }
-"""What is said to those who may see a dataset, and not do that."""
+"""Refusals for users who may see the dataset but not do this, by action."""
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["GET"])
 def read(id: str) -> ResponseReturnValue:
-    """Why a dataset has its status, and when that will change."""
+    """Show why a dataset has its status, and when it changes next."""
     package = _call("package_show", id=id)
     if id != package["name"]:
-        return tk.redirect_to("freshness_dataset.read", id=package["name"])
-    return tk.render(
+        return redirect_to("freshness_dataset.read", id=package["name"])
+    return render(
         "freshness/dataset.html",
         {
             "pkg_dict": package,
@@ -50,7 +49,7 @@ _RESOURCE = (
 
 @dataset.route("/dataset/<id>/freshness.<any(csv,json):ending>", methods=["GET"])
 def file(id: str, ending: str) -> ResponseReturnValue:
-    """The same as a file: all of it as JSON, as CSV its resources."""
+    """Download the page's facts: all as JSON, or those of the resources as CSV."""
     shown = _call("freshness_show", id=id)
     if ending == "json":
         return jsonify(shown)
@@ -60,12 +59,12 @@ def file(id: str, ending: str) -> ResponseReturnValue:
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
 def confirm(id: str) -> ResponseReturnValue:
-    """Confirm the data of a dataset, or take the last confirmation back."""
+    """Confirm that a dataset's data are up to date, or withdraw the last confirmation."""
     withdraw = "withdraw" in tk.request.form
     try:
         _call("freshness_confirm", id=id, withdraw=withdraw)
     except tk.ValidationError as error:
-        tk.h.flash_error(_words(error))
+        tk.h.flash_error(error_text(error))
     else:
         words = (
             tk._("The confirmation was taken back.")
@@ -73,17 +72,17 @@ def confirm(id: str) -> ResponseReturnValue:
             else tk._("Thank you: it is noted that the data are up to date as of now.")
         )
         tk.h.flash_success(words)
-    return tk.redirect_to("freshness_dataset.read", id=id)
+    return redirect_to("freshness_dataset.read", id=id)
 
 
 @dataset.route("/dataset/<id>/freshness/check", methods=["POST"])
 def check(id: str) -> ResponseReturnValue:
-    """Somebody who looks after the dataset wants its URLs visited."""
+    """Queue a check of the dataset's URLs."""
     try:
         queued = _call("freshness_check", id=id)["queued"]
     except tk.ValidationError as error:
-        tk.h.flash_error(_words(error))
-        return tk.redirect_to("freshness_dataset.read", id=id)
+        tk.h.flash_error(error_text(error))
+        return redirect_to("freshness_dataset.read", id=id)
     if queued:
         words = tk._(
             "A background worker will visit the URLs. Come back in a while to see the result."
@@ -91,20 +90,16 @@ def check(id: str) -> ResponseReturnValue:
     else:
         words = tk._("A visit of the URLs is under way already, or waits for a background worker.")
     tk.h.flash_notice(words)
-    return tk.redirect_to("freshness_dataset.read", id=id)
+    return redirect_to("freshness_dataset.read", id=id)
 
 
 def _call(action: str, **data: Any) -> Any:
     try:
         return tk.get_action(action)({"for_view": True}, data)
     except tk.ObjectNotFound:
-        tk.abort(404, tk._("Dataset not found"))
+        abort(404, tk._("Dataset not found"))
     except tk.NotAuthorized:
         if action in _FORBIDDEN and _call("freshness_show", **data):
-            tk.abort(403, tk._(_FORBIDDEN[action]))
-        # As CKAN's own pages: whether there is such a dataset is nobody else's business.
-        tk.abort(404, tk._("Dataset not found"))
-
-
-def _words(error: tk.ValidationError) -> str:
-    return " ".join(message for messages in error.error_dict.values() for message in messages)
+            abort(403, tk._(_FORBIDDEN[action]))
+        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+        abort(404, tk._("Dataset not found"))

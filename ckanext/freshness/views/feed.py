@@ -1,4 +1,4 @@
-"""The changes of statuses as a feed (Atom, RFC 4287)."""
+"""Status changes as a feed (Atom, RFC 4287)."""
 
 from __future__ import annotations
 
@@ -14,37 +14,36 @@ from flask import Response
 
 from ..aging.status import Status
 from ..reporting import labels, report
-from ..reporting.table_request import TableRequest
-from ..reporting.tables import Row
-from .protection import for_nobody_else
+from ..reporting.tables import Row, TableRequest
+from .responses import mark_private
 
 ENTRIES = 50
 PERIOD = timedelta(days=30)
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot have, not even escaped."""
+"""Characters that XML 1.0 does not allow, not even escaped."""
 _TITLE = 300
 
 
-def changes(what: TableRequest) -> Response:
-    """The newest changes that who asks may see."""
+def changes(request: TableRequest) -> Response:
+    """Return a feed of the newest status changes that the user may see."""
     url = tk.h.url_for("freshness.changes_feed", _external=True)
     feed = FeedGenerator()
     feed.id(url)
     feed.title(_text(tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", "")))
     feed.link(href=url, rel="self")
     feed.link(href=tk.h.url_for("freshness.dashboard", _external=True), rel="alternate")
-    rows = list(report.rows(report.CHANGES, replace(what, most=ENTRIES)))
-    # When there is nothing new, the feed has not changed either.
-    feed.updated(isoparse(rows[0]["changed_at"]) if rows else what.since)
+    rows = list(report.rows(report.CHANGES, replace(request, limit=ENTRIES)))
+    # Without new changes, the feed keeps its date.
+    feed.updated(isoparse(rows[0]["changed_at"]) if rows else request.since)
     for row in rows:
         _add(feed, row)
-    answer = Response(
+    response = Response(
         feed.atom_str(pretty=True), content_type="application/atom+xml; charset=utf-8"
     )
-    for_nobody_else()
-    answer.headers["Cache-Control"] = "private, max-age=300"
-    return answer
+    mark_private()
+    response.headers["Cache-Control"] = "private, max-age=300"
+    return response
 
 
 def _add(feed: FeedGenerator, row: Row) -> None:

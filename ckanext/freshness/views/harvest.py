@@ -1,4 +1,4 @@
-"""The pages of a harvest source: previews, and deletions that are held."""
+"""The pages of a harvest source: previews and held deletions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from .protection import protect
+from .responses import abort, error_text, redirect_to, render, require_csrf_token
 
 harvest = Blueprint("freshness_harvest", __name__)
-harvest.before_request(protect)
+harvest.before_request(require_csrf_token)
 
 
 @harvest.before_request
 def _prepare() -> None:
-    # ckanext-harvest's templates look here for the type of their pages.
+    # ckanext-harvest's templates read the type of their pages from here.
     tk.g.dataset_type = "harvest"
 
 
 @harvest.route("/harvest/<source>/preview", methods=["GET"])
 def preview(source: str) -> ResponseReturnValue:
-    """What the next job of a source would do."""
+    """Show what the next job of a source would do."""
     shown = _source(source)
-    return tk.render(
+    return render(
         "freshness/harvest/preview.html",
         {
             "harvest_source": shown,
@@ -35,19 +35,19 @@ def preview(source: str) -> ResponseReturnValue:
 
 @harvest.route("/harvest/<source>/preview", methods=["POST"])
 def start_preview(source: str) -> ResponseReturnValue:
-    """Ask for a preview."""
+    """Queue a preview."""
     try:
         _call("freshness_harvest_preview", id=source)
     except tk.ValidationError as error:
-        tk.h.flash_error(_words(error))
-    return tk.redirect_to("freshness_harvest.preview", source=source)
+        tk.h.flash_error(error_text(error))
+    return redirect_to("freshness_harvest.preview", source=source)
 
 
 @harvest.route("/harvest/<source>/held", methods=["GET"])
 def held(source: str) -> ResponseReturnValue:
-    """The deletions of a source that are held."""
+    """Show the held deletions of a source."""
     shown = _source(source)
-    return tk.render(
+    return render(
         "freshness/harvest/held.html",
         {
             "harvest_source": shown,
@@ -58,13 +58,13 @@ def held(source: str) -> ResponseReturnValue:
 
 @harvest.route("/harvest/<source>/held", methods=["POST"])
 def release(source: str) -> ResponseReturnValue:
-    """Release the list that the form shows."""
+    """Release the list of deletions that the form showed."""
     try:
         hold = _call(
             "freshness_harvest_release", id=source, list_id=tk.request.form.get("list_id", "")
         )
     except tk.ValidationError as error:
-        tk.h.flash_error(_words(error))
+        tk.h.flash_error(error_text(error))
     else:
         tk.h.flash_success(
             tk.ungettext(
@@ -73,23 +73,19 @@ def release(source: str) -> ResponseReturnValue:
                 hold["count"],
             )
         )
-    return tk.redirect_to("freshness_harvest.held", source=source)
+    return redirect_to("freshness_harvest.held", source=source)
 
 
 def _source(name: str) -> dict[str, Any]:
-    """The source, for somebody who may change it; else the request ends here."""
+    """Return the source, or end the request if the user may not change it."""
     _call("freshness_harvest_hold_show", id=name)
-    return _call("harvest_source_show", id=name)
+    return dict(_call("harvest_source_show", id=name))
 
 
 def _call(action: str, **data: Any) -> Any:
     try:
         return tk.get_action(action)({}, data)
     except tk.ObjectNotFound:
-        tk.abort(404, tk._("Harvest source not found"))
+        abort(404, tk._("Harvest source not found"))
     except tk.NotAuthorized:
-        tk.abort(403, tk._("Only those who may change this harvest source may do this"))
-
-
-def _words(error: tk.ValidationError) -> str:
-    return " ".join(message for messages in error.error_dict.values() for message in messages)
+        abort(403, tk._("Only those who may change this harvest source may do this"))

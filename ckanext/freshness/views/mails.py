@@ -1,4 +1,4 @@
-"""The pages on which people say whether they want mails about freshness."""
+"""The pages on which people choose whether to receive mails about freshness."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from flask.typing import ResponseReturnValue
 from ..ckan_adapter import exempt_from_csrf
 from ..dates import utc_now
 from ..mails import opt_outs
-from .protection import protect
+from .responses import abort, error_text, redirect_to, render, require_csrf_token
 
 mails = Blueprint("freshness_mails", __name__)
-mails.before_request(protect)
+mails.before_request(require_csrf_token)
 
 mail_link = Blueprint("freshness_mail_link", __name__)
-# Mail programs send their one click (RFC 8058) without a session; the link itself says who may.
+# Mail programs unsubscribe with one request (RFC 8058), without a session. The token authorizes it.
 mail_link.record(lambda state: exempt_from_csrf(mail_link))
 
 
 @mails.route("/freshness/mails", methods=["GET"])
 def read() -> ResponseReturnValue:
-    """Whether the user who is logged in wants mails."""
+    """Show the choice of the user."""
     return _page(_call("freshness_opt_out_show"))
 
 
 @mails.route("/freshness/mails", methods=["POST"])
 def write() -> ResponseReturnValue:
-    """The user who is logged in wants mails, or wants none."""
+    """Store the choice of the user."""
     _call("freshness_opt_out", opted_out=_wants_none())
-    return tk.redirect_to("freshness_mails.read")
+    return redirect_to("freshness_mails.read")
 
 
 @mail_link.route("/freshness/mails/<token>", methods=["GET"])
 def read_link(token: str) -> ResponseReturnValue:
-    """Whether the person whom a mail went to wants more. Nothing changes: programs follow links, too."""
+    """Show the choice of a mail's recipient. Change nothing, because programs follow links, too."""
     person = _person(token)
     return _page({"address": person.address, "opted_out": person.opted_out})
 
 
 @mail_link.route("/freshness/mails/<token>", methods=["POST"])
 def write_link(token: str) -> ResponseReturnValue:
-    """The person whom a mail went to wants no more, or wants them again; without logging in."""
+    """Store the choice of a mail's recipient, without a login."""
     person = _person(token)
     opted_out = _wants_none()
     opt_outs.write(person.address, utc_now(), opted_out=opted_out)
@@ -51,24 +51,24 @@ def write_link(token: str) -> ResponseReturnValue:
 
 
 def _wants_none() -> bool:
-    return tk.request.form.get("mails") != "yes"
+    return bool(tk.request.form.get("mails") != "yes")
 
 
 def _person(token: str) -> opt_outs.MailPreference:
     person = opt_outs.of_token(token)
     if person is not None:
         return person
-    return tk.abort(404, tk._("This link is not whole: copy all of it from the mail"))
+    abort(404, tk._("This link is not whole: copy all of it from the mail"))
 
 
 def _page(shown: dict[str, Any]) -> str:
-    return tk.render("freshness/mails/page.html", shown)
+    return render("freshness/mails/page.html", shown)
 
 
 def _call(action: str, **data: Any) -> Any:
     try:
         return tk.get_action(action)({"for_view": True}, data)
     except tk.NotAuthorized:
-        tk.abort(403, tk._("Log in to say whether you want mails"))
+        abort(403, tk._("Log in to say whether you want mails"))
     except tk.ValidationError as error:
-        tk.abort(400, " ".join(words for all_of in error.error_dict.values() for words in all_of))
+        abort(400, error_text(error))

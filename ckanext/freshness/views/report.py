@@ -1,4 +1,4 @@
-"""The pages of the report: the dashboard, a table, an organization, a run; each as CSV and JSON too."""
+"""The pages of the report: dashboard, tables, organizations, runs; each also as CSV and JSON."""
 
 from __future__ import annotations
 
@@ -30,21 +30,20 @@ from ..reporting import (
     tables,
     visibility,
 )
-from ..reporting.table_request import TableRequest
-from ..reporting.tables import Row, Table, TablePage
+from ..reporting.tables import Row, Table, TablePage, TableRequest
 from . import feed
-from .files import FORMATS, file_of
+from .responses import FORMATS, abort, file_of, redirect_to, render
 
 report_pages = Blueprint("freshness", __name__)
 
 SHORT = 5
-"""Rows of a table on a page with several."""
+"""Rows of a table on a page with several tables."""
 LONG = 50
-"""Rows of a page with one table."""
-DRAWN = relativedelta(years=1)
+"""Rows on a page with one table."""
+CHART_PERIOD = relativedelta(years=1)
 
 Params = ParamSpec("Params")
-Page_ = Callable[Params, ResponseReturnValue]
+View = Callable[Params, ResponseReturnValue]
 
 _NAMES = ",".join(report.TABLES)
 _ENDINGS = ",".join(FORMATS)
@@ -52,127 +51,130 @@ _ENDINGS = ",".join(FORMATS)
 
 @dataclass(frozen=True, slots=True)
 class ReportPart:
-    """A table as a page shows it.
+    """A table on a page with several.
 
-    :ivar file: the URL of its rows, without an ending
-    :ivar more: the URL of the page with all of them
+    :ivar url: the URL of the page with all rows
     """
 
-    table: Table[TableRequest]
+    table: Table
     page: TablePage
-    file: str
-    more: str
+    url: str
 
 
-def _answered(page: Page_[Params]) -> Page_[Params]:
-    """Faults of what was asked for, and of Solr, as people get them."""
+def _with_error_pages(view: View[Params]) -> View[Params]:
+    """Return a view that shows invalid requests and failures of Solr as error pages."""
 
-    @wraps(page)
-    def answered(*args: Params.args, **kwargs: Params.kwargs) -> ResponseReturnValue:
+    @wraps(view)
+    def wrapped(*args: Params.args, **kwargs: Params.kwargs) -> ResponseReturnValue:
         try:
-            return page(*args, **kwargs)
+            return view(*args, **kwargs)
         except TablesMissingError:
             raise
         except tk.ValidationError as error:
-            words = (f"{key}: {text}" for key, all in error.error_dict.items() for text in all)
-            return tk.abort(400, " ".join(words))
+            words = (f"{key}: {text}" for key, texts in error.error_dict.items() for text in texts)
+            abort(400, " ".join(words))
         except tk.ObjectNotFound as error:
-            return tk.abort(404, str(error))
+            abort(404, str(error))
         except tk.NotAuthorized as error:
-            return tk.abort(403, str(error))
+            abort(403, str(error))
         except SEARCH_FAULTS:
-            return tk.abort(503, tk._("The search does not answer. Please try again in a while."))
+            abort(503, tk._("The search does not answer. Please try again in a while."))
 
-    return answered
+    return wrapped
 
 
 @report_pages.route("/freshness")
-@_answered
+@_with_error_pages
 def dashboard() -> ResponseReturnValue:
-    """What needs somebody, and how it was before."""
+    """Show the dashboard: current counts, the chart, and the beginning of each table."""
     context = _context()
-    what = TableRequest(context, utc_now())
+    request = TableRequest(context, utc_now())
     found = counts.count(context)
-    made: dict[str, list[Row]] = {
+    counted: dict[str, list[Row]] = {
         report.STATUSES.name: lists.status_rows(found.every),
         report.ORGANIZATIONS.name: lists.organization_rows(
-            found, replace(what, sort="fresh_percent" if found.organizations else None)
+            found, replace(request, sort="fresh_percent" if found.organizations else None)
         ),
     }
-    return tk.render(
+    return render(
         "freshness/dashboard.html",
         {
             "counts": found.every,
-            "chart": _chart(None, what.now),
+            "chart": _chart(None, request.now),
             "parts": {
-                table.name: _part(table, what, made.get(table.name)) for table in _shown(context)
+                table.name: _part(table, request, counted.get(table.name))
+                for table in _shown(context)
             },
             "last_run": run_tables.last(),
-            "stale": run_tables.is_missing(what.now),
+            "stale": run_tables.is_missing(request.now),
         },
     )
 
 
 @report_pages.route("/freshness/organization/<name>")
-@_answered
+@_with_error_pages
 def organization(name: str) -> ResponseReturnValue:
-    """The same of one organization."""
+    """Show the dashboard of one organization."""
     context = _context()
     found = table_access.organization(context, name)
     if name != found["name"]:
-        return tk.redirect_to("freshness.organization", name=found["name"])
-    what = TableRequest(context, utc_now(), organization=name)
+        return redirect_to("freshness.organization", name=found["name"])
+    request = TableRequest(context, utc_now(), organization=name)
     every = counts.count(context, visibility.of_organization(name)).every
-    made: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
+    counted: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
     asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
-    return tk.render(
+    return render(
         "freshness/organization.html",
         {
             "organization": found,
             "counts": every,
-            "chart": _chart(name, what.now),
-            "parts": {table.name: _part(table, what, made.get(table.name)) for table in asked},
+            "chart": _chart(name, request.now),
+            "parts": {
+                table.name: _part(table, request, counted.get(table.name)) for table in asked
+            },
         },
     )
 
 
 @report_pages.route("/freshness/changes.atom")
-@_answered
+@_with_error_pages
 def changes_feed() -> ResponseReturnValue:
-    """The changes of statuses as a feed."""
-    _, what = _asked(report.CHANGES.name)
-    return feed.changes(what if what.since else replace(what, since=what.now - feed.PERIOD))
+    """Return status changes as a feed."""
+    _, request = _table_and_request(report.CHANGES.name)
+    if request.since is None:
+        request = replace(request, since=request.now - feed.PERIOD)
+    return feed.changes(request)
 
 
 @report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
-@_answered
+@_with_error_pages
 def dashboard_file(ending: str) -> ResponseReturnValue:
-    """How many datasets are how fresh, as a file."""
+    """Download the counts of datasets by status."""
     return table_file(report.STATUSES.name, ending)
 
 
 @report_pages.route(f"/freshness/organization/<name>.<any({_ENDINGS}):ending>")
-@_answered
+@_with_error_pages
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
-    """The datasets of an organization with their statuses, as a file."""
+    """Download the datasets of an organization with their statuses."""
     context = _context()
     found = table_access.organization(context, name)["name"]
-    what = TableRequest(context, utc_now(), organization=found)
-    rows = table_access.rows(report.DATASETS, what)
+    request = TableRequest(context, utc_now(), organization=found)
+    rows = table_access.rows(report.DATASETS, request)
     return file_of(rows, report.DATASETS.fields, f"freshness-{found}", ending)
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>")
-@_answered
+@_with_error_pages
 def table(name: str) -> ResponseReturnValue:
-    """All rows of a table, in pages."""
-    found, what = _asked(name)
+    """Show a page of a table."""
+    found, request = _table_and_request(name)
     number = _page_number()
-    return tk.render(
+    return render(
         "freshness/table.html",
         {
             "table": found,
-            "page": table_access.page(found, what, number, LONG),
+            "page": table_access.page(found, request, number, LONG),
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
             "statuses": table_access.STATUSES if found is report.DATASETS else (),
         },
@@ -180,28 +182,28 @@ def table(name: str) -> ResponseReturnValue:
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
-@_answered
+@_with_error_pages
 def table_file(name: str, ending: str) -> ResponseReturnValue:
-    """All rows of a table as a file."""
-    found, what = _asked(name)
-    return file_of(table_access.rows(found, what), found.fields, f"freshness-{name}", ending)
+    """Download all rows of a table."""
+    found, request = _table_and_request(name)
+    return file_of(table_access.rows(found, request), found.fields, f"freshness-{name}", ending)
 
 
 @report_pages.route("/freshness/run/<id>")
-@_answered
+@_with_error_pages
 def run(id: str) -> ResponseReturnValue:
-    """What a run counted."""
+    """Show the counts of a run."""
     shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
-    return tk.render(
+    return render(
         "freshness/run.html",
         {"run": shown, "tables": {part.name: part for part in run_tables.tables(shown)}},
     )
 
 
 @report_pages.route(f"/freshness/run/<id>.<any({_ENDINGS}):ending>")
-@_answered
+@_with_error_pages
 def run_file(id: str, ending: str) -> ResponseReturnValue:
-    """What a run counted, as a file."""
+    """Download the counts of a run."""
     shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
     return file_of(
         run_tables.flat(shown), run_tables.FIELDS, f"freshness-run-{shown['id']}", ending
@@ -209,9 +211,9 @@ def run_file(id: str, ending: str) -> ResponseReturnValue:
 
 
 @report_pages.route("/freshness/metrics")
-@_answered
+@_with_error_pages
 def metrics() -> ResponseReturnValue:
-    """The site's figures, for Prometheus: for sysadmins, or who knows the token."""
+    """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
     if not _has_token():
         try:
             tk.check_access("freshness_run_list", dict(_context()), {})
@@ -221,8 +223,8 @@ def metrics() -> ResponseReturnValue:
                 "{option} (Authorization: Bearer ...)"
             )
             raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
-    everybody = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-    return Response(prometheus_metrics.text(everybody, utc_now()), content_type=CONTENT_TYPE_LATEST)
+    site = {"ignore_auth": True, "user": "", "auth_user_obj": None}
+    return Response(prometheus_metrics.text(site, utc_now()), content_type=CONTENT_TYPE_LATEST)
 
 
 _TOKEN = "ckanext.freshness.metrics.token"
@@ -238,13 +240,13 @@ def _has_token() -> bool:
 _FILTERS = ("organization", "since", "status", "sort")
 
 
-def _asked(name: str) -> tuple[Table[TableRequest], TableRequest]:
+def _table_and_request(name: str) -> tuple[Table, TableRequest]:
     context = _context()
     tk.check_access("freshness_report", dict(context), {})
     found = table_access.table_named(name)
     if name in report.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
-    return found, table_access.asked(context, found, tk.request.args, utc_now())
+    return found, table_access.validated_request(context, found, tk.request.args, utc_now())
 
 
 def _context() -> Mapping[str, Any]:
@@ -254,7 +256,7 @@ def _context() -> Mapping[str, Any]:
     return {"user": user.name, "auth_user_obj": user}
 
 
-def _shown(context: Mapping[str, Any]) -> list[Table[TableRequest]]:
+def _shown(context: Mapping[str, Any]) -> list[Table]:
     hidden = {report.DATASETS.name, report.HISTORY.name}
     if not _may_see_runs(context):
         hidden |= report.FOR_SYSADMINS
@@ -269,17 +271,18 @@ def _may_see_runs(context: Mapping[str, Any]) -> bool:
     return True
 
 
-def _part(table: Table[TableRequest], what: TableRequest, made: list[Row] | None) -> ReportPart:
-    of = {"organization": what.organization} if what.organization else {}
-    url = tk.h.url_for("freshness.table", name=table.name, **of)
+def _part(table: Table, request: TableRequest, rows: list[Row] | None) -> ReportPart:
+    parameters = {"organization": request.organization} if request.organization else {}
+    url = tk.h.url_for("freshness.table", name=table.name, **parameters)
     size = LONG if table in (report.STATUSES, report.HOSTS) else SHORT
-    if made is None:
-        return ReportPart(table, table_access.page(table, what, 1, size), url, url)
-    return ReportPart(table, tables.page(made, 1, size), url, url)
+    page = (
+        table_access.page(table, request, 1, size) if rows is None else tables.page(rows, 1, size)
+    )
+    return ReportPart(table, page, url)
 
 
 def _chart(organization: str | None, now: datetime) -> chart.Chart | None:
-    days = history.days((now - DRAWN).date(), organization)
+    days = history.days((now - CHART_PERIOD).date(), organization)
     return chart.stacked(history.as_series(days), table_access.STATUSES)
 
 

@@ -48,8 +48,8 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
         tk.check_access("freshness_run_list", context, {})
     limit = min(whole_number(data_dict, "limit", _LISTED), _MOST)
     offset = whole_number(data_dict, "offset", 0)
-    asked = table_access.asked(context, table, data_dict, now)
-    rows = list(table_access.rows(table, replace(asked, offset=offset, most=limit + 1)))
+    asked = table_access.validated_request(context, table, data_dict, now)
+    rows = list(table_access.rows(table, replace(asked, offset=offset, limit=limit + 1)))
     return {
         "table": table.name,
         "fields": list(table.fields),

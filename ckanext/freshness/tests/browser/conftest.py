@@ -16,10 +16,10 @@ playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is no
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
-# Not for the whole session: while Playwright's loop is there, no other test may start one of asyncio.
+# Not for the whole session, because no test can start an asyncio loop beside Playwright's.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """The browser: the one that ``./dev test`` has found, else one of this machine."""
+    """The browser that ``./dev test`` has found, else one of this machine."""
     program = os.environ.get("FRESHNESS_TEST_BROWSER") or next(
         filter(None, map(shutil.which, PROGRAMS)), None
     )
@@ -29,7 +29,7 @@ def chromium() -> Iterator[Any]:
         try:
             browser = started.chromium.launch(
                 executable_path=program,
-                # The pages of the tests ask nobody else for anything.
+                # The pages must not contact other servers.
                 args=[
                     "--no-proxy-server",
                     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
@@ -57,7 +57,7 @@ def site(app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
 
 @pytest.fixture
 def page(chromium: Any, site: str) -> Iterator[Any]:
-    """A tab of the browser on that site, in which nothing fails."""
+    """A tab of the browser on that site. The test fails if a script in it fails."""
     context = chromium.new_context(
         base_url=site, viewport={"width": 1200, "height": 900}, locale="en"
     )

@@ -1,4 +1,4 @@
-"""What somebody sees who clicks through the facet."""
+"""The facet and the badges in a browser."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 
 SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
-"""A folder for the pictures of the documentation; they are only taken where one is named."""
+"""The folder for pictures of the documentation. If it is not set, no pictures are taken."""
 
 TITLES = {
     Status.FRESH: "Food prices in local markets",
@@ -24,12 +24,12 @@ TITLES = {
     Status.UNAVAILABLE: "Administrative boundaries",
 }
 AA = 4.5
-"""The contrast that WCAG 2.1 asks for, level AA."""
+"""The contrast required by WCAG 2.1, level AA."""
 
 
 @pytest.fixture
 def datasets(clean_db: Any, clean_index: Any) -> dict[str, Any]:
-    """Some of each status, in an organization, which is returned."""
+    """Create datasets of each status and return their organization."""
     organization = factories.Organization(name="relief", title="Relief Works")
     for number, status in enumerate(Status):
         for copy in range(number % 2 + 1):
@@ -37,7 +37,7 @@ def datasets(clean_db: Any, clean_index: Any) -> dict[str, Any]:
             notes = "Collected by field teams and published as a table."
             name = f"{status.value}-{copy}"
             make_dataset(status, name, title=title, notes=notes, owner_org=organization["id"])
-    return organization
+    return dict(organization)
 
 
 def badges(page: Any) -> list[str]:
@@ -73,7 +73,7 @@ def test_each_value_of_the_facet_finds_only_badges_that_say_the_same(
 
 
 def test_badges_can_be_read(page: Any, datasets: dict[str, Any]) -> None:
-    """Their contrast is enough, in lists and on the dataset's page; they stay within small screens."""
+    """Badges have enough contrast in lists and on the dataset's page, and fit on small screens."""
     page.goto("/dataset/")
     assert set(contrasts(page)) == {status.value for status in Status}
     assert min(contrasts(page).values()) >= AA
@@ -88,7 +88,7 @@ def test_badges_can_be_read(page: Any, datasets: dict[str, Any]) -> None:
 
 
 def contrasts(page: Any) -> dict[str, float]:
-    """The contrast of each status's badge, as WCAG computes it, from what the browser shows."""
+    """Return the contrast of each status's badge by WCAG's formula, from the computed styles."""
     colors = page.eval_on_selector_all(
         ".freshness-badge",
         """badges => badges.map(badge => {

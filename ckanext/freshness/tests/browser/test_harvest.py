@@ -27,7 +27,7 @@ def test_axe_finds_nothing_serious(
 ) -> None:
     Browser(app, editor).post(path(held, "preview"))
     work()
-    # Only now: beside Playwright's loop nobody harvests.
+    # Start the browser only now, because nothing can harvest beside Playwright's loop.
     page = request.getfixturevalue("page")
     page.context.set_extra_http_headers({"Authorization": editor["token"]})
     for name, heading in (("preview", "Would be held"), ("held", "Held deletions")):

@@ -1,4 +1,4 @@
-"""The pages of the report in a browser: for everybody, on small screens, without a mouse, without scripts."""
+"""The pages of the report in a browser: accessible, on small screens, without a mouse, without scripts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SERIOUS = {"serious", "critical"}
 
 @pytest.fixture
 def sysadmin(clean_db: Any, clean_index: Any, a_run: None, page: Any) -> dict[str, Any]:
-    """A site with something in each table, seen by a sysadmin."""
+    """A site with rows in each table, visited by a sysadmin."""
     user = factories.SysadminWithToken()
     owner = factories.Organization(name="relief", title="Relief Works")["id"]
     for name, age in AGES.items():
@@ -49,7 +49,7 @@ def sysadmin(clean_db: Any, clean_index: Any, a_run: None, page: Any) -> dict[st
         table_access.record(NOW - timedelta(days=days))
     model.Session.remove()
     page.context.set_extra_http_headers({"Authorization": user["token"]})
-    return user
+    return dict(user)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def clean_site(clean_db: Any, clean_index: Any) -> None:
 
 
 def findings(page: Any) -> list[str]:
-    """What axe finds on a page within our part of it."""
+    """Return the violations that axe finds in our part of a page."""
     found = Axe().run(page, context=".main, [role=main]").response["violations"]
     return [
         f"{one['id']}: {node['html'][:150]}"
@@ -91,7 +91,7 @@ def test_small_screens(page: Any, sysadmin: dict[str, Any]) -> None:
         page.goto(path)
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= max(usual, 320), path
-        # What has to be scrolled here can be, without a mouse.
+        # Scrollable areas can be scrolled with the keyboard.
         assert findings(page) == [], path
     _picture(page, "report-small.png")
 
@@ -100,7 +100,7 @@ def test_right_to_left(page: Any, sysadmin: dict[str, Any]) -> None:
     page.goto("/ar/freshness")
     assert page.evaluate("document.documentElement.dir") == "rtl"
     number = page.locator("td.freshness-number").first
-    # Numbers stand at the end of their cells, which is on the left here.
+    # Numbers are aligned at the end of their cells: on the left in this language.
     assert number.evaluate("one => getComputedStyle(one).textAlign") == "end"
     assert findings(page) == []
 
@@ -112,7 +112,7 @@ def test_without_a_mouse(page: Any, sysadmin: dict[str, Any]) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/freshness/datasets?sort=*")
     assert page.locator("th[aria-sort]").count() == 1
-    # A table that is wider than the screen can be scrolled with the arrows.
+    # The arrow keys scroll a table that is wider than the screen.
     region = page.locator(".table-responsive").first
     region.focus()
     assert region.evaluate("one => one === document.activeElement")

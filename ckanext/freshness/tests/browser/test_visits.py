@@ -1,4 +1,4 @@
-"""What somebody sees of the visits to the URLs of a dataset."""
+"""The results of checks on a dataset's page, in a browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
 @pytest.fixture
 def visited(clean_db: Any, clean_index: Any, impatient_checks: None) -> Iterator[str]:
-    """The page of a dataset with all files of a host, after three nights, the last of which is now."""
+    """Open the page of a dataset with all files of a host, after three nightly checks, the last just now."""
     with FileHost(now=NOW, address="127.0.0.2") as host:
         created = (NOW - 60 * DAY).replace(tzinfo=None).isoformat()
         links = [
@@ -54,7 +54,7 @@ def visited(clean_db: Any, clean_index: Any, impatient_checks: None) -> Iterator
 def test_the_table_fits_on_any_screen(page: Any, visited: str) -> None:
     for width in (1200, 360):
         page.set_viewport_size({"width": width, "height": 700})
-        # CKAN's own pages reach a little beyond a small screen.
+        # CKAN's own pages are slightly wider than a small screen.
         page.goto("/dataset/files")
         usual = page.evaluate("document.documentElement.scrollWidth")
         assert usual < width + 20

@@ -1,4 +1,4 @@
-"""``ckan freshness set-frequency`` and ``ckan freshness uninstall``, and what people confirm."""
+"""``set-frequency`` and ``uninstall``, and the actions that show and confirm freshness."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Act = Callable[..., Any]
 
 def new(act: Act, **more: Any) -> dict[str, Any]:
     data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
-    return act("package_create", **data)
+    return dict(act("package_create", **data))
 
 
 def one_extra(key: str, value: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def test_frequencies_from_a_table(act: Act, cli: Any, tmp_path: Path) -> None:
     )
     done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", table])
     assert done.exit_code == 0, done.output
-    assert "Changed: 2; as they were: 1; refused: 0" in done.output
+    assert "Changed 2 of 3 datasets; already right: 1; failed: 0" in done.output
     found = stored(bare["id"])
     assert (found["data_update_frequency"], found["freshness_frequency"]) == ("P1M", "30")
     found = stored(theirs["id"])
@@ -215,7 +215,7 @@ def test_history_names_the_frequencies_and_who_changed_them(act: Act) -> None:
     other = [{"url": "http://x.org/other"}]
     both = newest(32, extras=yearly, resources=other)
     assert both == {"cause": "edit", "author": editor, "frequency": None, "to": "fresh"}
-    # When it was given none, nothing could be said.
+    # The dataset has lost its update frequency.
     assert newest(33, extras=[])["frequency"] == {"before": 365, "after": None}
 
 
@@ -250,7 +250,7 @@ def test_what_is_shown(act: Act) -> None:
     assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
     assert shown.pop("transitions")
     assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
-    # What is at the URLs has tests of its own.
+    # Other tests cover the results of checks.
     assert shown.pop("visits")["total"] == 1
     assert shown == {
         "id": made["id"],

@@ -1,4 +1,4 @@
-"""How far visits have come: a bar for people at a terminal, a line now and then for logs."""
+"""The progress of checks: a bar on a terminal, a line every 30 seconds in logs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 import pytest
 
 from ckanext.freshness.cli import progress
-from ckanext.freshness.cli.progress import visits_progress
+from ckanext.freshness.cli.progress import check_progress
 
 
 class Terminal(io.StringIO):
@@ -26,11 +26,11 @@ def test_a_bar_has_rate_errors_and_time_left(monkeypatch: pytest.MonkeyPatch) ->
     # The bar's own clock, for the time left.
     seconds = itertools.count(1000, 2)
     monkeypatch.setattr(time, "time", lambda: float(next(seconds)))
-    with visits_progress() as tell:
-        tell((0, 0, 40))
-        tell((20, 3, 40))
-        told = terminal.getvalue()
-    last = told.split("\r")[-1]
+    with check_progress() as show:
+        show((0, 0, 40))
+        show((20, 3, 40))
+        shown = terminal.getvalue()
+    last = shown.split("\r")[-1]
     assert "20/40" in last
     assert "5/s, 3 errors" in last
     assert "00:00:" in last, "the time left"
@@ -41,8 +41,8 @@ def test_elsewhere_a_line_is_told_now_and_then(
 ) -> None:
     now = iter([0.0, 10.0, 31.0, 31.0, 40.0])
     monkeypatch.setattr(progress, "monotonic", lambda: next(now))
-    with visits_progress() as tell:
-        tell((10, 0, 40))
-        tell((20, 3, 40))
-        tell((30, 3, 40))
-    assert capsys.readouterr().err == "20 of 40 visits, 3 with an error\n"
+    with check_progress() as show:
+        show((10, 0, 40))
+        show((20, 3, 40))
+        show((30, 3, 40))
+    assert capsys.readouterr().err == "20 of 40 checks, 3 with an error\n"

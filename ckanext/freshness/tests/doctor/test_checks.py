@@ -1,4 +1,4 @@
-"""The doctor about checks: each thing that can be wrong is named with the command that helps."""
+"""The doctor's checks of nightly runs, statuses and options: each problem comes with a command that helps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking.run_records import shards
-from ckanext.freshness.doctor import Finding, Severity, checks, options
+from ckanext.freshness.doctor import Finding, Severity, checks, site
 from ckanext.freshness.doctor.examination import examine
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
@@ -32,12 +32,12 @@ def nothing(kept_db: None) -> None:
     model.Session.commit()
 
 
-def told(check: Callable[[datetime], Any]) -> list[Finding]:
+def findings(check: Callable[[datetime], Any]) -> list[Finding]:
     return list(check(NOW))
 
 
 def add_run(hours: float, **more: Any) -> None:
-    """A run that began so many hours ago, and has ended at once unless said otherwise."""
+    """Add a run that began and ended the given number of hours ago, unless ``more`` says otherwise."""
     at = (NOW - timedelta(hours=hours)).replace(tzinfo=None)
     plain = {"package_ids": None, "host": None, "everything": False}
     values = {"ended_at": at, "options": plain, "kind": "check", "version": "1", **more}
@@ -46,56 +46,56 @@ def add_run(hours: float, **more: Any) -> None:
 
 
 def test_nobody_ever_checked() -> None:
-    (one,) = told(checks.nights)
+    (one,) = findings(checks.nights)
     assert (one.severity, one.advice) == (Severity.NOTE, NIGHTLY)
 
 
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (36, False), (36.01, True)])
 def test_nobody_checks_any_more(hours: float, late: bool) -> None:
     add_run(hours)
-    found = told(checks.nights)
+    found = findings(checks.nights)
     assert len(found) == late
     if late:
         assert (found[0].severity, found[0].advice) == (Severity.PROBLEM, NIGHTLY)
-        assert "2026-03-01 23:59 UTC" in found[0].what
+        assert "2026-03-01 23:59 UTC" in found[0].text
 
 
 def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     add_run(1, options={"package_ids": ["a"], "host": None, "everything": False})
     add_run(2, options={"package_ids": None, "host": "a.org", "everything": False})
     add_run(3, kind="iati", options={"source": "a"})
-    (one,) = told(checks.nights)
+    (one,) = findings(checks.nights)
     assert one.severity is Severity.NOTE
 
 
 def test_a_check_that_ended_early() -> None:
     add_run(1, error="Solr went away")
-    (one,) = told(checks.nights)
+    (one,) = findings(checks.nights)
     assert one.severity is Severity.PROBLEM
-    assert "ended early: Solr went away" in one.what
+    assert "ended early: Solr went away" in one.text
 
 
 def test_a_run_that_was_killed() -> None:
     add_run(1, ended_at=None)
     with shards([7]):
-        assert told(checks.stuck) == []
-    (one,) = told(checks.stuck)
-    assert "has not ended, and nobody works on it" in one.what
+        assert findings(checks.stuck) == []
+    (one,) = findings(checks.stuck)
+    assert "has not ended, and no process works on it" in one.text
     assert "ckan freshness nightly" in one.advice
     add_run(0.5)
-    assert told(checks.stuck) == []
+    assert findings(checks.stuck) == []
 
 
 def test_a_run_that_has_just_begun_is_not_stuck() -> None:
-    """But that it may have been killed is said at once, unless somebody is known to work on it."""
+    """A note says at once that it may have been killed, unless a process holds its locks."""
     add_run(0.1, ended_at=None)
     with shards([7]):
-        assert told(checks.stuck) == []
+        assert findings(checks.stuck) == []
     with locked(night.LOCK):
-        assert told(checks.stuck) == []
-    (one,) = told(checks.stuck)
+        assert findings(checks.stuck) == []
+    (one,) = findings(checks.stuck)
     assert one.severity is Severity.NOTE
-    assert "has not ended" in one.what and "it was killed" in one.what
+    assert "has not ended" in one.text and "it was killed" in one.text
     assert "10 minutes after" in one.advice and "ckan freshness nightly" in one.advice
 
 
@@ -103,28 +103,28 @@ def test_parts_of_the_night_that_were_not_done() -> None:
     def add_part(name: str, hours: float) -> None:
         add_run(hours, kind="nightly", options={"part": name}, error=f"{name}: no reason")
 
-    assert told(checks.parts) == []
+    assert findings(checks.parts) == []
     add_part("report", 50)
-    assert len(told(checks.parts)) == 1
+    assert len(findings(checks.parts)) == 1
     add_run(26)
-    assert told(checks.parts) == []
+    assert findings(checks.parts) == []
     add_part("report", 25.5)
     add_part("refresh", 25)
     add_part("refresh", 24)
-    found = {one.what: one for one in told(checks.parts)}
+    found = {one.text: one for one in findings(checks.parts)}
     assert set(found) == {
-        "Not all of the nightly work of 2026-03-02 10:30 UTC was done: report: no reason",
-        "Not all of the nightly work of 2026-03-02 12:00 UTC was done: refresh: no reason",
+        "A part of the nightly run of 2026-03-02 10:30 UTC failed: report: no reason",
+        "A part of the nightly run of 2026-03-02 12:00 UTC failed: refresh: no reason",
     }
     for one in found.values():
         assert one.severity is Severity.PROBLEM
         assert one.advice.endswith("ckan freshness nightly")
     add_run(2)
-    assert told(checks.parts) == []
-    # The row of a check that was not all done begins a moment before the check's own, and ends after it.
+    assert findings(checks.parts) == []
+    # The row of an incomplete check begins a moment before the check's own row and ends after it.
     at = (NOW - timedelta(hours=1)).replace(tzinfo=None)
     add_run(2.001, kind="nightly", options={"part": "check"}, error="check: left", ended_at=at)
-    assert len(told(checks.parts)) == 1
+    assert len(findings(checks.parts)) == 1
 
 
 @pytest.mark.parametrize(
@@ -137,25 +137,25 @@ def test_statuses_that_nobody_writes(minutes: int, state: str, late: bool) -> No
     values = {"status": "fresh", "next_boundary": boundary}
     model.Session.merge(DatasetFreshness(package_id=made["id"], **values))
     model.Session.commit()
-    found = told(checks.statuses)
+    found = findings(checks.statuses)
     assert len(found) == late
     if late:
-        assert "statuses of 1 dataset are behind" in found[0].what
+        assert "statuses of 1 dataset are out of date" in found[0].text
         assert "ckan freshness refresh" in found[0].advice
 
 
 def test_datasets_without_a_status() -> None:
-    # Datasets of other tests have lost their rows.
+    # The fixture has deleted the rows of other tests' datasets.
     model.Session.query(model.Package).update({"state": "deleted"})
     made = factories.Dataset()
-    assert told(checks.unjudged) == []
+    assert findings(checks.without_status) == []
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
-    (found,) = told(checks.unjudged)
-    assert found.what == "1 dataset has no freshness status yet"
+    (found,) = findings(checks.without_status)
+    assert found.text == "1 dataset has no freshness status yet"
     assert found.advice == "ckan freshness refresh --all"
     for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
-        assert len(told(checks.unjudged)) == (value == "dataset"), value
+        assert len(findings(checks.without_status)) == (value == "dataset"), value
     model.Session.commit()
 
 
@@ -164,33 +164,33 @@ def test_documents_that_nobody_sends(minutes: int, late: bool) -> None:
     since = (NOW - timedelta(minutes=minutes)).replace(tzinfo=None)
     model.Session.add(Unindexed(package_id="p", since=since))
     model.Session.commit()
-    found = told(checks.statuses)
+    found = findings(checks.statuses)
     assert len(found) == late
     if late:
-        assert "documents of 1 dataset in Solr are older" in found[0].what
+        assert "documents of 1 dataset in Solr are older" in found[0].text
 
 
 def test_an_option_that_was_removed() -> None:
-    assert told(options.removed) == []
+    assert findings(site.removed_options) == []
     with changed_config("ckanext.freshness.check.max_bytes", "1"):
-        (one,) = told(options.removed)
-        assert told(options.unknown) == []
+        (one,) = findings(site.removed_options)
+        assert findings(site.unknown_options) == []
     assert one.severity is Severity.WARNING
-    assert one.what == "The option ckanext.freshness.check.max_bytes was removed and has no effect"
+    assert one.text == "The option ckanext.freshness.check.max_bytes was removed and has no effect"
     assert "Use ckanext.freshness.max_bytes, for example" in one.advice
 
 
 def test_an_option_that_is_misspelt() -> None:
-    assert told(options.unknown) == []
+    assert findings(site.unknown_options) == []
     with (
         changed_config("ckanext.freshness.allowed_network", "10.0.0.0/8"),
         changed_config("ckanext.freshness.zzz", "1"),
     ):
-        near, far = told(options.unknown)
+        near, far = findings(site.unknown_options)
     assert near.severity is far.severity is Severity.WARNING
-    assert "There is no option ckanext.freshness.allowed_network:" in near.what
-    assert near.advice.startswith("Is ckanext.freshness.allowed_networks meant? ")
-    assert "meant" not in far.advice
+    assert "There is no option ckanext.freshness.allowed_network," in near.text
+    assert near.advice.startswith("Did you mean ckanext.freshness.allowed_networks? ")
+    assert "mean" not in far.advice
 
 
 def test_of_old_tables_one_thing_is_said() -> None:
@@ -203,7 +203,9 @@ def test_of_old_tables_one_thing_is_said() -> None:
         found = list(examine(NOW))
         advice = [one.advice for one in found if one.severity is Severity.PROBLEM]
         assert "ckan db upgrade -p freshness" in advice
-        assert "Not looked at: nights" in [one.what for one in found]
+        assert "Not checked, because a service or table is missing: nightly checks" in [
+            one.text for one in found
+        ]
     finally:
         model.Session.rollback()
         model.Session.execute(sa.text("ALTER TABLE elsewhere RENAME TO freshness_run"))

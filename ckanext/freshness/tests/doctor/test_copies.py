@@ -1,4 +1,4 @@
-"""The doctor about mails, the store of copies and IATI's cycles: each with what is to be done now."""
+"""The doctor's checks of mails, the store of copies and IATI's cycles, with their advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.copies.location import open_store
-from ckanext.freshness.doctor import Finding, Severity, copies, mails
+from ckanext.freshness.doctor import Finding, Severity, copies, site
 from ckanext.freshness.doctor.examination import CHECKS
 from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati import doctor_checks
@@ -30,13 +30,13 @@ NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 LOCATION = "ckanext.freshness.copies.location"
 
 
-def told(check: Callable[[datetime], Any]) -> list[Finding]:
+def findings(check: Callable[[datetime], Any]) -> list[Finding]:
     return list(check(NOW))
 
 
 def test_all_of_it_is_looked_at() -> None:
-    assert {mails.mails, copies.store, copies.missing, doctor_checks.cycles} <= {
-        one.look for one in CHECKS
+    assert {site.mails, copies.store, copies.missing, doctor_checks.cycles} <= {
+        check.find for check in CHECKS
     }
 
 
@@ -64,21 +64,21 @@ def mails_on(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mails_that_cannot_be_sent(
     mails_on: None, key: str, value: Any, what: str, advice: str
 ) -> None:
-    assert told(mails.mails) == []
+    assert findings(site.mails) == []
     with changed_config(key, value):
-        (one,) = told(mails.mails)
+        (one,) = findings(site.mails)
         assert one.severity is Severity.PROBLEM
-        assert what in one.what and one.advice.startswith(advice)
+        assert what in one.text and one.advice.startswith(advice)
 
 
 def test_mails_that_nobody_gets(mails_on: None) -> None:
     with changed_config("ckanext.freshness.notify.operators", []):
         model.Session.query(model.User).update({"sysadmin": False})
         model.Session.commit()
-        (one,) = told(mails.mails)
-        assert "no sysadmin has an address" in one.what
+        (one,) = findings(site.mails)
+        assert "no sysadmin has an address" in one.text
         factories.Sysadmin(email="root@example.org")
-        assert told(mails.mails) == []
+        assert findings(site.mails) == []
 
 
 def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
@@ -86,7 +86,7 @@ def test_nothing_is_said_of_mails_that_are_off(mails_on: None) -> None:
         changed_config("ckanext.freshness.notify.enabled", False),
         changed_config("smtp.server", ""),
     ):
-        assert told(mails.mails) == []
+        assert findings(site.mails) == []
 
 
 # The store
@@ -101,38 +101,38 @@ def copies_of_all(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_store_that_cannot_be_written(copies_of_all: None, tmp_path: Path, where: str) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / where)):
-        (one,) = told(copies.store)
+        (one,) = findings(copies.store)
     assert one.severity is Severity.PROBLEM
-    assert one.what.startswith("No copies can be kept: ") and str(tmp_path / where) in one.what
+    assert one.text.startswith("No copies can be kept: ") and str(tmp_path / where) in one.text
     assert LOCATION in one.advice
 
 
 def test_a_store_that_takes_nothing(copies_of_all: None, tmp_path: Path) -> None:
     with changed_config(LOCATION, str(tmp_path)):
-        assert told(copies.store) == []
+        assert findings(copies.store) == []
         # The byte that was written is gone.
         assert not [one for one in tmp_path.rglob("*") if one.is_file()]
         (tmp_path / ".staging").rmdir()
         (tmp_path / ".staging").write_text("no folder")
-        (one,) = told(copies.store)
-    assert "cannot take anything more" in one.what
+        (one,) = findings(copies.store)
+    assert "cannot take anything more" in one.text
 
 
 def test_nothing_is_said_of_a_store_that_nobody_needs(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert told(copies.store) == []
+        assert findings(copies.store) == []
 
 
 @pytest.mark.parametrize(
     ("number", "advice"),
     [
-        (errno.ENOSPC, "Make room there"),
-        (errno.EDQUOT, "Make room there"),
-        (errno.EACCES, "CKAN's user can write"),
-        (errno.EROFS, "CKAN's user can write"),
-        (errno.ENOENT, "Mount it again"),
-        (errno.EMFILE, "Mend what it says"),
+        (errno.ENOSPC, "Free disk space there"),
+        (errno.EDQUOT, "Free disk space there"),
+        (errno.EACCES, "Let CKAN's user write"),
+        (errno.EROFS, "Let CKAN's user write"),
+        (errno.ENOENT, "mount it again"),
+        (errno.EMFILE, "Correct the reported cause"),
     ],
 )
 def test_the_advice_fits_what_the_store_says(
@@ -143,16 +143,16 @@ def test_the_advice_fits_what_the_store_says(
 
     monkeypatch.setattr(DirectoryStore, "_new_file", refuse)
     with changed_config(LOCATION, str(tmp_path)):
-        (one,) = told(copies.store)
+        (one,) = findings(copies.store)
     assert advice in one.advice
-    assert ("can write" in one.advice) == ("can write" in advice)
+    assert ("user write" in one.advice) == ("user write" in advice)
 
 
 @pytest.mark.parametrize("where", ["nonsense://bucket/copies", "dropbox://copies"])
 def test_a_location_that_nobody_understands(copies_of_all: None, where: str) -> None:
-    """One of no protocol, and one whose library is not there."""
+    """An unknown protocol, and one whose library is not installed."""
     with changed_config(LOCATION, where):
-        (one,) = told(copies.store)
+        (one,) = findings(copies.store)
     assert "a URL of fsspec whose library is installed" in one.advice
 
 
@@ -162,7 +162,7 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "copies"
     with changed_config(LOCATION, str(folder)):
         place = open_store(str(folder))
-        for number in range(copies.LOOKED_FOR + 1):
+        for number in range(copies.SAMPLE + 1):
             key = f"resources.d/{number}"
             place.write_bytes(key, b"a")
             model.Session.add(
@@ -185,35 +185,35 @@ def shelved(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_copies_that_are_not_where_they_were(shelved: Path) -> None:
-    assert told(copies.missing) == []
+    assert findings(copies.missing) == []
     (shelved / "resources.d" / "0").unlink()
-    assert told(copies.missing) == []
+    assert findings(copies.missing) == []
     (shelved / "resources.d" / "7").unlink()
-    (one,) = told(copies.missing)
-    assert one.what == f"Of the 20 newest copies 1 is not in {shelved}"
+    (one,) = findings(copies.missing)
+    assert one.text == f"1 of the 20 newest copies missing from {shelved}"
     shelved.rename(shelved.with_name("away"))
-    (one,) = told(copies.missing)
-    assert (one.severity, one.what) == (
+    (one,) = findings(copies.missing)
+    assert (one.severity, one.text) == (
         Severity.PROBLEM,
-        f"Of the 20 newest copies 20 are not in {shelved}",
+        f"20 of the 20 newest copies missing from {shelved}",
     )
-    assert "is it mounted" in one.advice and "ckan iati update" in one.advice
+    assert "is mounted" in one.advice and "ckan iati update" in one.advice
 
 
 def test_copies_that_have_expired_are_not_looked_for(shelved: Path) -> None:
     shelved.rename(shelved.with_name("away"))
     model.Session.query(Copy).update({"key": None})
     model.Session.commit()
-    assert told(copies.missing) == []
+    assert findings(copies.missing) == []
 
 
 def test_copies_whose_store_cannot_be_opened(shelved: Path) -> None:
     """Though none are to be kept any more."""
-    assert told(copies.store) == []
+    assert findings(copies.store) == []
     shelved.rename(shelved.with_name("away"))
     shelved.write_text("a file")
-    (one,) = told(copies.missing)
-    assert one.what.startswith("No copies can be kept: ")
+    (one,) = findings(copies.missing)
+    assert one.text.startswith("No copies can be kept: ")
 
 
 # Cycles
@@ -236,7 +236,7 @@ def source() -> Iterator[str]:
 
 
 def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -> None:
-    """A cycle that began so many hours ago, and has ended at once unless said otherwise."""
+    """Add a cycle that began and ended the given number of hours ago, unless ``more`` says otherwise."""
     at = (NOW - timedelta(hours=hours)).replace(tzinfo=None)
     options = {"source": source, "strict": False, "harvest": harvest}
     values = {"ended_at": at, "options": options, "kind": "iati", "version": "1", **more}
@@ -247,8 +247,8 @@ def add_cycle(source: str, hours: float, *, harvest: bool = True, **more: Any) -
 def test_no_cycle_yet(source: str) -> None:
     add_cycle("another", 1)
     add_cycle(source, 2, harvest=False)
-    (one,) = told(doctor_checks.cycles)
-    assert (one.severity, one.what) == (
+    (one,) = findings(doctor_checks.cycles)
+    assert (one.severity, one.text) == (
         Severity.NOTE,
         "No update cycle of the IATI source iati-source has run yet",
     )
@@ -258,35 +258,35 @@ def test_no_cycle_yet(source: str) -> None:
 @pytest.mark.parametrize(("hours", "late"), [(1, False), (48, False), (48.1, True)])
 def test_cycles_that_do_not_come(source: str, hours: float, late: bool) -> None:
     add_cycle(source, hours)
-    found = told(doctor_checks.cycles)
+    found = findings(doctor_checks.cycles)
     assert len(found) == late
     if late:
         assert found[0].severity is Severity.PROBLEM
-        assert "began on 2026-03-01 11:54 UTC" in found[0].what
+        assert "began on 2026-03-01 11:54 UTC" in found[0].text
         assert found[0].advice.endswith("ckan iati update iati-source")
 
 
 def test_a_cycle_that_failed(source: str) -> None:
     add_cycle(source, 3, error="long ago")
-    assert "long ago" in told(doctor_checks.cycles)[0].what
+    assert "long ago" in findings(doctor_checks.cycles)[0].text
     add_cycle(source, 2)
-    assert told(doctor_checks.cycles) == []
+    assert findings(doctor_checks.cycles) == []
     add_cycle(source, 1, error="the registry is away")
-    (one,) = told(doctor_checks.cycles)
-    assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.what
+    (one,) = findings(doctor_checks.cycles)
+    assert "iati-source of 2026-03-03 11:00 UTC failed: the registry is away" in one.text
     assert one.advice.endswith("ckan iati update iati-source")
 
 
 def test_a_cycle_that_was_killed(source: str) -> None:
     add_cycle(source, 1, ended_at=None)
     with locked(cycle.lock(source)):
-        assert told(doctor_checks.cycles) == []
-    (one,) = told(doctor_checks.cycles)
-    assert "was killed: it has not ended" in one.what
+        assert findings(doctor_checks.cycles) == []
+    (one,) = findings(doctor_checks.cycles)
+    assert "was killed: it has not ended" in one.text
     assert one.advice.endswith("ckan iati update iati-source")
 
 
 def test_the_store_is_needed_for_cycles(source: str, tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with changed_config(LOCATION, str(tmp_path / "taken")):
-        assert len(told(copies.store)) == 1
+        assert len(findings(copies.store)) == 1

@@ -1,4 +1,4 @@
-"""The doctor: each thing that can be wrong is named with the command that helps, and nothing else is."""
+"""The doctor's checks of harvests, queues, services and the site, on real services."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def told(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
+def findings(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
     return list(check(now() + after))
 
 
 def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
-    return [one for one in told(check, after) if one.severity is Severity.PROBLEM]
+    return [one for one in findings(check, after) if one.severity is Severity.PROBLEM]
 
 
 @pytest.fixture
 def harvest() -> Harvest:
-    """A source whose server nobody asks."""
+    """A source whose server is never contacted."""
     return add_source("http://127.0.0.1:9")
 
 
 @pytest.fixture
 def wait_on() -> Iterator[Callable[..., None]]:
-    """Consumers with nothing to do: connections that wait for a message of a stage's queue."""
+    """Start idle consumers: connections that wait for a message of a stage's queue."""
     waiting: list[tuple[str, str, threading.Thread]] = []
 
     def begin(*stages: str) -> None:
@@ -74,41 +74,41 @@ def wait_on() -> Iterator[Callable[..., None]]:
 
 
 def test_a_healthy_site(wait_on: Callable[..., None], fdp: FdpServer) -> None:
-    """Everything at work, and a harvest just done."""
+    """All services run, and a harvest has just ended."""
     fdp.add_dataset(fdp.add_catalog())
     add_source(fdp.source_url).run()
     wait_on("gather", "fetch")
     found = list(examine(datetime.now(timezone.utc)))
     assert [one for one in found if one.severity is Severity.PROBLEM] == []
-    (sizes,) = [one for one in found if one.what.startswith("Tables: ")]
+    (sizes,) = [one for one in found if one.text.startswith("Tables: ")]
     for table in ("harvest_object ", "harvest_object_extra ", "freshness_harvest_document "):
-        assert table in sizes.what
+        assert table in sizes.text
     for table in ("mail", "mail_person", "history", "copy", "iati", "check", "run", "transition"):
-        assert f"freshness_{table} " in sizes.what
+        assert f"freshness_{table} " in sizes.text
 
 
 # Consumers and queues
 
 
 @pytest.mark.parametrize(
-    ("alive", "words"), [((), "no consumer"), (("gather",), "only one consumer")]
+    ("alive", "words"), [((), "No consumer"), (("gather",), "Only one consumer")]
 )
 def test_consumers_that_are_not_there(
     wait_on: Callable[..., None], alive: tuple[str, ...], words: str
 ) -> None:
     wait_on(*alive)
     (one,) = problems(queues.consumers)
-    assert words in one.what
+    assert words in one.text
     assert all(command in one.advice for command in CONSUMERS)
 
 
 @pytest.mark.parametrize("stage", ["gather", "fetch"])
 def test_a_queue_that_nobody_serves(wait_on: Callable[..., None], stage: str) -> None:
-    """The other consumer waits, and cannot be mistaken for the missing one."""
+    """The other consumer is idle, and is not mistaken for the missing one."""
     wait_on("fetch" if stage == "gather" else "gather")
     put(stage, "some-id")
     (one,) = problems(queues.consumers)
-    assert one.what == f"1 message waits in the {stage} queue, and no consumer takes any"
+    assert one.text == f"1 message waits in the {stage} queue, and no consumer takes any"
     assert f"ckan harvester {stage}-consumer" in one.advice
     take(stage, "another-id", timedelta(seconds=10))
     assert problems(queues.consumers) == []
@@ -128,7 +128,7 @@ def test_messages_that_should_have_been_sent_again(stage: str, age: timedelta, o
     found = problems(queues.unacknowledged)
     assert len(found) == old
     if old:
-        assert "some-id" in found[0].what
+        assert "some-id" in found[0].text
         assert "ckan harvester run" in found[0].advice
 
 
@@ -138,7 +138,7 @@ def put(stage: str, id: str) -> None:
 
 
 def take(stage: str, id: str, age: timedelta) -> None:
-    """What a consumer that was killed leaves behind."""
+    """Leave behind the key of a killed consumer."""
     taken_at = (now() - age).astimezone().replace(tzinfo=None)
     connection().set(f"{harvest_routing_keys()[stage]}:{id}", f"{taken_at:%Y-%m-%d %H:%M:%S.%f}")
 
@@ -159,9 +159,9 @@ def test_a_gather_whose_consumer_was_killed(harvest: Harvest) -> None:
         assert problems(harvests.gathers) == []
     assert not is_held(f"gather {job}")
     (one,) = problems(harvests.gathers)
-    assert f"Job {job} of the source {harvest.source['name']}" in one.what
-    assert "was killed" in one.what
-    assert "ckan harvester run sends it again in 118 min" in one.advice
+    assert f"Job {job} of the source {harvest.source['name']}" in one.text
+    assert "was killed" in one.text
+    assert "ckan harvester run requeues it in 118 min" in one.advice
     assert f"ckan harvester job-abort {job}" in one.advice
 
 
@@ -184,8 +184,8 @@ def test_a_job_that_no_queue_knows(harvest: Harvest) -> None:
     connection().delete(harvest_routing_keys()["gather"])
     assert problems(harvests.gathers) == []
     (one,) = problems(harvests.gathers, timedelta(minutes=10))
-    assert "is in no queue" in one.what
-    assert one.advice.startswith("ckan harvester run sends it again; ")
+    assert "is in no queue" in one.text
+    assert one.advice.startswith("ckan harvester run requeues it; ")
     assert f"ckan harvester job-abort {job}" in one.advice
     call_action("harvest_jobs_run")
     assert problems(harvests.gathers, timedelta(minutes=10)) == []
@@ -218,24 +218,24 @@ def test_records_that_are_not_imported(
     found = problems(harvests.imports, timedelta(minutes=minutes))
     assert len(found) == stuck
     if stuck:
-        assert job in found[0].what
-        assert f"2 of its records are not imported (2 {state})" in found[0].what
+        assert job in found[0].text
+        assert f"2 of its records are not imported (2 {state})" in found[0].text
         assert "ckan harvester run" in found[0].advice
         assert f"ckan harvester job-abort {job}" in found[0].advice
 
 
 def test_waiting_for_others_is_not_stuck_but_a_killed_import_is(fdp: FdpServer) -> None:
-    """Somebody else's record has just been imported: those that wait have their turn later."""
+    """A consumer has just imported a record of another job, so waiting records are not stuck."""
     waiting, killed = gathered(fdp, "WAITING"), gathered(fdp, "IMPORT")
     later = now() + timedelta(minutes=10)
     (lead, _) = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=waiting)
     change(harvest_model.HarvestObject, lead.id, state="COMPLETE", import_finished=utc(later))
     (one,) = problems(harvests.imports, timedelta(minutes=11))
-    assert killed in one.what
+    assert killed in one.text
 
 
 def gathered(fdp: FdpServer, state: str) -> str:
-    """A job with two records that were gathered, and are in some state."""
+    """Gather a job with two records and set their state."""
     for _ in range(2 - len(fdp.datasets)):
         fdp.add_dataset((fdp.catalogs or [fdp.add_catalog()])[0])
     harvest = add_source(fdp.source_url, language="en" if state == "IMPORT" else "de")
@@ -256,7 +256,7 @@ def test_nobody_marks_jobs_as_finished(fdp: FdpServer) -> None:
     harvest.fetch()
     assert problems(harvests.cron, timedelta(minutes=10)) == []
     (one,) = problems(harvests.cron, timedelta(minutes=30))
-    assert job in one.what
+    assert job in one.text
     assert "ckan harvester run" in one.advice
 
 
@@ -269,7 +269,7 @@ def test_nobody_begins_the_jobs_that_are_due(harvest: Harvest) -> None:
     )
     assert problems(harvests.cron, timedelta(minutes=10)) == []
     (one,) = problems(harvests.cron, timedelta(minutes=30))
-    assert one.what.startswith("1 harvest sources are overdue")
+    assert one.text.startswith("1 harvest source is overdue")
     change(harvest_model.HarvestSource, harvest.source["id"], frequency="MANUAL")
     assert problems(harvests.cron, timedelta(minutes=30)) == []
 
@@ -287,13 +287,13 @@ def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
     harvest.run()
     fdp.remove(fdp.datasets[0])
     harvest.run()
-    (one,) = told(harvests.holds)
+    (one,) = findings(harvests.holds)
     assert one.severity is Severity.NOTE
-    assert f"1 deletion of the source {harvest.source['name']} is held" in one.what
+    assert f"1 deletion of the source {harvest.source['name']} held since" in one.text
     assert f"ckan freshness release {harvest.source['name']}" in one.advice
     list_id = call_action("freshness_harvest_hold_show", id=harvest.source["id"])["list_id"]
     call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
-    assert told(harvests.holds) == []
+    assert findings(harvests.holds) == []
 
 
 # The site
@@ -304,21 +304,21 @@ def test_held_deletions_are_told_but_are_no_problem(fdp: FdpServer) -> None:
     [
         ("freshness fdp_harvester harvest", None, ""),
         ("harvest freshness", Severity.PROBLEM, "Move freshness before harvest"),
-        ("freshness", Severity.NOTE, "Add it to ckan.plugins"),
+        ("freshness", Severity.NOTE, "add it to ckan.plugins"),
     ],
 )
 def test_the_order_of_plugins(
     monkeypatch: pytest.MonkeyPatch, plugins: str, severity: Severity | None, words: str
 ) -> None:
     monkeypatch.setitem(tk.config, "ckan.plugins", plugins.split())
-    found = told(site.plugins)
+    found = findings(site.plugins)
     assert [one.severity for one in found] == ([severity] if severity else [])
     assert all(words in one.advice for one in found)
 
 
 @pytest.mark.parametrize("plugin", ["freshness", "harvest"])
 def test_tables_that_are_missing_or_old(plugin: str) -> None:
-    assert told(site.migrations) == []
+    assert findings(site.migrations) == []
     # Without a commit: the checks look into the same transaction.
     model.Session.execute(sa.text(f"UPDATE {plugin}_alembic_version SET version_num = 'older'"))
     (one,) = problems(site.migrations)
@@ -327,13 +327,13 @@ def test_tables_that_are_missing_or_old(plugin: str) -> None:
 
 
 def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
-    assert told(site.source_types) == []
+    assert findings(site.source_types) == []
     change(harvest_model.HarvestSource, harvest.source["id"], type="waf")
     (one,) = problems(site.source_types)
-    assert "type waf" in one.what
-    assert "A source" in one.what
+    assert "type waf" in one.text
+    assert "A source" in one.text
     change(harvest_model.HarvestSource, harvest.source["id"], active=False)
-    assert told(site.source_types) == []
+    assert findings(site.source_types) == []
 
 
 @pytest.mark.parametrize(
@@ -344,19 +344,19 @@ def test_sources_that_no_plugin_harvests(harvest: Harvest) -> None:
     ],
 )
 def test_options(monkeypatch: pytest.MonkeyPatch, key: str, value: Any, words: str) -> None:
-    assert told(site.options) == []
+    assert findings(site.request_options) == []
     monkeypatch.setitem(tk.config, key, value)
-    (one,) = told(site.options)
+    (one,) = findings(site.request_options)
     assert one.severity is Severity.NOTE
-    assert words in one.what
-    assert "secret" not in one.what + one.advice
+    assert words in one.text
+    assert "secret" not in one.text + one.advice
 
 
 def test_background_jobs_that_nobody_does() -> None:
-    assert [one.severity for one in told(site.workers)] == [Severity.NOTE]
+    assert [one.severity for one in findings(site.workers)] == [Severity.NOTE]
     tk.enqueue_job(print, ["done"], queue="bulk")
     (one,) = problems(site.workers)
-    assert "1 background job waits in the queue bulk" in one.what
+    assert "1 background job waits in the queue bulk" in one.text
     assert "ckan jobs worker bulk" in one.advice
 
 
@@ -364,23 +364,25 @@ def test_background_jobs_that_nobody_does() -> None:
 
 
 def test_solr_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert services.away()[1] == []
+    assert services.unavailable()[1] == []
     away = "http://127.0.0.1:1/solr/ckan"
     monkeypatch.setitem(tk.config, "solr_url", away)
     if hasattr(common, "SolrSettings"):  # CKAN 2.11 reads the option once
         monkeypatch.setattr(common.SolrSettings, "_url", away)
     found = list(examine(now()))
-    assert "Solr does not answer" in [one.what for one in found]
+    assert "Solr does not answer" in [one.text for one in found]
 
 
 def test_redis_of_the_queues_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One finding for it, and none of those that would only follow from it."""
+    """One finding reports it; dependent checks are skipped."""
     monkeypatch.setitem(tk.config, "ckan.harvest.mq.hostname", "127.0.0.1")
     monkeypatch.setitem(tk.config, "ckan.harvest.mq.port", 1)
     found = list(examine(now()))
-    wrong = [one.what for one in found if one.severity is Severity.PROBLEM]
+    wrong = [one.text for one in found if one.severity is Severity.PROBLEM]
     assert wrong == ["The Redis of the harvest queues does not answer"]
-    assert "Not looked at: consumers" in [one.what for one in found]
+    assert "Not checked, because a service or table is missing: consumers" in [
+        one.text for one in found
+    ]
 
 
 def test_each_check_has_a_name_of_its_own() -> None:

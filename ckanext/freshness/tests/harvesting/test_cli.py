@@ -107,7 +107,7 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     name = harvest.source["name"]
     result = run("release", name)
     assert result.exit_code == 1
-    assert "No deletions of this source are held" in result.output
+    assert "This source has no held deletions" in result.output
 
     urls = [fdp.iri_of(one) for one in fdp.datasets]
     empty(fdp, harvest)
@@ -123,7 +123,7 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     assert released(harvest)
     result = run("release", name)
     assert result.exit_code == 0
-    assert "Released already" in result.output
+    assert "Already released by" in result.output
     assert harvest.run().stats["deleted"] == 3
 
 
@@ -137,8 +137,8 @@ def test_doctor(run: Any, monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> 
     """Nobody serves the queues of the tests."""
     result = run("doctor")
     assert result.exit_code == 1
-    assert "PROBLEM: There is no consumer of the harvest queues" in result.output
-    assert "  -> ckan harvester gather-consumer and ckan harvester fetch-consumer" in result.output
+    assert "PROBLEM: No consumer of the harvest queues is running" in result.output
+    assert ": ckan harvester gather-consumer and ckan harvester fetch-consumer" in result.output
     result = run("doctor", "--json")
     assert result.exit_code == 1
     told = json.loads(without_log(result.output))

@@ -115,7 +115,7 @@ def complete(harvest: Harvest, job: Job, fdp: FdpServer) -> None:
 def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
     """The advice of the doctor, ten minutes later."""
     found = list(check(datetime.now(timezone.utc) + timedelta(minutes=10)))
-    (one,) = (one for one in found if job_id in one.what)
+    (one,) = (one for one in found if job_id in one.text)
     model.Session.rollback()
     return one.advice
 

@@ -17,7 +17,7 @@ from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 OVERDUE, DELINQUENT = 15, 22
-"""Days after which a weekly dataset is so."""
+"""Days after which a weekly dataset is overdue, and delinquent."""
 
 Make = Callable[..., dict[str, Any]]
 Notify = Callable[..., MailReport]
@@ -28,7 +28,7 @@ def later(days: float = 0) -> datetime:
 
 
 def age(days: float) -> None:
-    """Time passes, and statuses with it."""
+    """Refresh statuses as if the given number of days had passed."""
     refresh(later(days))
 
 
@@ -46,7 +46,7 @@ def mails_on(clean_db: None, clean_index: None, ckan_config: Any, monkeypatch: A
 
 @pytest.fixture
 def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHost]:
-    """A mail server to which the site sends; mails have begun."""
+    """A mail server that the site uses, after the first notify."""
     with MailHost() as host:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{host.port}")
         assert delivery.notify_all(later).state is DeliveryState.BEGUN
@@ -55,7 +55,7 @@ def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHos
 
 @pytest.fixture
 def make(mails_on: None) -> Make:
-    """A weekly dataset, made now, whose contacts are as only harvesters or older versions make them."""
+    """Create a weekly dataset. Its contacts may have forms that only harvesters and older versions produce."""
     user = factories.Sysadmin(email="root@example.org")["name"]
 
     def make(
@@ -75,7 +75,7 @@ def make(mails_on: None) -> Make:
             extras=[{"key": "frequency", "value": frequency}],
             **fields,
         )
-        # CKAN's own validators take one good address alone.
+        # CKAN's validators accept only a single valid address.
         model.Session.execute(
             sa.update(model.Package.__table__)
             .where(model.Package.__table__.c.id == made["id"])
@@ -84,14 +84,14 @@ def make(mails_on: None) -> Make:
             )
         )
         model.Session.commit()
-        return made
+        return dict(made)
 
     return make
 
 
 @pytest.fixture
 def notify() -> Notify:
-    """What ``ckan freshness notify`` does, so many days later."""
+    """Do the work of ``ckan freshness notify``, the given number of days later."""
 
     def notify(days: float = OVERDUE, **options: Any) -> MailReport:
         return delivery.notify_all(lambda: later(days), **options)

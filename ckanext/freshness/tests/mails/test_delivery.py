@@ -1,4 +1,4 @@
-"""Mails over a real mail server: to whom, once, and with nobody held up."""
+"""Delivery over a real mail server: recipients, no duplicates, and failures that delay no other mail."""
 
 from __future__ import annotations
 
@@ -288,14 +288,14 @@ def test_the_command(make: Make, host: MailHost) -> None:
     host.refused[ANN] = 550
     done = CliRunner().invoke(freshness, ["notify"])
     assert done.exit_code == 1
-    assert f"{ANN}: 1 dataset to update; not sent, to be tried again: " in done.output
+    assert f"{ANN}: 1 dataset to update; not sent, the next notify tries again: " in done.output
     assert "no such person here" in done.output
     host.refused.clear()
     done = CliRunner().invoke(freshness, ["notify", "--json"])
     assert (done.exit_code, json.loads(done.output)["mails"][0]["outcome"]) == (0, "sent")
     with locked(delivery.LOCK):
         done = CliRunner().invoke(freshness, ["notify"])
-    assert done.exit_code == 1 and "Another notify is under way" in done.output
+    assert done.exit_code == 1 and "Another notify is running" in done.output
     done = CliRunner().invoke(freshness, ["notify"])
     assert (done.exit_code, done.output) == (0, "0 mails sent\n")
 
@@ -313,7 +313,7 @@ def test_dry_run_says_that_no_mails_can_be_sent(make: Make, host: MailHost, key:
     assert dry.exit_code == 0
     warning = real.output.replace("Error: ", "Warning: ")
     assert warning in dry.output
-    # It is asked before they are switched on.
+    # This is before mails are switched on.
     assert warning in off.output
     assert json.loads(as_json.output)["problem"] == real.output.removeprefix("Error: ").strip()
 
@@ -330,7 +330,7 @@ def test_mails_are_off_until_they_are_switched_on(
         assert told.complete and "Mails are off" in told.words
         done = CliRunner().invoke(freshness, ["notify"])
         assert done.exit_code == 0 and "Mails are off" in done.output
-    # What came while they were off is no news.
+    # Changes while mails were off cause none.
     assert notify() == MailReport(DeliveryState.BEGUN)
     assert notify() == MailReport(DeliveryState.DONE)
     assert host.connections == 0
@@ -359,14 +359,14 @@ def test_a_site_that_cannot_send(host: MailHost, key: str, value: str | None, wo
 
 @contextmanager
 def waiting_for(seconds: float) -> Iterator[None]:
-    """A limit of time for each mail."""
+    """Set the time limit for a mail."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delivery, "TIMEOUT", seconds)
         yield
 
 
 def at_server(port: int, notify: Notify) -> MailReport:
-    """Mails over another mail server."""
+    """Use another mail server."""
     with helpers.changed_config("smtp.server", f"127.0.0.1:{port}"):
         return notify()
 
@@ -377,7 +377,7 @@ def _of(report: MailReport, address: str) -> MailOutcome | None:
 
 
 class TestMailServer:
-    """What a mail server does wrong holds up nobody else, and makes nothing go twice."""
+    """A faulty mail server delays no other mail and causes no duplicate."""
 
     @pytest.fixture(autouse=True)
     def three(self, make: Make, host: MailHost) -> None:
@@ -447,7 +447,7 @@ class TestMailServer:
         assert _of(report, ANN) is MailOutcome.UNKNOWN
         assert len(host.swallowed) == 1
         host.silent_at = None
-        # It may have gone: it does not go again.
+        # It may have been sent, so it is not sent again.
         assert notify() == MailReport(DeliveryState.DONE)
         assert host.to(ANN) == []
 
@@ -459,7 +459,7 @@ class TestMailServer:
         assert sent(notify()) == [ANN, BOB, CARL]
 
     def test_greets_for_ever(self, notify: Notify, host: MailHost) -> None:
-        """Each answer comes in time, and the last one never."""
+        """Each response but the last arrives in time."""
         with DrippingHost() as slow, waiting_for(0.3):
             report = at_server(slow.port, notify)
             assert {one.outcome for one in report.mails} == {MailOutcome.UNKNOWN}
@@ -501,7 +501,7 @@ class TestMailServer:
     def test_a_process_that_lost_its_lock_sends_nothing_again(
         self, notify: Notify, host: MailHost
     ) -> None:
-        """The database forgets the locks of connections that break, and another notify begins."""
+        """If a connection breaks, the database releases its lock, and another notify begins."""
         host.silent_at, host.silent_for = "DATA", frozenset({ANN})
 
         def work() -> None:

@@ -1,4 +1,4 @@
-"""Mails over TLS and with a password, as CKAN's smtp options say."""
+"""Mails over TLS and with a password, by CKAN's smtp options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOGIN = (b"site", b"secret")
 
 @pytest.fixture
 def secure(ckan_config: Any, monkeypatch: Any, tmp_path: Path) -> Any:
-    """A mail server that wants TLS and a password, and a site that is told so."""
+    """A mail server that requires TLS and a password, and a site configured for it."""
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

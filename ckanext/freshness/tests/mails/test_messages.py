@@ -1,4 +1,4 @@
-"""Headers as they go over the wire."""
+"""Headers in their wire format."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_programs_find_the_link(
     (mail,) = host.mails
     head = mail.raw.partition(b"\r\n\r\n")[0].decode("ascii")
     (header,) = re.findall(r"^List-Unsubscribe:([^\r]*(?:\r\n[ \t][^\r]*)*)", head, re.MULTILINE)
-    # RFC 2369, 2: white space within the brackets is left out.
+    # White space within the brackets has no meaning (RFC 2369, section 2).
     link = re.sub(r"\s", "", header)
     prefix = re.escape(site + root.replace("/{{LANG}}", ""))
     assert re.fullmatch(rf"<{prefix}/freshness/mails/\d+\.[\w-]{{16}}>", link)

@@ -1,4 +1,4 @@
-"""Who is told: only those who may see a dataset, and only where their source and organization want it."""
+"""Recipients: only people who may see a dataset, if its sources and organization permit mails."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ ANN, BOB, ADMIN = "ann@example.org", "bob@example.org", "admin@example.org"
 
 
 class EmbargoPlugin(p.SingletonPlugin, DefaultPermissionLabels):
-    """Another extension's: embargoed datasets are seen by one user alone."""
+    """Another extension's permissions: only one user may see embargoed datasets."""
 
     p.implements(p.IPermissionLabels)
 
     def get_dataset_labels(self, dataset_obj: Any) -> list[str]:
         if dataset_obj.name.startswith("embargoed"):
             return ["embargo"]
-        return super().get_dataset_labels(dataset_obj)
+        return list(super().get_dataset_labels(dataset_obj))
 
     def get_user_dataset_labels(self, user_obj: Any) -> list[str]:
         labels = super().get_user_dataset_labels(user_obj)
@@ -51,12 +51,12 @@ def embargo(clean_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def organization(admin: dict[str, Any], *more: tuple[dict[str, Any], str], **fields: Any) -> str:
     users = [{"name": admin["name"], "capacity": "admin"}]
     users += [{"name": user["name"], "capacity": capacity} for user, capacity in more]
-    return factories.Organization(users=users, **fields)["id"]
+    return str(factories.Organization(users=users, **fields)["id"])
 
 
 def keepers(*package_ids: str) -> list[list[str]]:
     known = recipients.datasets(package_ids, later())
-    return [list(known[one].decides.keepers) for one in package_ids]
+    return [list(known[one].for_rules.keepers) for one in package_ids]
 
 
 def test_of_private_datasets_only_those_are_told_who_may_see_them(make: Make) -> None:
@@ -174,7 +174,7 @@ def test_an_organization_may_want_none(make: Make, wish: str | None, is_wanted: 
     extras = [one for one in extras if one["value"]]
     owner = organization(factories.User(email=ADMIN), extras=extras)
     made = make("rain", owner_org=owner)
-    assert recipients.datasets([made["id"]], later())[made["id"]].decides.is_wanted is is_wanted
+    assert recipients.datasets([made["id"]], later())[made["id"]].for_rules.is_wanted is is_wanted
 
 
 def test_nobody_is_told_of_what_no_organization_wants_told(

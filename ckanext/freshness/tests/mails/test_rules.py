@@ -1,4 +1,4 @@
-"""Which changes of statuses become which mails: tables."""
+"""The rules that turn status changes into mails: tables."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ADMIN = "admin@example.org"
         ("delinquent", "overdue", "edit", ()),
         ("overdue", "fresh", "edit", ()),
         ("overdue", "unavailable", "edit", ()),
-        # What the site was like, and what follows from an option, is no date that has come.
+        # A first status, and changes of options, cross no date.
         (None, "overdue", "recompute", ()),
         (None, "delinquent", "edit", ()),
         ("fresh", "overdue", "recompute", ()),
@@ -155,11 +155,11 @@ def test_who_waited_and_is_concerned_no_more_is_settled() -> None:
         (Contacts((), (OTHER,), (ADMIN,)), {ONE, OTHER, ADMIN}, (OTHER,)),
         (Contacts((), (), (ADMIN,)), {ADMIN}, (ADMIN,)),
         (Contacts((ONE, OTHER), (), (ADMIN,)), {ONE, OTHER}, (ONE, OTHER)),
-        # Of a private dataset only those are told who may see it.
+        # Only people who may see a private dataset receive mails about it.
         (Contacts((ONE,), (OTHER,), (ADMIN,)), {OTHER, ADMIN}, (OTHER,)),
         (Contacts((ONE,), (OTHER,), (ADMIN,)), {ADMIN}, (ADMIN,)),
         (Contacts((ONE,), (OTHER,), (ADMIN,)), set(), ()),
-        # Of a harvested one, those whom it names only where its source says so.
+        # Contacts of a harvested dataset receive mails only if its source permits it.
         (Contacts((ONE,), (OTHER,), (ADMIN,), False), {ONE, OTHER, ADMIN}, (ADMIN,)),
         (Contacts((ONE,), (OTHER,), (), False), {ONE, OTHER}, ()),
     ],

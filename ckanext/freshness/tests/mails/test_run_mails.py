@@ -1,4 +1,4 @@
-"""Operators are told when something is wrong with the checks, once."""
+"""Mails to operators about problems of runs, each sent once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
         assert "saw no datasets" in words
         assert "saw 5 datasets; the one before saw 10" in words
     assert notify(3.6) == MailReport(DeliveryState.DONE)
-    # The cool-down is for other mails: what is wrong is told at once.
+    # The cool-down applies only to other mails. Problems are reported at once.
     night("five", 4, 1)
     assert len(notify(4.5).mails) == 1
     report = notify(6)
@@ -77,7 +77,7 @@ def test_other_parts_of_a_night_are_told_of(notify: Notify, host: MailHost) -> N
             f"The check that ended {at} failed: no luck",
         ):
             assert re.search(sentence, " ".join(words.split())), sentence
-    # It is no check: neither the last one, nor one that saw nothing.
+    # It is no check, so it is neither the last check nor one without datasets.
     assert notify(0.6) == MailReport(DeliveryState.DONE)
 
 

@@ -19,13 +19,13 @@ def clean_site(clean_db: Any, clean_index: Any) -> None:
 
 @pytest.fixture
 def sysadmin(clean_site: None) -> dict[str, Any]:
-    """Somebody who may do all, with an API token."""
-    return factories.SysadminWithToken()
+    """A sysadmin with an API token."""
+    return dict(factories.SysadminWithToken())
 
 
 @pytest.fixture
 def read(app: Any, clean_site: None) -> Read:
-    """Asks for a page, as nobody or as a user with a token."""
+    """A function that requests a page, anonymously or with a user's token."""
 
     def read(path: str, user: dict[str, Any] | None = None, status: int = 200) -> BeautifulSoup:
         headers = {"Authorization": user["token"]} if user else {}

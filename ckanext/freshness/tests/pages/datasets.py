@@ -1,4 +1,4 @@
-"""Datasets of any status, made as people make them."""
+"""Datasets of any status, created by CKAN's actions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AGES = {
     Status.OVERDUE: timedelta(days=15),
     Status.DELINQUENT: timedelta(days=22),
 }
-"""How old weekly data of each status may be."""
+"""An age of weekly data for each status, in days."""
 
 LABELS = {
     Status.FRESH: "Fresh",
@@ -24,11 +24,11 @@ LABELS = {
     Status.DELINQUENT: "Needs update (delinquent)",
     Status.UNAVAILABLE: "Unavailable",
 }
-"""What users read."""
+"""The texts of badges by status."""
 
 
 def make_dataset(status: Status, name: str | None = None, **fields: Any) -> dict[str, Any]:
-    """A weekly dataset of a status, or one without frequency, which is unavailable."""
+    """Create a weekly dataset with a status, or one without an update frequency, which is unavailable."""
     now = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
     added = now - AGES.get(status, timedelta(days=1))
     extras = [*fields.pop("extras", [])]
@@ -40,10 +40,11 @@ def make_dataset(status: Status, name: str | None = None, **fields: Any) -> dict
         "format": "CSV",
         "created": added.isoformat(),
     }
-    return factories.Dataset(
+    made: dict[str, Any] = factories.Dataset(
         name=name or f"data-{status.value}",
         title=fields.pop("title", f"Data {status.value}"),
         resources=[link],
         extras=extras,
         **fields,
     )
+    return made

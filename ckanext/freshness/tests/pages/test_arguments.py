@@ -1,4 +1,4 @@
-"""Ids and other texts that are none: what actions and pages answer, and how often a user may ask for work."""
+"""Invalid ids and texts: the responses of actions and pages; and limits on requests for work."""
 
 from __future__ import annotations
 

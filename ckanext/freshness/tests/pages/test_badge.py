@@ -1,4 +1,4 @@
-"""The badge in lists and on the dataset's page, the facet, and what does not show our extras."""
+"""The badge in lists and on the dataset's page, the facet, and pages that hide our extras."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def badges(page: BeautifulSoup) -> list[str]:
 
 
 def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
-    """Labels and counts, in order."""
+    """Return labels and counts, in order."""
     (section,) = (
         one
         for one in page.select("section:has(> .module-heading)")
@@ -47,7 +47,7 @@ def test_lists_and_pages_say_the_status(read: Read) -> None:
 
 
 def test_the_facet_is_in_the_order_of_aging(read: Read) -> None:
-    """Not in that of the counts, and with the words of the badges, in full."""
+    """Values are ordered by status, not by count, with the full texts of the badges."""
     organization = factories.Organization()
     for number, status in enumerate(Status):
         for copy in range(number % 3 + 1):
@@ -71,7 +71,7 @@ def test_a_facet_without_values(read: Read) -> None:
 
 @pytest.mark.usefixtures("clean_site")
 def test_badges_come_with_what_htmx_swaps(app: Any) -> None:
-    """The style sheet is in the page already, be there badges in it or not."""
+    """Every page has the style sheet, with or without badges."""
     assert "badge" in "".join(styles(app.get("/dataset/").body))
     make_dataset(Status.DUE)
     page = BeautifulSoup(app.get("/dataset/?freshness=due", headers=HTMX).body, "html.parser")

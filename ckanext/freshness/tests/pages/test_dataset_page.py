@@ -1,4 +1,4 @@
-"""The page that says why a dataset has its status."""
+"""The page about a dataset's freshness."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def words(page: Any) -> str:
 
 
 def rows(page: BeautifulSoup, table: str) -> dict[str, str]:
-    """A table's first column and the rest."""
+    """Return a table's rows by their first column."""
     found = {}
     for row in page.select(f"{table} tbody tr"):
         first, *rest = row.select("th, td")
@@ -34,10 +34,10 @@ def moments(page: BeautifulSoup, selector: str) -> list[str]:
 
 @pytest.fixture
 def editor(clean_site: None) -> dict[str, Any]:
-    """Somebody who may edit the datasets of the organization "relief"."""
+    """A user who may edit the datasets of the organization "relief"."""
     user = factories.UserWithToken()
     factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
-    return user
+    return dict(user)
 
 
 def test_every_status_is_explained(read: Read) -> None:
@@ -74,7 +74,7 @@ def test_the_tab_leads_there(read: Read) -> None:
 
 
 def test_what_is_wrong_is_said(read: Read) -> None:
-    """An odd frequency, and a date in the future; nothing of it is taken for markup."""
+    """An odd frequency and a future date appear as text, never as markup."""
     odd = [
         {"key": "frequency", "value": "<i>now and then</i>"},
         {"key": "review_date", "value": "2099-01-01"},
@@ -146,8 +146,8 @@ def test_editors_confirm(app: Any, read: Read, editor: dict[str, Any]) -> None:
 def test_other_sites_cannot_confirm(
     monkeypatch: pytest.MonkeyPatch, make_app: Any, editor: dict[str, Any]
 ) -> None:
-    """With CKAN's own protection left out for plugins, as in 2.11, and switched off by an earlier
-    visit without a session, as in 2.12."""
+    """Forms are protected although CKAN 2.11 does not protect plugins, and CKAN 2.12 stops protecting a view
+    after a request without a session."""
     make_dataset(Status.OVERDUE, "data", owner_org="relief")
     path = "/dataset/data/freshness"
     monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
@@ -163,7 +163,7 @@ def test_other_sites_cannot_confirm(
 
 
 def logged_in(make_app: Any, *visited: str) -> Any:
-    """The browser of a sysadmin, who has gone to and posted to some pages before."""
+    """A sysadmin's browser that has already requested and posted to some pages."""
     browser = make_app().test_client()
     for path in visited:
         browser.get(path)

@@ -1,4 +1,4 @@
-"""The select for the update frequency in dataset forms, and what saving them does."""
+"""The select for the update frequency in dataset forms, and the result of saving them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "freshness_update_frequency"
 
 
 class Form:
-    """A form as a browser sends it: every field as it is shown, but for what is filled in."""
+    """A form as a browser sends it: every field with its shown value, unless the test fills it in."""
 
     def __init__(self, app: Any, path: str, user: dict[str, Any]) -> None:
         self._app = app
@@ -31,7 +31,7 @@ class Form:
         self.load(app.get(path, headers=self._headers).body)
 
     def load(self, body: str) -> None:
-        """Take the fields of a page."""
+        """Read the fields of a page."""
         page = BeautifulSoup(body, "html.parser")
         (self.form,) = page.select("form#dataset-edit")
         self.fields: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Form:
 
     @property
     def custom(self) -> dict[str, str]:
-        """The custom fields that it shows."""
+        """Return the custom fields that it shows."""
         return {
             self.fields[name]: self.fields[name.replace("__key", "__value")]
             for name in self.fields
@@ -72,7 +72,7 @@ def scheming(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """ckanext-scheming with one schema, which has the fields that the test names (indirect)."""
+    """ckanext-scheming with a schema of the fields that the test names (indirect)."""
     fields = [{"field_name": name, "label": name} for name in ("title", "name", *request.param)]
     resource = [{"field_name": name, "label": name} for name in ("url", "name", "format")]
     schema = {
@@ -96,14 +96,14 @@ def edit(app: Any, sysadmin: dict[str, Any]) -> Any:
 
 
 def extras(name: str) -> dict[str, str]:
-    """Those that are not ours."""
+    """Return the extras of other origin than this extension."""
     shown = call_action("package_show", id=name)["extras"]
     return {one["key"]: one["value"] for one in shown if not one["key"].startswith("freshness")}
 
 
 def status(name: str) -> str:
     shown = call_action("package_show", id=name)["extras"]
-    return {one["key"]: one["value"] for one in shown}["freshness"]
+    return str({extra["key"]: extra["value"] for extra in shown}["freshness"])
 
 
 def test_a_new_dataset_gets_a_frequency(app: Any, sysadmin: dict[str, Any]) -> None:
@@ -173,7 +173,7 @@ def test_a_form_that_is_not_valid_comes_back_with_what_was_chosen(edit: Any) -> 
 
 
 def test_the_key_is_not_doubled(edit: Any) -> None:
-    """Somebody writes by hand what the select says as well."""
+    """A custom field repeats the value of the select."""
     factories.Dataset(name="data")
     by_hand = {"extras__0__key": "data_update_frequency", "extras__0__value": "30"}
     edit("data").send(**by_hand)
@@ -193,7 +193,7 @@ def test_types_that_are_not_judged_have_no_select(
 
 
 def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
-    """As one of a theme that replaces CKAN's whole form: what it hid would be lost when it is saved."""
+    """A theme replaces CKAN's whole form. Fields that it hides must survive saving."""
     data = {"extras": [{"key": key, "value": "7"} for key in ("color", "frequency", "freshness")]}
 
     def shown() -> list[str]:

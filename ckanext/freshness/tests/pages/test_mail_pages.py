@@ -1,4 +1,4 @@
-"""People say that they want no mails: by the link of a mail, in one click, and logged in."""
+"""Switching mails off: by the link in a mail, with one click, and logged in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANN = "ann@example.org"
 
 @pytest.fixture
 def strict(clean_site: None, make_app: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A site whose forms are protected, as they are on real ones."""
+    """A site whose forms are protected, as on real sites."""
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
     return make_app()
 
@@ -49,7 +49,7 @@ def test_one_click_without_a_session(strict: Any, path: str) -> None:
     assert answer.status_code == 200
     assert f"{ANN} gets no mails" in answer.body
     assert is_out()
-    # Twice is as once.
+    # A second request changes nothing.
     strict.post(path, data={"List-Unsubscribe": "One-Click"}, status=200)
     assert is_out()
 

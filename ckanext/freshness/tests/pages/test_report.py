@@ -1,4 +1,4 @@
-"""The pages of the report, its files, the feed and the figures: what they say, and to whom."""
+"""The report's pages, files, feed and metrics: their contents, and who sees them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Get = Callable[..., Any]
 
 
 def make(name: str, age: float = 1, **more: Any) -> dict[str, Any]:
-    """A weekly dataset that was modified so many days ago, with a broken link that nobody can judge."""
+    """Create a weekly dataset of an age in days, with a broken link whose changes cannot be detected."""
     dataset = factories.Dataset(
         **{
             "name": name,
@@ -54,11 +54,11 @@ def make(name: str, age: float = 1, **more: Any) -> dict[str, Any]:
         statement = f"UPDATE {table} SET {column} = :old WHERE {key} = :id"
         model.Session.execute(sa.text(statement), {"old": old, "id": dataset["id"]})
     model.Session.commit()
-    return dataset
+    return dict(dataset)
 
 
 def judge() -> None:
-    """Write what the dates say now, and index it."""
+    """Write and index the present statuses."""
     from ckanext.freshness.status.refresh import refresh
 
     refresh(NOW, everything=True)
@@ -66,7 +66,7 @@ def judge() -> None:
 
 
 def visited(dataset: dict[str, Any], **more: Any) -> None:
-    """What the checker knows of a dataset's resource: it is broken."""
+    """Add the row of a broken link for a dataset's resource."""
     resource = dataset["resources"][0]
     known: dict[str, Any] = {
         "resource_id": resource["id"],
@@ -91,7 +91,7 @@ def visited(dataset: dict[str, Any], **more: Any) -> None:
 
 
 def changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any) -> None:
-    """A change of a dataset's status."""
+    """Add a change of a dataset's status."""
     row = {"from_status": "fresh", "to_status": "due", "cause": "time", "evidence": "created"}
     moved = FreshnessTransition(package_id=dataset["id"], changed_at=PLAIN - ago, **{**row, **more})
     model.Session.add(moved)
@@ -100,7 +100,7 @@ def changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any) -> N
 
 @pytest.fixture
 def get(app: Any, clean_site: None) -> Get:
-    """Asks for a page or a file."""
+    """A function that requests a page or a file."""
 
     def get(path: str, user: dict[str, Any] | None = None, status: int = 200) -> Any:
         headers = {"Authorization": user["token"]} if user else {}
@@ -110,7 +110,7 @@ def get(app: Any, clean_site: None) -> Get:
 
 
 def rows_of(answer: Any) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
+    """Return the rows of a CSV file."""
     return list(csv.DictReader(io.StringIO(answer.get_data(as_text=True))))
 
 
@@ -119,7 +119,7 @@ def names(rows: Any) -> set[str]:
 
 
 def table(page: BeautifulSoup, name: str) -> list[list[str]]:
-    """The cells of a table's body."""
+    """Return the cells of a table's body."""
     found = page.select_one(f"#freshness-{name}")
     return [
         [" ".join(cell.get_text().split()) for cell in row.select("td")]
@@ -127,21 +127,21 @@ def table(page: BeautifulSoup, name: str) -> list[list[str]]:
     ]
 
 
-# Who sees what.
+# Visibility.
 
 OF_DATASETS = ("datasets", "due", "changes", "broken", "mismatches", "unclear")
 
 
 @pytest.fixture
 def labels_of_others(with_plugins: Any) -> Iterator[None]:
-    """Another plugin hides datasets whose notes begin with "Proposed:" from all but admins."""
+    """Hide datasets whose notes begin with "Proposed:" from all but admins, as another plugin might."""
     with use_hooks_of("example_ipermissionlabels"):
         yield
 
 
 @pytest.fixture
 def three(people: dict[str, Any]) -> dict[str, Any]:
-    """A public dataset, a private one, and one that ``labels_of_others`` hide; and who asks."""
+    """Create a public dataset, a private one and one that ``labels_of_others`` hides, and users."""
     member = [{"name": people["member"]["name"], "capacity": "member"}]
     owner = factories.Organization(name="relief", users=member)["id"]
     made = [
@@ -190,7 +190,7 @@ def test_everybody_sees_what_they_may_see(
         assert sum(int(row["datasets"]) for row in statuses) == len(seen), who
         (organization,) = rows_of(get("/freshness/organizations.csv", user))
         assert int(organization["datasets"]) == len(seen), who
-    # History and hosts are of public datasets.
+    # History and hosts cover public datasets.
     table_access.record(NOW)
     (day,) = rows_of(get("/freshness/history.csv"))
     assert (day["day"], day["datasets"], day["fresh"]) == (f"{NOW:%Y-%m-%d}", "1", "1")
@@ -216,7 +216,7 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
     assert (before["datasets"], after["datasets"]) == ("2", "2")
     page = BeautifulSoup(get("/freshness/organization/relief-works").body, "html.parser")
     assert page.select("svg.freshness-chart polygon")
-    # Whoever takes the name that became free has no history yet.
+    # Another organization that takes the freed name has no history yet.
     factories.Organization(name="relief")
     assert rows_of(get("/freshness/history.csv?organization=relief")) == []
 
@@ -229,7 +229,7 @@ def test_the_lines_of_hosts_are_in_the_language_of_the_page(
         page = BeautifulSoup(get(f"{path}/freshness/hosts").body, "html.parser")
         names = [row[0] for row in table(page, "hosts")]
         assert (names[0], names[-2:]) == ("File Store", ours), path
-    # Programs look for the same in any language.
+    # Keys for programs do not depend on the language.
     rows = rows_of(get("/de/freshness/hosts.csv"))
     assert [row["name"] for row in rows[-2:]] == ["Others", "Total"]
 
@@ -265,7 +265,7 @@ def people(clean_site: None, a_run: None) -> dict[str, Any]:
 
 @pytest.fixture
 def a_run(clean_site: None) -> Iterator[None]:
-    """A run that looked at everything, an hour ago."""
+    """Add a check of all datasets, an hour ago."""
     hosts = {"*": {**NUMBERS, "visits": 22}, "files.example.org": {**NUMBERS, "visits": 22}}
     model.Session.add(
         CheckRun(
@@ -286,7 +286,7 @@ def a_run(clean_site: None) -> Iterator[None]:
     yield
 
 
-# What is said.
+# Contents.
 
 
 def test_the_dashboard(read: Read, clean_site: None) -> None:
@@ -518,7 +518,7 @@ def test_changes_since(get: Get, people: dict[str, Any]) -> None:
     judge()
     for hours in (0.5, 2, 30, 80):
         changed(dataset, hours * DAY / 24)
-    # A run writes boundaries that were passed before it.
+    # The run writes boundaries that had passed before it.
     changed(dataset, 60 * DAY / 24, run_id="first")
     changed(dataset, 3 * DAY / 24, from_status=None)
     since = f"{PLAIN - 2 * DAY:%Y-%m-%dT%H:%M:%S}"
@@ -526,7 +526,7 @@ def test_changes_since(get: Get, people: dict[str, Any]) -> None:
         assert len(rows_of(get(f"/freshness/changes.csv{query}"))) == count, query
 
 
-# Bad input.
+# Invalid requests.
 
 
 def test_odd_names_stay_words(read: Read, get: Get, clean_site: None) -> None:
@@ -549,7 +549,7 @@ def test_odd_names_of_organizations(get: Get, read: Read, clean_site: None) -> N
     make("wells", 9, owner_org=owner)
     make("bridges", 9, owner_org=factories.Organization(name="other")["id"])
     judge()
-    # As other programs may write it; CKAN's own validators do not let it in.
+    # Other programs may write this; CKAN's validators refuse it.
     model.Session.execute(
         sa.text('UPDATE "group" SET name = :name WHERE id = :id'), {"name": name, "id": owner}
     )
@@ -593,7 +593,7 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     visited(private)
     visited(deleted := make("gone"))
     call_action("package_delete", {"user": people["sysadmin"]["name"]}, id=deleted["id"])
-    # Somebody had one dataset visited since, which failed.
+    # A later check of one dataset failed.
     model.Session.add(
         CheckRun(
             id="asked",
@@ -662,10 +662,10 @@ def test_the_command(cli: Any, clean_site: None) -> None:
         ["Others", "1", "100.0", "%"],
         ["Total", "1", "100.0", "%"],
     ]
-    # What it keeps is of public datasets.
+    # The stored counts cover only public datasets.
     assert history.days(NOW.date())[0].statuses["due"] == 0
     output = cli.invoke(ckan, ["freshness", "report", "--json"]).stdout
-    # On CKAN 2.11 the log is among it.
+    # On CKAN 2.11, the output contains the log.
     as_json = json.loads(output[output.index("{") :])
     assert as_json["changes"][0]["to_status"] == "due"
     for arguments, words in (
@@ -679,7 +679,7 @@ def test_the_command(cli: Any, clean_site: None) -> None:
 
 
 def test_how_many_are_fresh_is_the_same_everywhere(cli: Any, read: Read, clean_site: None) -> None:
-    """Of those of which it can be said, and not of all."""
+    """The share is of datasets with known freshness, not of all datasets."""
     make("up-to-date", 0)
     for number in range(3):
         make(f"old-{number}", 9)

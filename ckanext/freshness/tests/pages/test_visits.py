@@ -1,4 +1,4 @@
-"""What the page of a dataset says of its URLs."""
+"""The results of checks on a dataset's page."""
 
 from __future__ import annotations
 
@@ -44,17 +44,19 @@ def host() -> Iterator[FileHost]:
 
 @pytest.fixture
 def editor(clean_site: None) -> dict[str, Any]:
-    """Somebody who may edit the datasets of the organization "relief"."""
+    """A user who may edit the datasets of the organization "relief"."""
     user = factories.UserWithToken()
     factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
-    return user
+    return dict(user)
 
 
 def make(*urls: str, **more: Any) -> dict[str, Any]:
-    """A weekly dataset with a link for each URL."""
+    """Create a weekly dataset with a resource for each URL."""
     resources = [{"url": url, "name": f"File {number}"} for number, url in enumerate(urls)]
     extras = [{"key": "frequency", "value": "7"}]
-    return factories.Dataset(**{"name": "files", "resources": resources, "extras": extras, **more})
+    return dict(
+        factories.Dataset(**{"name": "files", "resources": resources, "extras": extras, **more})
+    )
 
 
 def of_host(host: FileHost) -> dict[str, Any]:
@@ -71,12 +73,12 @@ def run(after: timedelta) -> None:
 
 
 def rows(page: BeautifulSoup) -> dict[str, Tag]:
-    """The rows of the table by the resource's name, in order."""
+    """Return the rows of the table by the resource's name, in order."""
     return {text(row.select("a")[0]): row for row in page.select("#freshness-visits tbody tr")}
 
 
 def found(row: Tag) -> str:
-    """What a row says that was found, without the visits before."""
+    """Return the result in a row, without earlier attempts."""
     (cell,) = row.select("td:nth-of-type(3)")
     for one in cell.select("details"):
         one.extract()
@@ -145,7 +147,7 @@ def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
 
     wrong = ["XLS", "delimited text"]
     assert told() == (True, [*wrong, 0], [["files", *wrong]])
-    # The server's media type now stands in the resource, and promises nothing.
+    # The resource now has the server's media type, which promises nothing.
     assert call_action("resource_show", id=resource["id"])["mimetype"] == "text/csv"
     host.publish()
     run(22 * DAY)
@@ -179,7 +181,7 @@ def test_hosts_that_are_not_visited(
 
 def test_no_secret_is_shown(host: FileHost, read: Read) -> None:
     url = host.url.replace("//", "//user:secret@") + "/wells.csv?token=secret"
-    # Without a name, a resource is called by its URL.
+    # A resource without a name is shown with its URL.
     make(resources=[{"url": url}])
     run(20 * DAY)
     page = read(PATH)
@@ -194,7 +196,7 @@ def test_of_another_url_nothing_is_known(host: FileHost, read: Read) -> None:
     dataset = make(f"{host.url}/wells.csv")
     run(20 * DAY)
     user = {"user": factories.Sysadmin()["name"]}
-    # Written without its id, a resource has another one, and what is known of its URL.
+    # CKAN gives a resource that was written without its id a new one. The results for its URL stay.
     call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/wells.csv"}])
     assert len(moments(read(PATH), "#freshness-visits")) == 1
     call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/stocks.csv"}])
@@ -233,7 +235,7 @@ def test_resources_are_read_together(read: Read) -> None:
         assert link_checks.of_dataset(package_id, NOW)["total"] == 7
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
-    # One for what is known, a cursor for when the next visits are, one for copies; none for each resource.
+    # One query for results, a cursor for the next checks, one query for copies; none per resource.
     assert len(statements) == 7
 
 
@@ -345,7 +347,7 @@ def test_in_german(host: FileHost, read: Read) -> None:
 
 
 def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
-    """What waits for its turn is said to, and what fails is not said to be visited now."""
+    """The page names URLs in the rotation, and does not announce a check of a failing URL for now."""
     make("http://127.0.0.1:9/due")
     factories.Dataset(name="unsaid", resources=[{"url": "http://127.0.0.1:9/unsaid"}])
     check_run.plan(CheckScope(), NOW)
@@ -362,7 +364,7 @@ def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
 
 
 def test_files(read: Read, app: Any, clean_site: None, host: FileHost) -> None:
-    """The resources as CSV, all of it as JSON, for those who may see the dataset."""
+    """CSV has the resources, JSON everything, for users who may see the dataset."""
     dataset = of_host(host)
     run(DAY)
     rows = list(csv.DictReader(io.StringIO(app.get(f"{PATH}.csv").body)))

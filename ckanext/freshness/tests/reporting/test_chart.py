@@ -29,7 +29,7 @@ def test_two_days() -> None:
     middle = (top + bottom) / 2
     left, right = 40, chart.WIDTH - 8
     assert fresh == [(left, middle), (right, top), (right, bottom), (left, bottom)]
-    # What lies on top begins where what is below it ends.
+    # Each area begins where the area below it ends.
     assert due == [(left, top), (right, top), (right, top), (left, middle)]
     assert [mark.text for mark in drawn.days] == ["2026-11-21", "2026-11-22"]
 

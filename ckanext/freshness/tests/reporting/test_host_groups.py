@@ -1,4 +1,4 @@
-"""Where files are hosted, as HDX's table."""
+"""Groups of hosts, with the numbers of HDX's table."""
 
 from __future__ import annotations
 

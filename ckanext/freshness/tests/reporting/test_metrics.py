@@ -1,4 +1,4 @@
-"""HDX's layout of a run's metrics: its two published runs, letter by letter."""
+"""A run's metrics in HDX's layout, compared with two runs that HDX has published."""
 
 from __future__ import annotations
 

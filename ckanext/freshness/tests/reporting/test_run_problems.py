@@ -1,4 +1,4 @@
-"""What is wrong with runs: a table."""
+"""Problems of runs: a table of runs and their problems."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from ckanext.freshness.reporting.run_problems import (
     FinishedRun,
     ProblemKind,
     RunProblem,
-    findings,
+    finished_run,
     is_silent,
-    last_run,
-    run,
+    problems,
 )
 
 NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
@@ -32,7 +31,7 @@ def night(
     ended: bool = True,
     is_whole: bool = True,
 ) -> FinishedRun:
-    """A run that began so many hours ago, and took one."""
+    """Return a run that began the given number of hours ago and took an hour."""
     end = at(hours - 1) if ended else None
     return FinishedRun(f"{hours:g}", at(hours), end, datasets, is_whole, error)
 
@@ -43,7 +42,7 @@ def night(
         ([], []),
         ([night(2)], []),
         ([night(26), night(2)], []),
-        # Nightly runs come a little late, and an hour when the clocks change.
+        # Nightly runs may be a little late, by an hour when the clocks change.
         ([night(27.1), night(2)], []),
         ([night(50), night(2)], [RunProblem(ProblemKind.MISSING, "50", at(24))]),
         ([night(30)], [RunProblem(ProblemKind.MISSING, "30", at(4))]),
@@ -63,12 +62,12 @@ def night(
         ([night(2, 0)], [RunProblem(ProblemKind.NO_DATASETS, "2", at(1), None, 0, None)]),
         ([night(26), night(2, 50)], [RunProblem(ProblemKind.HALVED, "2", at(1), None, 50, 100)]),
         ([night(26), night(2, 51)], []),
-        # What failed has seen less, which tells nothing.
+        # A failed run has covered fewer datasets, which is no problem of its own.
         (
             [night(26), night(2, 3, error="no luck")],
             [RunProblem(ProblemKind.FAILED, "2", at(1), "no luck")],
         ),
-        # The one before an empty one is what is compared with.
+        # A run is compared with the last run that covered any datasets.
         (
             [night(50), night(26, 0), night(2, 40)],
             [
@@ -76,7 +75,7 @@ def night(
                 RunProblem(ProblemKind.HALVED, "2", at(1), None, 40, 100),
             ],
         ),
-        # Runs over a few datasets neither fall by half nor make up for a night.
+        # Checks of a few datasets are ignored.
         ([night(26), night(3, 1, is_whole=False), night(2)], []),
         (
             [night(28), night(2, 1, is_whole=False)],
@@ -84,21 +83,20 @@ def night(
         ),
     ],
 )
-def test_findings(runs: list[FinishedRun], expected: list[RunProblem]) -> None:
-    assert list(findings(runs, NOW)) == expected
-    assert list(findings(runs[::-1], NOW)) == expected
+def test_problems(runs: list[FinishedRun], expected: list[RunProblem]) -> None:
+    assert list(problems(runs, NOW)) == expected
+    assert list(problems(runs[::-1], NOW)) == expected
 
 
 def test_other_work_fails_too_and_is_no_check() -> None:
     other = FinishedRun("1", at(1), at(0.5), 0, False, "Solr is away", "nightly")
-    expected = RunProblem(ProblemKind.FAILED, "1", at(0.5), "Solr is away", kind="nightly")
-    assert list(findings([night(26), night(2), other], NOW)) == [expected]
-    assert last_run([night(2), other]) == night(2)
+    expected = RunProblem(ProblemKind.FAILED, "1", at(0.5), "Solr is away", run_kind="nightly")
+    assert list(problems([night(26), night(2), other], NOW)) == [expected]
 
 
-def test_each_finding_has_a_key_of_its_own() -> None:
+def test_each_problem_has_a_key_of_its_own() -> None:
     runs = [night(90, error="x"), night(50, 0), night(2, 10)]
-    keys = [one.key for one in findings(runs, NOW)]
+    keys = [one.key for one in problems(runs, NOW)]
     assert len(set(keys)) == len(keys) == 4
     assert keys[0] == "failed:90"
 
@@ -108,12 +106,6 @@ def test_each_finding_has_a_key_of_its_own() -> None:
 )
 def test_the_banner(last: datetime | None, silent: bool) -> None:
     assert is_silent(last, NOW) is silent
-
-
-def test_the_last_run_over_everything() -> None:
-    assert last_run([]) is None
-    runs = [night(26), night(2), night(1, is_whole=False)]
-    assert last_run(runs) == runs[1]
 
 
 @pytest.mark.parametrize(
@@ -141,5 +133,5 @@ def test_rows(columns: dict[str, Any], datasets: int | None, is_whole: bool) -> 
         "error": None,
         **columns,
     }
-    made = run(**row)
+    made = finished_run(**row)
     assert (made.datasets, made.is_whole) == (datasets, is_whole)

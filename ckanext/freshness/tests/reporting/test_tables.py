@@ -62,7 +62,7 @@ def test_json_can_be_read_back(rows: list[dict[str, Any]]) -> None:
 
 
 def test_files_stream() -> None:
-    """The first piece is there long before the last row is made."""
+    """The first piece is sent long before the last row is produced."""
     made = 0
 
     def many() -> Iterator[dict[str, int]]:

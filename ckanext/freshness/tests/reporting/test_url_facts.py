@@ -1,4 +1,4 @@
-"""What package_show and package_search say of each resource's URL, and that it is stored nowhere."""
+"""Facts about each resource's URL in package_show and package_search, which are never stored."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING = dict.fromkeys(("broken_since", "cached_url", "cached_zip_url"))
 
 
 def facts(act: Act, dataset: dict[str, Any]) -> list[Any]:
-    """The facts as every action that reads has them."""
+    """Return the facts, which all reading actions must show alike."""
     shown = act("package_show", id=dataset["id"])["resources"]
     (found,) = act("package_search", fq=f"id:{dataset['id']}")["results"]
     singly = [act("resource_show", id=one["id"]) for one in shown]
@@ -58,7 +58,7 @@ def test_facts(act: Act) -> None:
         },
         None,
     ]
-    # What is known of another URL is not shown.
+    # Results for another URL are not shown.
     act("resource_patch", id=dataset["resources"][0]["id"], url="http://x.org/other")
     assert facts(act, dataset)[0] is None
 

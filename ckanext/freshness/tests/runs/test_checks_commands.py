@@ -79,7 +79,7 @@ def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> Non
 def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> None:
     done = check("files", "nothing")
     assert done.exit_code == 1
-    assert "There is no dataset nothing: nothing was visited" in done.output
+    assert "There is no dataset nothing. Nothing was checked." in done.output
     assert helpers.call_action("freshness_run_list") == []
 
 
@@ -90,7 +90,7 @@ def test_what_is_no_dataset_whose_urls_are_checked(
     other = factories.Dataset(type="showcase", resources=[{"url": "http://127.0.0.1:9/"}])["name"]
     done = check("files", other, *more)
     assert done.exit_code == 1
-    words = f"{other} is of the type showcase, whose URLs are not checked: nothing was visited"
+    words = f"{other} has the type showcase, whose URLs are not checked. Nothing was checked."
     assert words in done.output
     assert helpers.call_action("freshness_run_list") == []
 
@@ -102,7 +102,7 @@ def test_a_host_that_there_is_not(
     waiting = jobs.get_queue().job_ids
     done = check("--host", "nosuch.example", *more)
     assert done.exit_code == 1
-    assert "No resource is at the host nosuch.example: nothing was visited" in done.output
+    assert "No resource has a URL on the host nosuch.example. Nothing was checked." in done.output
     assert helpers.call_action("freshness_run_list") == []
     assert jobs.get_queue().job_ids == waiting
 
@@ -189,9 +189,9 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
         (("--host", "a host"), "Invalid value for --host: 'a host' is not the name of a host"),
         (("--host", ""), "Invalid value for --host"),
         (("--workers", "0"), "Invalid value for '--workers': 0 is not in the range 1<=x<=64"),
-        (("--queue", "--workers", "2"), "--queue leaves the work to others: it cannot go with"),
-        (("--queue", "--strict"), "--queue leaves the work to others: it cannot go with"),
-        (("--queue", "--dry-run"), "--queue leaves the work to others: it cannot go with"),
+        (("--queue", "--workers", "2"), "--queue leaves the checks to other processes."),
+        (("--queue", "--strict"), "--queue leaves the checks to other processes."),
+        (("--queue", "--dry-run"), "--queue leaves the checks to other processes."),
         (("--policy", "other"), "'other' is not"),
     ],
 )

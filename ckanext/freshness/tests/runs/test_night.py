@@ -155,7 +155,7 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
         )
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 0, done.output
-    assert "refresh: Looked at 1 dataset: 1 changed" in done.output
+    assert "refresh: Computed the status of 1 dataset: 1 changed" in done.output
     assert "prune: Forgot 0 runs, 0 changes of statuses and 0 days of history" in done.output
     shown = act("package_show", id=made["id"])["extras"]
     assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
@@ -168,8 +168,8 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 1
     assert "extra: no luck" in done.output
-    assert "refresh: Looked at 0 datasets" in done.output
-    assert "Not all was done: extra" in done.output
+    assert "refresh: Computed the statuses of 0 datasets" in done.output
+    assert "These parts of the nightly run failed: extra" in done.output
 
 
 def test_prune_forgets_what_is_older_than_the_options_say(

@@ -148,7 +148,7 @@ def test_the_checker_leaves_the_cycles_files_alone(own: Site, cli: Any) -> None:
     for more in ([], ["--dry-run"], ["--queue"]):
         done = cli.invoke(ckan, ["freshness", "check", name, *more])
         assert done.exit_code == 1
-        words = f"{name} belongs to an IATI registry and is visited with --policy iati: nothing was"
+        words = f"{name} belongs to an IATI registry. Nothing was checked. Use --policy iati."
         assert words in done.output
     assert not cli.invoke(ckan, ["freshness", "check"]).exit_code
     assert not own.asked(datasets(own)[0])
@@ -176,10 +176,10 @@ def test_what_is_in_no_registry_has_no_cycle(own: Site, cli: Any) -> None:
     arguments = ["freshness", "check", name, other, source, "nothing", "--policy", "iati"]
     done = cli.invoke(ckan, arguments)
     assert done.exit_code == 1
-    assert "There is no dataset nothing: nothing was visited" in done.output
+    assert "There is no dataset nothing. Nothing was checked." in done.output
     for one in (other, source):
-        assert f"{one} belongs to no IATI registry: nothing was visited" in done.output
-    assert f"{name} belongs" not in done.output
+        assert f"{one} does not belong to an IATI registry. Nothing was checked." in done.output
+    assert f"{name} does not belong" not in done.output
     assert not own.asked(datasets(own)[0])
 
 

@@ -1,0 +1,83 @@
+"""Helpers for requests and responses that several pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NoReturn
+
+import ckan.plugins.toolkit as tk
+from flask import Response, current_app, stream_with_context
+from flask.typing import ResponseReturnValue
+
+from ..reporting.tables import Row, as_csv, as_json
+
+Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
+
+FORMATS: dict[str, tuple[str, Writer]] = {
+    "csv": ("text/csv; charset=utf-8; header=present", as_csv),
+    "json": ("application/json", as_json),
+}
+"""The media type and the writer of a file, by the ending of its URL."""
+
+
+def require_csrf_token() -> None:
+    """Refuse a form without the token of the visitor's session (400). Requests with an API token need none.
+
+    CKAN 2.11 does not protect the blueprints of plugins. CKAN 2.12 stops protecting a view as soon as
+    somebody has visited it without a session.
+    """
+    if current_app.config["WTF_CSRF_ENABLED"] and not tk.g.get("login_via_auth_header"):
+        current_app.extensions["csrf"].protect()
+
+
+def mark_private() -> None:
+    """Keep shared caches from storing the response, which depends on the user.
+
+    CKAN marks all other responses as ``public``, whatever their headers say: it considers sessions, but not
+    API tokens.
+    """
+    tk.request.environ["__no_cache__"] = True
+
+
+def render(template: str, values: dict[str, Any]) -> str:
+    """Return a rendered template."""
+    return str(tk.render(template, values))
+
+
+def redirect_to(endpoint: str, **values: str) -> ResponseReturnValue:
+    """Return a redirect to one of our pages."""
+    response: ResponseReturnValue = tk.redirect_to(endpoint, **values)
+    return response
+
+
+def abort(code: int, text: str) -> NoReturn:
+    """End the request with an error page."""
+    tk.abort(code, text)
+    raise AssertionError("tk.abort returned")
+
+
+def error_text(error: tk.ValidationError) -> str:
+    """Return the messages of a validation error, without their keys."""
+    return " ".join(message for messages in error.error_dict.values() for message in messages)
+
+
+def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) -> Response:
+    """Return a table as a file that is sent while its rows are produced.
+
+    :param name: the file's name without its ending
+    :param ending: a key of :data:`FORMATS`
+    """
+    media_type, write = FORMATS[ending]
+    pieces = write(rows, fields)
+    # If the first piece fails, the response is an error page instead of a file that ends early.
+    first = next(pieces, "")
+
+    def whole() -> Iterator[str]:
+        yield first
+        yield from pieces
+
+    response = Response(stream_with_context(whole()), content_type=media_type)
+    mark_private()
+    response.headers["Cache-Control"] = "private, no-cache"
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.{ending}"'
+    return response
