@@ -94,9 +94,9 @@ class Site:
         """Crawl in this process without writing anything."""
         from ckanext.freshness.harvesting.document_memory import DocumentMemory
         from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-        from ckanext.freshness.harvesting.record_identity import CurrentRecords
+        from ckanext.freshness.harvesting.record import CurrentRecords
         from ckanext.freshness.harvesting.source_config import parse
-        from ckanext.freshness.harvesting.survey import Source
+        from ckanext.freshness.harvesting.sources import Source
 
         settings, _warnings = parse(json.dumps(config))
         source = Source("bench", url, "fdp", "bench", settings)

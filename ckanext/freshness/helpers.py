@@ -16,8 +16,8 @@ from .checking.decisions import Outcome
 from .ckan_adapter import declared_fields
 from .ckan_adapter.tables import TablesMissingError
 from .field_names import NAMES
-from .harvesting.harvest_tables import is_web_url
-from .harvesting.source_types import source_type_named
+from .harvesting.record import is_web_url
+from .harvesting.sources import source_type_named
 from .logic import frequency_form
 from .reporting import labels, url_facts
 

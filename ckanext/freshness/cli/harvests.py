@@ -9,9 +9,10 @@ import click
 
 from ..aging.messages import NN_
 from ..dates import utc_now
-from ..harvesting.preview import ForeignSource, Preview, PreviewEntry
+from ..harvesting.preview import Preview, PreviewEntry
 from ..harvesting.preview import preview as make_preview
 from ..harvesting.source_config import ConfigError
+from ..harvesting.sources import ForeignSource
 from ..harvesting.strategy import RecordClass
 from ..reporting.labels import counted
 from .commands import site_user, source_named

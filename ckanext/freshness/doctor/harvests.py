@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_words
 from ..harvesting.locks import is_held
-from ..harvesting.source_types import source_type_named
+from ..harvesting.sources import source_type_named
 from ..model import HarvestHold
 from . import Finding, counted, note, problem
 from .queues import RESENT_AFTER, duration, read

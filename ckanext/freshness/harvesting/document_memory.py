@@ -1,4 +1,4 @@
-"""What earlier crawls learnt from documents, so that bytes that hash as last time are not parsed."""
+"""Outlines of documents from earlier crawls: bytes with the same hash as last time are not parsed again."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import model
 from ..model import HarvestDocument
-from .harvest_tables import resources_of_package
+from .known_records import content_of, resources_of_package
 from .record import Record
 
 _table = HarvestDocument.__table__
 
 
 class DocumentMemory:
-    """Outlines of a source's documents by URL, kept from one crawl to the next."""
+    """The outlines of a source's documents by URL, kept from one crawl to the next."""
 
     BATCH = 100
 
     def __init__(self, source_id: str, *, read_only: bool = False) -> None:
         """
-        :param read_only: learn nothing (a preview writes nothing).
+        :param read_only: keep nothing for the next crawl, because a preview writes nothing.
         """
         self._source_id = source_id
         self._read_only = read_only
@@ -31,7 +31,7 @@ class DocumentMemory:
         self._visited: set[str] = set()
 
     def recall(self, url: str, digest: str) -> str | None:
-        """The outline, as JSON, of a document whose bytes hash as they did when it was learnt."""
+        """Return the outline, as JSON, of a document whose bytes still have the same hash."""
         self._visited.add(url)
         found = model.Session.execute(
             sa.select(_table.c.outline).where(
@@ -40,11 +40,11 @@ class DocumentMemory:
                 _table.c.digest == digest,
             )
         ).scalar()
-        model.Session.commit()  # no transaction stays open while the network is waited for
+        model.Session.commit()  # no transaction stays open during the next request
         return None if found is None else json.dumps(found)
 
     def knows(self, url: str) -> bool:
-        """Whether an earlier crawl has read the document."""
+        """Return whether an earlier crawl read the document."""
         found = model.Session.execute(
             sa.select(sa.exists().where(_table.c.source_id == self._source_id, _table.c.url == url))
         ).scalar()
@@ -52,25 +52,20 @@ class DocumentMemory:
         return bool(found)
 
     def resources_of(self, object_id: str) -> dict[str, dict[str, Any]]:
-        """The resources that a record has, by URI, as one of its harvest objects holds them.
+        """Return the resources of a record, by URI, from the content of one of its harvest objects.
 
-        If another harvester wrote the object, they are read from the object's dataset.
+        If another harvester wrote the object, they come from its package.
         """
-        table = harvest_tables.OBJECT
-        row = model.Session.execute(
-            sa.select(table.c.content, table.c.package_id).where(table.c.id == object_id)
-        ).first()
-        resources: list[dict[str, Any]] = []
-        if row is not None:
-            try:
-                resources = Record.from_json(row.content or "").resources
-            except ValueError:
-                resources = resources_of_package(row.package_id)
+        content, package_id = content_of(object_id)
+        try:
+            resources = Record.from_json(content or "").resources
+        except ValueError:
+            resources = resources_of_package(package_id)
         model.Session.commit()
-        return {one["uri"]: one for one in resources if one.get("uri")}
+        return {resource["uri"]: resource for resource in resources if resource.get("uri")}
 
     def remember(self, url: str, digest: str, outline: str) -> None:
-        """Keep an outline, JSON text, for the next crawl."""
+        """Keep an outline, as JSON, for the next crawl."""
         if self._read_only:
             return
         self._visited.add(url)
@@ -79,10 +74,10 @@ class DocumentMemory:
             self._flush()
 
     def finish(self, *, forget_others: bool) -> None:
-        """Write what is left; no commit.
+        """Write the remaining outlines. No commit.
 
-        :param forget_others: drop documents that this crawl did not meet. Only after a crawl that
-            read all containers.
+        :param forget_others: delete the outlines of documents that this crawl did not meet. Use this only
+            after a crawl that read all containers.
         """
         self._flush()
         if forget_others and not self._read_only:

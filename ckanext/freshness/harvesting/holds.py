@@ -1,4 +1,4 @@
-"""Deletions that the brake holds, and their release: one list per source, for exactly that list."""
+"""Held deletions and their release. A source has at most one list, and a release is for exactly that list."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .strategy import HeldBrake
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
-    """The list that is held for a source, if there is one.
+    """Return the held list of a source; None if nothing is held.
 
-    :param for_update: keep others from changing it until the transaction ends.
+    :param for_update: lock its row until the transaction ends.
     """
     return model.Session.get(
         HarvestHold, source_id, with_for_update=for_update or None, populate_existing=True
@@ -25,16 +25,16 @@ def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
 
 
 def list_id(hold: Any) -> str:
-    """A name of exactly this list: of the job that found it and of every guid in it."""
-    guids = sorted(one["guid"] for one in hold.held)
+    """Return an id of exactly this list, made of its job and of every guid in it."""
+    guids = sorted(record["guid"] for record in hold.held)
     return hashlib.sha256(json.dumps([hold.job_id, *guids]).encode()).hexdigest()
 
 
 def held_guids(source_id: str) -> Collection[str]:
-    """Return the guids whose deletion is held and that nobody has released."""
+    """Return the guids whose deletion is held and not released."""
     hold = hold_of(source_id)
     held = hold.held if hold is not None else []
-    return frozenset(one["guid"] for one in held) - _releases(hold).keys()
+    return frozenset(record["guid"] for record in held) - _releases(hold).keys()
 
 
 def released_guids(source_id: str) -> Collection[str]:
@@ -43,42 +43,44 @@ def released_guids(source_id: str) -> Collection[str]:
 
 
 def _releases(hold: Any | None) -> dict[str, list[str]]:
-    """Return when and by whom records of a list were released, by guid.
+    """Return the releases of a list by guid: when (ISO 8601) and by which user.
 
-    The whole list was, or some of its records were when they were on an earlier one.
+    A release of the whole list counts for each record. Otherwise a record may have been released while it
+    was on an earlier list.
     """
     if hold is None:
         return {}
     if hold.released_at is None:
         return _earlier_releases(hold)
     release = [hold.released_at.isoformat(), hold.released_by]
-    return {one["guid"]: release for one in hold.held}
+    return {record["guid"]: release for record in hold.held}
 
 
 def _earlier_releases(hold: Any) -> dict[str, list[str]]:
-    return {one["guid"]: one["released"] for one in hold.held if one.get("released")}
+    return {record["guid"]: record["released"] for record in hold.held if record.get("released")}
 
 
 def set_hold(source_id: str, job_id: str, brake: HeldBrake | None, now: datetime) -> None:
-    """Keep what the brake holds after a job, in place of what was held before. No commit.
+    """Replace a source's held list with the list that a job's brake holds. No commit.
 
-    What a job found is what counts from then on. A release is used up when it is applied: records that
-    were released stay so while no job can tell whether they are gone. A release that came while this
-    job was already reading the source counts for the next one, if this one finds the same list.
+    A release is used up when it is applied. Until a job can tell whether a released record is gone, the
+    record stays released. If an editor released the list while this job was already reading the source, the
+    release counts for the next job, provided that this job holds the same list.
 
+    :param brake: None if the job holds nothing.
     :param now: when the job began to read the source.
     """
-    held = {one.known.guid for one in brake.held} if brake else set()
+    held = {absent.known.guid for absent in brake.held} if brake else set()
     before = hold_of(source_id, for_update=True)
     releases: dict[str, list[str]] = {}
     if before is not None and brake is not None:
-        late = before.released_at is not None and before.released_at > utc(now)
-        unread = {one.known.guid for one in brake.held if not one.delete}
-        if late and held == _releases(before).keys():
+        is_late = before.released_at is not None and before.released_at > utc(now)
+        unread = {absent.known.guid for absent in brake.held if not absent.delete}
+        if is_late and held == _releases(before).keys():
             releases = _releases(before)
         else:
-            earlier = _earlier_releases(before) if late else _releases(before)
-            releases = {guid: one for guid, one in earlier.items() if guid in unread}
+            earlier = _earlier_releases(before) if is_late else _releases(before)
+            releases = {guid: release for guid, release in earlier.items() if guid in unread}
     if before is not None:
         model.Session.delete(before)
         model.Session.flush()
@@ -94,13 +96,13 @@ def set_hold(source_id: str, job_id: str, brake: HeldBrake | None, now: datetime
             reason=brake.reason,
             held=[
                 {
-                    "guid": one.known.guid,
-                    "url": one.known.url,
-                    "package_id": one.known.package_id,
-                    "reason": one.reason,
-                    "released": releases.get(one.known.guid),
+                    "guid": absent.known.guid,
+                    "url": absent.known.url,
+                    "package_id": absent.known.package_id,
+                    "reason": absent.reason,
+                    "released": releases.get(absent.known.guid),
                 }
-                for one in brake.held
+                for absent in brake.held
             ],
             released_at=datetime.fromisoformat(at) if at else None,
             released_by=by,
@@ -110,6 +112,6 @@ def set_hold(source_id: str, job_id: str, brake: HeldBrake | None, now: datetime
 
 
 def release(hold: Any, user: str, now: datetime) -> None:
-    """Let the next job delete what is held. No commit."""
+    """Allow the next job to make the held deletions. No commit."""
     hold.released_at = utc(now)
     hold.released_by = user

@@ -1,7 +1,7 @@
-"""What CKAN, PostgreSQL and Solr take: text, tags, e-mail addresses and sizes made legal.
+"""Values that CKAN, PostgreSQL and Solr accept: text, tags, e-mail addresses and sizes made legal.
 
-Sources publish control characters, tags with slashes and geometries of a megabyte; each of these makes
-CKAN refuse the whole dataset. Everything here is a pure function of one value.
+Sources publish control characters, tags with slashes and geometries of a megabyte. Any of these makes CKAN
+refuse the whole dataset. Each function here is pure.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from collections.abc import Iterable
 from typing import Any
 
 SOLR_BYTES = 32_766
-"""Longest indexed term of Lucene, in bytes of UTF-8: a longer one makes Solr refuse the dataset."""
+"""Lucene's longest indexed term, in bytes of UTF-8. A longer one makes Solr refuse the dataset."""
 
 VERSION_CHARACTERS = 100
 """``ckan.model.PACKAGE_VERSION_MAX_LENGTH``."""
 
 FORMAT_CHARACTERS = 100
-"""A format is a word on a badge and a facet; CKAN itself has no limit but Solr's."""
+"""Our own limit: people see a format on a badge and in a facet. CKAN has no limit but Solr's."""
 
 TAG_CHARACTERS = (2, 100)
 """``ckan.model.MIN_TAG_LENGTH`` and ``MAX_TAG_LENGTH``."""
 
 BIGGEST_INTEGER = 2**63 - 1
-"""What a PostgreSQL ``bigint`` (``resource.size``) holds."""
+"""The largest PostgreSQL ``bigint``, the type of ``resource.size``."""
 
-# Everything that XML 1.0 or PostgreSQL refuses, and the C1 controls: surrogates cannot be encoded.
+# Characters that XML 1.0 or PostgreSQL refuses, the C1 controls, and surrogates, which UTF-8 cannot encode.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _NOT_IN_TAGS = re.compile(r"[^\w \-.]+")
 _SPACES = re.compile(r"\s+")
 
 _SCHEME_CHARACTERS = 200
 _CONTROL_IN_URLS = re.compile("[\x00-\x1f]")
-# With a media type or nothing before the comma: "Data: what, when and where" is prose.
+# A data: URL has a media type or nothing before the comma. "Data: rainfall, daily" is prose.
 _ACTIVE_URL = re.compile(
     r"(?:javascript|vbscript):|data:\s*(?:[\w.+-]+/[\w.+-]+\s*)?[;,]", re.IGNORECASE
 )
 
-# The pattern of the HTML standard's input type=email, with the dots that CKAN forbids on top.
+# The pattern of the HTML standard's input type=email, without the dots that CKAN forbids.
 _EMAIL = re.compile(
     r"(?!\.)(?!.*\.\.)[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+"
     r"@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -48,12 +48,12 @@ _EMAIL = re.compile(
 
 
 def clean(text: str) -> str:
-    """The text without control characters (tabs and line ends stay) and without lone surrogates."""
+    """Remove control characters, except tabs and line ends, and lone surrogates."""
     return _CONTROL.sub("", text)
 
 
 def clean_all(value: Any) -> Any:
-    """The same plain data with every string in it cleaned, dictionary keys as well."""
+    """Clean every string in plain data, including dictionary keys."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list):
@@ -64,20 +64,20 @@ def clean_all(value: Any) -> Any:
 
 
 def one_line(text: str) -> str:
-    """The text with each run of white space turned into one space."""
+    """Replace each run of white space with one space."""
     return _SPACES.sub(" ", text).strip()
 
 
 def brief(error: object) -> str:
-    """Return a library's message on malformed input: one line, bounded, fit for a database."""
+    """Return a library's message about malformed input as one line of at most 200 legal characters."""
     return one_line(clean(str(error)))[:200] or "no reason is given"
 
 
 def tag(text: str) -> str | None:
-    """A legal name for a free tag, or None where fewer than two legal characters are left.
+    """Return a legal tag; None if fewer than two legal characters are left.
 
-    Letters keep their accents; what CKAN forbids becomes a space, except combining marks, which would
-    cut words in two.
+    Letters keep their accents. Forbidden characters become spaces. Combining marks are removed, because a
+    space would cut the word in two.
     """
     composed = unicodedata.normalize("NFC", clean(text))
     letters = "".join(c for c in composed if not unicodedata.category(c).startswith("M"))
@@ -87,15 +87,15 @@ def tag(text: str) -> str | None:
 
 
 def is_tag(text: str) -> bool:
-    """Whether CKAN's ``tag_length_validator`` and ``tag_name_validator`` take the name as it is."""
+    """Return whether CKAN's ``tag_length_validator`` and ``tag_name_validator`` accept a tag."""
     shortest, longest = TAG_CHARACTERS
     return shortest <= len(text) <= longest and not _NOT_IN_TAGS.search(text)
 
 
 def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
-    """Return legal tags in order, unique whatever their case, and what became of the other texts.
+    """Return legal tags in order, unique regardless of case, and the texts that had to change.
 
-    Each text that is none of the tags is a key, with the tag that it became, or None if it became none.
+    :returns: the tags; and each changed text with the tag that it became, or None if no tag was left.
     """
     names: dict[str, str] = {}
     became: dict[str, str | None] = {}
@@ -107,27 +107,27 @@ def tags(texts: Iterable[str]) -> tuple[list[str], dict[str, str | None]]:
 
 
 def is_email(text: str) -> bool:
-    """Whether CKAN's ``email_validator`` takes the address."""
+    """Return whether CKAN's ``email_validator`` accepts an address."""
     return _EMAIL.fullmatch(text) is not None
 
 
 def is_active_url(text: str) -> bool:
-    """Decide whether a browser would run a text or show it as a page: ``javascript:`` and ``data:`` URLs."""
-    # Browsers ignore control characters wherever they stand, and leading blanks.
+    """Return whether a browser would run a text, or show it as a page: ``javascript:``, ``data:`` URLs."""
+    # Browsers ignore leading blanks, and control characters anywhere.
     url = _CONTROL_IN_URLS.sub("", text[:_SCHEME_CHARACTERS]).lstrip()
     return _ACTIVE_URL.match(url) is not None
 
 
 def json_text(value: Any) -> str:
-    """One text for one value: keys sorted, other than ASCII as it is."""
+    """Return canonical JSON: sorted keys, and characters outside ASCII unescaped."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False)
 
 
 def stored_bytes(value: Any) -> int:
-    """Bytes that a value takes in Solr.
+    """Return how many bytes a value takes in Solr.
 
-    Lists and dictionaries count as ASCII JSON, which is how CKAN and ckanext-scheming store them (six
-    bytes for a letter outside ASCII), and the lists inside of them as JSON texts in JSON.
+    CKAN and ckanext-scheming store lists and dictionaries as ASCII JSON, with six bytes for a letter outside
+    ASCII, and lists of texts inside them as JSON texts within JSON.
     """
     if isinstance(value, str):
         return len(value.encode("utf-8", "replace"))
@@ -145,5 +145,8 @@ def _nested_texts(value: Any, *, inside: bool = False) -> Any:
 
 
 def shorten(text: str, limit: int = SOLR_BYTES) -> str:
-    """The longest beginning of the text that fits into so many bytes of UTF-8, cut between characters."""
+    """Return the longest beginning of a text that fits into a number of bytes of UTF-8.
+
+    :param limit: in bytes. The text is cut between characters.
+    """
     return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")

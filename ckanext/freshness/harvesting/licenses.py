@@ -1,11 +1,11 @@
-"""From a licence's URL, identifier or title to the ``license_id`` that the site's register has for it."""
+"""From a licence's URL, identifier or title to the ``license_id`` in the site's register."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 
-# What follows the licence itself: another page, or another language, of the same licence.
+# The part after the licence itself: another page, or another language, of the same licence.
 _TAIL = re.compile(r"/(?:legalcode|deed)(?:\.[a-z-]+)*$|\.(?:html?|rdf|txt)$")
 _URL = re.compile(r"(?:https?:)?//(?:www\.)?(?P<rest>.+)", re.IGNORECASE)
 _NOT_IN_IDS = re.compile(r"[\s_]+")
@@ -18,8 +18,8 @@ _SPDX = r"spdx\.org/licenses/"
 _VERSION = r"(?:[/ -]?v?(?P<v>\d(?:\.\d)?))?"
 _PORT = r"(?:/[a-z-]+)?"
 
-# (licences written so, identifiers that registers have for them, the most exact first; {v} is the version).
-# CKAN's own register names licences by pages of opendefinition.org, so no publisher's URL ever equals it.
+# Pattern of a normalised licence, and the identifiers that registers may have for it, the most exact first.
+# {v} is the version. CKAN's own register has URLs of opendefinition.org, which publishers never use.
 _ALIASES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (rf"{_CC}by{_VERSION}{_PORT}", ("cc-by-{v}", "cc-by")),
     (rf"{_CC}by-sa{_VERSION}{_PORT}", ("cc-by-sa-{v}", "cc-by-sa")),
@@ -54,10 +54,10 @@ _COMPILED = tuple((re.compile(pattern), ids) for pattern, ids in _ALIASES)
 
 
 def normalise(text: str) -> str:
-    """One spelling for the many of one licence.
+    """Return the normal form of a licence: the same text for all its spellings.
 
-    http or https, ``www.``, a slash at the end, query and fragment, ``/legalcode`` and ``/deed`` with a
-    language all fall away; anything else is compared without regard to case, spaces being hyphens.
+    A URL loses its scheme, ``www.``, query, fragment, last slash, and ``/legalcode`` or ``/deed`` with a
+    language. Other texts get hyphens for spaces. Case does not count.
     """
     stripped = text.strip()
     url = _URL.fullmatch(stripped)
@@ -68,9 +68,11 @@ def normalise(text: str) -> str:
 
 
 def license_index(licenses: Iterable[Mapping[str, object]]) -> dict[str, str]:
-    """What `license_id` looks licences up in, made of the dictionaries that ``license_list`` answers.
+    """Return an index of the register for :func:`license_id`: normal form to identifier.
 
-    A URL or title shared by several licences belongs to the first; an identifier always to its own.
+    If several licences share a URL or a title, the first one counts. An identifier means its own licence.
+
+    :param licenses: the answer of the action ``license_list``.
     """
     entries = list(licenses)
     index: dict[str, str] = {}
@@ -83,9 +85,10 @@ def license_index(licenses: Iterable[Mapping[str, object]]) -> dict[str, str]:
 
 
 def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
-    """The register's identifier for a licence given as URL, identifier or title, or None.
+    """Return the register's identifier for a licence; None if the register does not contain it.
 
-    `licenses` is what `license_index` made.
+    :param text: a URL, an identifier or a title.
+    :param licenses: the result of :func:`license_index`.
     """
     key = normalise(text)
     if not key:
@@ -105,7 +108,7 @@ def license_id(text: str, licenses: Mapping[str, str]) -> str | None:
 
 
 def distinct(texts: Iterable[str]) -> list[str]:
-    """Return some licences in order, each once in whichever way its URL is spelled."""
+    """Return licences in sorted order, without those that only repeat another in a different spelling."""
     found: dict[str, str] = {}
     for text in sorted(texts):
         found.setdefault(normalise(text), text)

@@ -1,7 +1,7 @@
-"""Locks that die with their holder: PostgreSQL advisory locks on a connection of their own.
+"""Locks that end with the process that holds them: PostgreSQL advisory locks.
 
-CKAN's session gives its connection back at every commit, so a lock taken there could be lost, or
-stay with a connection that someone else uses.
+Each has its own connection. CKAN's session returns its connection at every commit, so that a lock taken
+there could be lost, or stay with a connection that other code uses.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import sqlalchemy as sa
 from ..ckan_adapter import model
 
 _LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
-"""What a connection that was lost says at first, and from then on: its locks went with it."""
+"""Errors of a lost connection, at first and later. Its locks have ended with it."""
 
 
 @contextlib.contextmanager
 def locked(*names: str) -> Iterator[None]:
-    """Hold the named locks; waits for whoever holds one of them.
+    """Hold the named locks. Wait as long as any of them is held elsewhere.
 
-    Several are taken in one order by everybody, so that two holders never wait for each other.
+    All callers take their locks in the same order, so that two of them never wait for each other.
     """
     keys = sorted(_key(name) for name in names)
     engine = model.Session.get_bind()
@@ -37,7 +37,7 @@ def locked(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def locked_if_free(name: str) -> Iterator[bool]:
-    """Hold a lock unless somebody else does, and say whether it is held; waits for nobody."""
+    """Hold a lock if it is free, and yield whether it is held. Never wait."""
     engine = model.Session.get_bind()
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         key = {"key": _key(name)}
@@ -51,8 +51,8 @@ def locked_if_free(name: str) -> Iterator[bool]:
 
 
 def is_held(name: str) -> bool:
-    """Whether anybody holds a lock now."""
-    # A 64-bit key shows as two halves, and objsubid 1 tells it from a pair of 32-bit keys.
+    """Return whether any process holds a lock now."""
+    # pg_locks shows a 64-bit key as two halves, with objsubid 1. A pair of 32-bit keys has objsubid 2.
     high, low = divmod(_key(name) % (1 << 64), 1 << 32)
     engine = model.Session.get_bind()
     with engine.connect() as connection:
@@ -76,7 +76,7 @@ def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int])
 
 
 def _key(name: str) -> int:
-    """A signed 64-bit number for a name."""
+    """Return a signed 64-bit number for a name."""
     return int.from_bytes(
         hashlib.sha256(f"freshness {name}".encode()).digest()[:8], "big", signed=True
     )

@@ -1,4 +1,4 @@
-"""The states of harvest objects on their way through an import."""
+"""Harvest objects on their way through an import: their states in ckanext-harvest's tables."""
 
 from __future__ import annotations
 
@@ -6,23 +6,30 @@ import json
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
 
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_now
-from .object_writer import PAGED, RESOURCE_IDS, set_extras
-from .url_spelling import loose_spelling, spellings
+from .known_records import ORGANIZATION_ID, RESOURCE_IDS
+from .object_writer import PAGED, set_extras
+from .record import loose_spelling, spellings
 
+_source = harvest_tables.SOURCE
+_job = harvest_tables.JOB
 _object = harvest_tables.OBJECT
 _extra = harvest_tables.OBJECT_EXTRA
 _error = harvest_tables.OBJECT_ERROR
 
 
+# Objects to import
+
+
 @dataclass(frozen=True, slots=True)
 class PendingObject:
-    """An object that is to be imported, with all that its import needs to know of the tables."""
+    """An object to import, with everything that its import needs from the harvest tables."""
 
     id: str
     guid: str
@@ -37,7 +44,7 @@ class PendingObject:
 
     @property
     def is_new(self) -> bool:
-        """Not so where only the package is new, because the record's old one was purged."""
+        """Whether the record is new. False if only its package is new, because the old one was purged."""
         return self.extras.get("status") == "new"
 
     @property
@@ -46,7 +53,7 @@ class PendingObject:
 
 
 def load(object_ids: Sequence[str]) -> list[PendingObject]:
-    """Objects in the order given, with one query for all."""
+    """Return objects in the given order, read by one query. Ids without an object are left out."""
     extras = (
         sa.select(
             _extra.c.harvest_object_id.label("id"),
@@ -63,73 +70,144 @@ def load(object_ids: Sequence[str]) -> list[PendingObject]:
         .where(_object.c.id.in_(object_ids))
     )
     found = {}
-    for object_id, guid, content, package_id, more in rows:
-        more = more or {}
-        url = more.get("dataset_url") or more.get("catalog_url") or guid
-        found[object_id] = PendingObject(object_id, guid, url, content, package_id, more)
+    for row in rows:
+        own = row.extras or {}
+        url = own.get("dataset_url") or own.get("catalog_url") or row.guid
+        found[row.id] = PendingObject(row.id, row.guid, url, row.content, row.package_id, own)
     return [found[object_id] for object_id in object_ids if object_id in found]
 
 
+def extras_of(object_id: str) -> dict[str, str]:
+    """Return the extras of an object."""
+    rows = model.Session.execute(
+        sa.select(_extra.c.key, _extra.c.value).where(_extra.c.harvest_object_id == object_id)
+    )
+    return {key: value for key, value in rows}
+
+
+def in_state(object_ids: Sequence[str], state: str) -> list[str]:
+    """Return the objects that are in a state, in the given order."""
+    found = set(_ids(_object.c.id.in_(object_ids), _object.c.state == state))
+    return [object_id for object_id in object_ids if object_id in found]
+
+
+def of_package(package_id: str, among: Sequence[str]) -> list[str]:
+    """Return the objects of a package."""
+    return _ids(_object.c.package_id == package_id, _object.c.id.in_(among))
+
+
+def _ids(*conditions: Any) -> list[str]:
+    return list(model.Session.execute(sa.select(_object.c.id).where(*conditions)).scalars())
+
+
+def urls_of(object_ids: Sequence[str]) -> list[str]:
+    """Return the URLs of the records of some objects."""
+    url = sa.func.max(_extra.c.value)
+    return list(
+        model.Session.execute(
+            sa.select(sa.func.coalesce(url.filter(_extra.c.key == "dataset_url"), url))
+            .where(
+                _extra.c.harvest_object_id.in_(object_ids),
+                _extra.c.key.in_(("dataset_url", "catalog_url")),
+            )
+            .group_by(_extra.c.harvest_object_id)
+        ).scalars()
+    )
+
+
+def packages_of(object_ids: Sequence[str]) -> list[str]:
+    """Return the packages of some objects, including those that the objects are to take over."""
+    return list(
+        model.Session.execute(
+            sa.select(_object.c.package_id)
+            .where(_object.c.id.in_(object_ids), _object.c.package_id.is_not(None))
+            .distinct()
+        ).scalars()
+    )
+
+
+def waiting_object(source_id: str, guid: str) -> str | None:
+    """Return the newest object with a guid that is still to be imported."""
+    object_id: str | None = model.Session.execute(
+        sa.select(_object.c.id)
+        .where(
+            _object.c.harvest_source_id == source_id,
+            _object.c.guid == guid,
+            _object.c.state.not_in(("COMPLETE", "ERROR", "GATHER")),
+        )
+        .order_by(_object.c.gathered.desc())
+        .limit(1)
+    ).scalar()
+    return object_id
+
+
+def is_of_an_ended_job(object_id: str) -> bool:
+    """Return whether an object's job has finished. It was aborted; a later job may contradict it."""
+    statement = (
+        sa.select(_job.c.status)
+        .select_from(_object.join(_job, _job.c.id == _object.c.harvest_job_id))
+        .where(_object.c.id == object_id)
+    )
+    return bool(model.Session.execute(statement).scalar() == "Finished")
+
+
+# What earlier imports left
+
+
 def earlier_packages(source_id: str, names: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """The packages that records of a source had before, by key of ``names``: the current, else the last.
+    """Return the packages that records of a source had before, by record URL.
 
-    By URL and not by guid: a record may come back in another catalog. Not what is another record's by
-    now, which went on with the package under another URL.
+    The package of a record's current object counts, otherwise that of its last one. Records are compared
+    by URL, not by guid, because a record may come back in another catalog. A package is left out if
+    another record has continued it under another URL.
 
-    :param names: for each record's URL, the URLs by which its earlier objects may be known, the best
-        first: its own and the one that its document has.
+    :param names: for each record's URL, the URLs under which earlier objects may know it, the best first:
+        its own and the one that its document names.
     """
-    wanted = {one for each in names.values() for url in each for one in spellings(url)}
+    wanted = {spelled for urls in names.values() for url in urls for spelled in spellings(url)}
     other = _extra.alias()
     of_a_dataset = sa.exists().where(
         other.c.harvest_object_id == _object.c.id, other.c.key == "dataset_url"
     )
-    # A dataset's object names its catalog too, which is then not the object's own URL.
+    # A dataset's object also names its catalog, which is then not the object's own URL.
     own = sa.case((of_a_dataset, "dataset_url"), else_="catalog_url")
-    objects_of_records = (
+    objects = (
         sa.select(_extra.c.value, _object.c.package_id)
         .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
         .where(_object.c.harvest_source_id == source_id)
     )
     rows = model.Session.execute(
-        objects_of_records.where(
+        objects.where(
             sa.or_(_extra.c.key == own, _extra.c.key == "subject"),
             _extra.c.value.in_(wanted),
             _object.c.package_id.is_not(None),
         ).order_by(_object.c.current, _object.c.import_finished.asc().nulls_first())
     )
-    by_name = {loose_spelling(url): package_id for url, package_id in rows}
-    found = {
-        url: package_id
-        for url, each in names.items()
-        for package_id in [
-            next(filter(None, (by_name.get(loose_spelling(one)) for one in each)), None)
-        ]
-        if package_id is not None
-    }
+    by_spelling = {loose_spelling(url): package_id for url, package_id in rows}
+    found: dict[str, str] = {}
+    for record_url, urls in names.items():
+        packages = (by_spelling.get(loose_spelling(url)) for url in urls)
+        if package_id := next(filter(None, packages), None):
+            found[record_url] = package_id
     if not found:
         return {}
-    held_by = {
-        package_id: url
-        for url, package_id in model.Session.execute(
-            objects_of_records.where(
-                _extra.c.key == own,
-                _object.c.current.is_(True),
-                _object.c.package_id.in_(found.values()),
-            )
+    holders = model.Session.execute(
+        objects.where(
+            _extra.c.key == own,
+            _object.c.current.is_(True),
+            _object.c.package_id.in_(found.values()),
         )
-    }
-    taken: set[str] = set()
-    free = {}
-    for url, package_id in found.items():
-        if held_by.get(package_id, url) == url and package_id not in taken:
-            taken.add(package_id)
-            free[url] = package_id
+    )
+    held_by = {package_id: url for url, package_id in holders}
+    free: dict[str, str] = {}
+    for record_url, package_id in found.items():
+        if held_by.get(package_id, record_url) == record_url and package_id not in free.values():
+            free[record_url] = package_id
     return free
 
 
 def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
-    """The contents of the current objects of the same packages, or with the same guids, by object id."""
+    """Return, by object id, the content of the current object with the same package or else guid."""
     before = _object.alias()
     found: dict[str, str] = {}
     for same in (
@@ -155,53 +233,22 @@ def earlier_contents(object_ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def in_state(object_ids: Sequence[str], state: str) -> list[str]:
-    """Those of the objects that are in a state, in the order given."""
-    if not object_ids:
-        return []
-    found = set(
-        model.Session.execute(
-            sa.select(_object.c.id).where(_object.c.id.in_(object_ids), _object.c.state == state)
-        ).scalars()
+def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool = False) -> bool:
+    """Return whether another source has the package too, so that this one must not delete it.
+
+    :param active_only: ignore deleted sources: their packages may be taken over.
+    """
+    found = sa.exists().where(
+        _object.c.package_id == package_id,
+        _object.c.current.is_(True),
+        _object.c.harvest_source_id != source_id,
     )
-    return [object_id for object_id in object_ids if object_id in found]
+    if active_only:
+        found = found.where(_source.c.id == _object.c.harvest_source_id, _source.c.active.is_(True))
+    return bool(model.Session.execute(sa.select(found)).scalar())
 
 
-def of_package(package_id: str, among: Sequence[str]) -> list[str]:
-    """Those of some objects that are the given package's."""
-    return list(
-        model.Session.execute(
-            sa.select(_object.c.id).where(
-                _object.c.package_id == package_id, _object.c.id.in_(among)
-            )
-        ).scalars()
-    )
-
-
-def urls_of(object_ids: Sequence[str]) -> list[str]:
-    """The URLs of the records of some objects."""
-    url = sa.func.max(_extra.c.value)
-    return list(
-        model.Session.execute(
-            sa.select(sa.func.coalesce(url.filter(_extra.c.key == "dataset_url"), url))
-            .where(
-                _extra.c.harvest_object_id.in_(object_ids),
-                _extra.c.key.in_(("dataset_url", "catalog_url")),
-            )
-            .group_by(_extra.c.harvest_object_id)
-        ).scalars()
-    )
-
-
-def packages_of(object_ids: Sequence[str]) -> list[str]:
-    """The packages that some objects already have, those that they are to take over among them."""
-    return list(
-        model.Session.execute(
-            sa.select(_object.c.package_id)
-            .where(_object.c.id.in_(object_ids), _object.c.package_id.is_not(None))
-            .distinct()
-        ).scalars()
-    )
+# Current objects
 
 
 def make_current(
@@ -209,14 +256,14 @@ def make_current(
 ) -> None:
     """Make an object the current one of its record, in the transaction that writes its package.
 
-    The package may not exist yet: the foreign key is looked at when the transaction ends. There is none
-    where the record becomes an organization.
+    The package need not exist yet: foreign keys are checked at the end of the transaction.
 
+    :param package_id: None if the record becomes an organization.
     :param is_new: neither the record nor the package has another object that could be current.
     """
     statements = [_DEFER, _MAKE_CURRENT]
     if not is_new:
-        statements = [_DEFER, _REMEMBER_IDS, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
+        statements = [_DEFER, _KEEP_RESOURCE_IDS, _TAKE_OVER, _CLEAR, _MAKE_CURRENT]
     model.Session.execute(
         sa.text(";".join(statements)),
         {
@@ -230,15 +277,15 @@ def make_current(
     )
 
 
-# One round trip for each package instead of four.
+# These statements are sent together, in one round trip for each package.
 _DEFER = "SET CONSTRAINTS ALL DEFERRED"
-# Who clears a source's history leaves the current objects and what they remember.
-_REMEMBER_IDS = """
+# "Clear history" of a source leaves only the current objects and their extras.
+_KEEP_RESOURCE_IDS = """
 UPDATE harvest_object_extra SET harvest_object_id = :id
 WHERE key = :resource_ids AND harvest_object_id IN (
 SELECT id FROM harvest_object WHERE package_id = :package_id)"""
-# Clearing a source removes every dataset that any object of it names, current or not: one that was
-# taken over must not go with the source it came from.
+# "Clear" of a source removes every package that any of its objects names, current or not. A package that
+# was taken over must not be removed together with its former source.
 _TAKE_OVER = """
 UPDATE harvest_object SET current = false, package_id = NULL
 WHERE package_id = :package_id AND harvest_source_id <> :source_id
@@ -252,8 +299,23 @@ UPDATE harvest_object SET current = true, package_id = :package_id, import_finis
 WHERE id = :id"""
 
 
+def take_organization_over(object_id: str, source_id: str, organization_id: str) -> None:
+    """Note the organization that an object becomes, and take it from deleted sources. No commit."""
+    gone = sa.select(_source.c.id).where(_source.c.active.is_(False), _source.c.id != source_id)
+    has_it = sa.select(_extra.c.harvest_object_id).where(
+        _extra.c.key == ORGANIZATION_ID, _extra.c.value == organization_id
+    )
+    model.Session.execute(
+        sa.update(_object)
+        .where(_object.c.harvest_source_id.in_(gone), _object.c.id.in_(has_it))
+        .values(current=False)
+        .execution_options(synchronize_session=False)
+    )
+    set_extras([(object_id, ORGANIZATION_ID, organization_id)])
+
+
 def retire(object_id: str, source_id: str, guid: str, package_id: str | None) -> None:
-    """Clear ``current`` of a deleted record: of its objects of this source only. No commit."""
+    """Clear ``current`` of a deleted record's objects of this source. No commit."""
     same = _object.c.guid == guid
     if package_id:
         same = sa.or_(same, _object.c.package_id == package_id)
@@ -265,35 +327,11 @@ def retire(object_id: str, source_id: str, guid: str, package_id: str | None) ->
     )
 
 
-def is_current_elsewhere(package_id: str, source_id: str, *, active_only: bool = False) -> bool:
-    """Whether another source has the package too: it is then not this source's to delete.
-
-    :param active_only: sources that were deleted do not count: what they have may be taken over.
-    """
-    has_it = sa.exists().where(
-        _object.c.package_id == package_id,
-        _object.c.current.is_(True),
-        _object.c.harvest_source_id != source_id,
-    )
-    if active_only:
-        source = harvest_tables.SOURCE
-        has_it = has_it.where(source.c.id == _object.c.harvest_source_id, source.c.active.is_(True))
-    return bool(model.Session.execute(sa.select(has_it)).scalar())
-
-
-def is_of_an_ended_job(object_id: str) -> bool:
-    """Whether an object's job is over: it was aborted, and a later one may have found otherwise."""
-    job = harvest_tables.JOB
-    statement = (
-        sa.select(job.c.status)
-        .select_from(_object.join(job, job.c.id == _object.c.harvest_job_id))
-        .where(_object.c.id == object_id)
-    )
-    return model.Session.execute(statement).scalar() == "Finished"
+# States
 
 
 def add_error(object_id: str, message: str) -> None:
-    """Note why an object could not be imported; its record counts as changed until it is."""
+    """Add an import error to an object and commit. Its record counts as changed until an import succeeds."""
     model.Session.execute(
         sa.insert(_error).values(
             id=str(uuid.uuid4()),
@@ -308,16 +346,19 @@ def add_error(object_id: str, message: str) -> None:
 
 
 def finish(done: Sequence[str], failed: Sequence[str]) -> None:
-    """Write the states of the followers of a page, by the rules that ckanext-harvest has for leads."""
+    """Write the final states of objects and commit.
+
+    ckanext-harvest writes the state of a page's lead itself; the rules here are the same as its own.
+    """
     sibling = _object.alias()
-    again = (
+    objects_of_package = (
         sa.select(sa.func.count())
         .select_from(sibling)
         .where(sibling.c.package_id == _object.c.package_id)
         .scalar_subquery()
     )
-    # What becomes an organization has no package to count by.
-    changed = sa.exists().where(
+    # A record that becomes an organization has no package whose objects could be counted.
+    is_changed_organization = sa.exists().where(
         _object.c.package_id.is_(None),
         _extra.c.harvest_object_id == _object.c.id,
         _extra.c.key == "status",
@@ -325,7 +366,7 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
     )
     report = sa.case(
         (_object.c.current.is_(False), "deleted"),
-        (sa.or_(again > 1, changed), "updated"),
+        (sa.or_(objects_of_package > 1, is_changed_organization), "updated"),
         else_="added",
     )
     for ids, state, status in ((done, "COMPLETE", report), (failed, "ERROR", "errored")):
@@ -339,7 +380,7 @@ def finish(done: Sequence[str], failed: Sequence[str]) -> None:
 
 
 def hand_on(object_ids: Sequence[str]) -> None:
-    """Make the first of some followers the lead of the others."""
+    """Make the first of some followers the lead of the others, waiting for a consumer. Commits."""
     lead, *followers = object_ids
     set_extras([(lead, "page", json.dumps(followers))])
     model.Session.execute(sa.update(_object).where(_object.c.id == lead).values(state="WAITING"))
@@ -347,9 +388,12 @@ def hand_on(object_ids: Sequence[str]) -> None:
 
 
 def wake_orphans() -> int:
-    """Let followers wait for a consumer themselves whose lead has ended without them; how many.
+    """Let followers wait for a consumer themselves if their lead has ended without them, and commit.
 
-    A lead that killed its consumer five times is given up by the queue; the rest of its page is not.
+    The queue gives up a lead that killed its consumer five times. The rest of its page is still to be
+    imported.
+
+    :returns: how many objects were woken.
     """
     lead, page = _object.alias("lead"), _extra.alias("page")
     followers = (

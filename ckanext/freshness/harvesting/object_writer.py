@@ -1,34 +1,39 @@
-"""Harvest objects in bulk: what a gather writes into ckanext-harvest's tables, in few statements.
+"""The harvest objects of one gather: a survey's results, written into ckanext-harvest's tables in bulk.
 
-ckanext-harvest saves objects one by one, each with a commit of its own; at thousands of records that
-is most of a gather's time.
+ckanext-harvest saves objects one by one, each with its own commit. With thousands of records, that takes
+most of a gather's time.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter import harvest_tables, model, publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
-from .strategy import RecordClass
+from .known_records import UNMAPPED, lost_as_json
+from .legal_values import json_text
+from .record import KnownRecord
+from .sources import our_names
+from .strategy import AbsentRecord, RecordClass
+from .survey import RecordChange
+
+log = logging.getLogger(__name__)
 
 GATHERED = "GATHER"
-"""State of an object while its gather still runs: ``harvester run`` publishes whatever is WAITING."""
+"""State of an object while its gather runs. ``harvester run`` publishes every object that is WAITING."""
 PAGED = "PAGE"
-"""State of an object that the queue carries in the message of another one, its page's lead."""
-
-RESOURCE_IDS = "resource_ids"
-"""Key of the extra with the ids of resources that an object's dataset had, and may have again."""
+"""State of an object that waits in the queue message of another object, the lead of its page."""
 
 ONCE = "once-"
-"""Beginning of the ids of jobs that one process does from end to end, without any queue."""
+"""Prefix of the ids of jobs that one process runs from gather to import, without a queue."""
 
 STATUS = {
     RecordClass.NEW: "new",
@@ -36,8 +41,10 @@ STATUS = {
     RecordClass.MOVED: "change",
     RecordClass.DELETED: "delete",
 }
-"""The harvest object extra ``status`` for each class of a record."""
+"""The harvest object extra ``status`` for each class of a record that is to be imported."""
 
+_job = harvest_tables.JOB
+_source = harvest_tables.SOURCE
 _object = harvest_tables.OBJECT
 _extra = harvest_tables.OBJECT_EXTRA
 _error = harvest_tables.OBJECT_ERROR
@@ -45,7 +52,7 @@ _error = harvest_tables.OBJECT_ERROR
 
 @dataclass(slots=True)
 class ObjectRow:
-    """A harvest object to be written."""
+    """A harvest object that is not written yet."""
 
     guid: str
     state: str
@@ -58,28 +65,96 @@ class ObjectRow:
 
 
 class ObjectWriter:
-    """Writes the objects of one gather in batches; nothing of it is taken up by a consumer before the end."""
+    """A :class:`.survey.SurveyObserver` that writes a harvest object for each record.
+
+    It writes in batches. No consumer takes an object before :meth:`release`.
+    """
 
     BATCH = 200
 
-    def __init__(self, job_id: str, source_id: str, now: datetime) -> None:
+    def __init__(
+        self,
+        job_id: str,
+        source_id: str,
+        now: datetime,
+        tell: Callable[[int], None] | None = None,
+    ) -> None:
+        """
+        :param tell: called with the number of records read so far.
+        """
         self._job_id = job_id
         self._source_id = source_id
         self._now = utc(now)
+        self._tell = tell
+        self._read = 0
         self._rows: list[ObjectRow] = []
-        self.pending: list[str] = []
-        """Ids of the objects that are to be imported, in the order in which they were written."""
+        self._to_import: list[str] = []
+        """Ids of the objects to import, in the order of writing."""
+        self._current_extras: list[tuple[str, str, str | None]] = []
+        """Changes to the extras of current objects, see :func:`set_extras`."""
 
-    def add(self, row: ObjectRow) -> None:
-        self._rows.append(row)
-        if row.state == GATHERED:
-            self.pending.append(row.id)
-        if len(self._rows) >= self.BATCH:
-            self.flush()
+    def change(self, change: RecordChange) -> None:
+        self._count()
+        known, sighting = change.known, change.sighting
+        contents = sighting.contents if sighting else None
+        unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
+        lost = lost_as_json(sighting.distributions) if sighting else None
+        if change.catalog_url:
+            extras = {"dataset_url": change.url, "catalog_url": change.catalog_url}
+        else:
+            extras = {"catalog_url": change.url}
+        if sighting and sighting.warnings:
+            extras["warnings"] = json_text(list(sighting.warnings))
+        if sighting and sighting.drafts:
+            extras["drafts"] = str(sighting.drafts)
+        if change.kind is RecordClass.UNCHANGED:
+            self._add(ObjectRow(change.guid, "COMPLETE", extras, report_status="not modified"))
+            if known and known.object_id and sighting:
+                update: dict[str, str | None] = {}
+                if known.fingerprint != sighting.fingerprint:
+                    update["fingerprint"] = sighting.fingerprint
+                if known.in_pages != sighting.in_pages:
+                    update["in_pages"] = "true" if sighting.in_pages else None
+                if contents:
+                    update[UNMAPPED] = unmapped
+                if known.distributions != sighting.distributions:
+                    update["distributions"] = lost
+                self._current_extras += [(known.object_id, key, update[key]) for key in update]
+            return
 
-    def remove(self, url: str) -> None:
-        """Remove the object of a record, so that another one can take its place."""
-        self.flush()
+        extras["status"] = STATUS[change.kind]
+        if unmapped:
+            extras[UNMAPPED] = unmapped
+        if lost:
+            extras["distributions"] = lost
+        if sighting:
+            extras["content_hash"] = sighting.seen.content_hash or ""
+            extras["fingerprint"] = sighting.fingerprint or ""
+            if sighting.subject:
+                extras["subject"] = sighting.subject
+            if sighting.in_pages:
+                extras["in_pages"] = "true"
+        if change.kind is RecordClass.DELETED:
+            extras["reason"] = change.reason
+        if change.kind is RecordClass.MOVED and known:
+            extras["moved_from"] = known.guid
+        if change.adopted and change.adopted.becomes:
+            extras["adopted"] = change.adopted.becomes
+        owner = known or change.adopted
+        if owner and owner.organization_id:
+            extras["organization_id"] = owner.organization_id
+        self._add(
+            ObjectRow(
+                change.guid,
+                GATHERED,
+                extras,
+                content=contents.as_json() if contents else None,
+                package_id=owner.package_id if owner else None,
+            )
+        )
+
+    def withdraw(self, kind: RecordClass, url: str) -> None:
+        self._flush()
         ids = set(
             model.Session.execute(
                 sa.select(_object.c.id).where(
@@ -92,38 +167,96 @@ class ObjectWriter:
         )
         model.Session.execute(sa.delete(_object).where(_object.c.id.in_(ids)))
         model.Session.commit()
-        self.pending = [one for one in self.pending if one not in ids]
+        self._to_import = [object_id for object_id in self._to_import if object_id not in ids]
 
-    def flush(self) -> None:
-        """Write what has been added, and commit."""
+    def failed(self, url: str, guid: str, error: str) -> None:
+        self._count()
+        extras = {"dataset_url": url}
+        self._add(ObjectRow(guid, "ERROR", extras, report_status="errored", error=error))
+
+    def kept(self, absent: AbsentRecord) -> None:
+        known, since = absent.known, absent.forbidden_since
+        if known.object_id and since != known.forbidden_since:
+            value = since.isoformat() if since else None
+            self._current_extras.append((known.object_id, "forbidden_since", value))
+
+    def answered(self, known: KnownRecord) -> None:
+        if known.object_id:
+            self._current_extras.append((known.object_id, "forbidden_since", None))
+
+    def finish(self) -> None:
+        """Write the remaining objects and commit them, then change current objects without a commit."""
+        self._flush()
+        set_extras(self._current_extras)
+
+    def release(self, page_size: int | None) -> list[str]:
+        """Hand the objects to the consumers of the queue, and end the gather. Commits.
+
+        The first object of each page, its lead, waits for a consumer; the others follow it.
+
+        :param page_size: how many records one message of the queue carries, at least 1. None if the
+            caller imports the objects itself: no consumer takes them.
+        :returns: the ids of the leads; if ``page_size`` is None, of all objects.
+        """
+        ids = self._to_import
+        pages: list[list[str]] = []
+        if page_size is not None:
+            pages = [ids[start : start + page_size] for start in range(0, len(ids), page_size)]
+        leads = [page[0] for page in pages]
+        _insert(
+            _extra,
+            [_extra_row(page[0], "page", json.dumps(page[1:])) for page in pages if page[1:]],
+        )
+        model.Session.execute(
+            sa.update(_object)
+            .where(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
+            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
+        )
+        # In the same transaction: a job whose objects are released must not be gathered again.
+        model.Session.execute(
+            sa.update(_job).where(_job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
+        )
+        model.Session.commit()
+        return ids if page_size is None else leads
+
+    def _count(self) -> None:
+        self._read += 1
+        if self._tell:
+            self._tell(self._read)
+
+    def _add(self, row: ObjectRow) -> None:
+        self._rows.append(row)
+        if row.state == GATHERED:
+            self._to_import.append(row.id)
+        if len(self._rows) >= self.BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Write the collected rows and commit."""
         rows, self._rows = self._rows, []
         if not rows:
             return
-        execute = model.Session.execute
-        execute(sa.insert(_object), [self._object(row) for row in rows])
-        extras = [
-            {"id": str(uuid.uuid4()), "harvest_object_id": row.id, "key": key, "value": value}
-            for row in rows
-            for key, value in row.extras.items()
-        ]
-        if extras:
-            execute(sa.insert(_extra), extras)
-        errors = [
-            {
-                "id": str(uuid.uuid4()),
-                "harvest_object_id": row.id,
-                "message": row.error,
-                "stage": "Fetch",
-                "created": self._now,
-            }
-            for row in rows
-            if row.error
-        ]
-        if errors:
-            execute(sa.insert(_error), errors)
+        _insert(_object, [self._object_row(row) for row in rows])
+        _insert(
+            _extra, [_extra_row(row.id, key, row.extras[key]) for row in rows for key in row.extras]
+        )
+        _insert(
+            _error,
+            [
+                {
+                    "id": str(uuid.uuid4()),
+                    "harvest_object_id": row.id,
+                    "message": row.error,
+                    "stage": "Fetch",
+                    "created": self._now,
+                }
+                for row in rows
+                if row.error
+            ],
+        )
         model.Session.commit()
 
-    def _object(self, row: ObjectRow) -> dict[str, Any]:
+    def _object_row(self, row: ObjectRow) -> dict[str, Any]:
         done = row.state in ("COMPLETE", "ERROR")
         return {
             "id": row.id,
@@ -140,56 +273,33 @@ class ObjectWriter:
             "import_finished": self._now if done else None,
         }
 
-    def release(self, page_size: int | None) -> list[str]:
-        """Let the consumers have the objects: a lead of each page waits, the others follow it.
 
-        :param page_size: how many records one message of the queue carries, at least 1; None if no
-            consumer is to have them: who gathers imports them too.
-        :returns: the ids of the leads, or of all objects.
-        """
-        self.flush()
-        if page_size is None:
-            self._end([])
-            return self.pending
-        pages = [
-            self.pending[start : start + page_size]
-            for start in range(0, len(self.pending), page_size)
-        ]
-        leads = [page[0] for page in pages]
-        if len(leads) < len(self.pending):
-            model.Session.execute(
-                sa.insert(_extra),
-                [
-                    {
-                        "id": str(uuid.uuid4()),
-                        "harvest_object_id": page[0],
-                        "key": "page",
-                        "value": json.dumps(page[1:]),
-                    }
-                    for page in pages
-                    if len(page) > 1
-                ],
-            )
-        self._end(leads)
-        return leads
+def _insert(table: Any, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        model.Session.execute(sa.insert(table), rows)
 
-    def _end(self, leads: list[str]) -> None:
-        of_this_job = sa.and_(_object.c.harvest_job_id == self._job_id, _object.c.state == GATHERED)
-        model.Session.execute(
-            sa.update(_object)
-            .where(of_this_job)
-            .values(state=sa.case((_object.c.id.in_(leads), "WAITING"), else_=PAGED))
-        )
-        # With the objects and not after them: a job that has objects must not be gathered again.
-        job = harvest_tables.JOB
-        model.Session.execute(
-            sa.update(job).where(job.c.id == self._job_id).values(gather_finished=utc(utc_now()))
-        )
-        model.Session.commit()
+
+def _extra_row(object_id: str, key: str, value: str) -> dict[str, str]:
+    return {"id": str(uuid.uuid4()), "harvest_object_id": object_id, "key": key, "value": value}
+
+
+def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:
+    """Set extras of harvest objects. No commit.
+
+    :param rows: object id, key and value of each extra. The value None removes it.
+    """
+    for object_id, key, value in rows:
+        where = sa.and_(_extra.c.harvest_object_id == object_id, _extra.c.key == key)
+        if value is None:
+            model.Session.execute(sa.delete(_extra).where(where))
+            continue
+        found = model.Session.execute(sa.update(_extra).where(where).values(value=value))
+        if not found.rowcount:
+            _insert(_extra, [_extra_row(object_id, key, value)])
 
 
 def discard_attempt(job_id: str) -> None:
-    """Remove what a killed or failed gather of the same job left behind."""
+    """Delete what a killed or failed gather of a job left, and commit. Current objects stay."""
     model.Session.execute(
         sa.delete(_object).where(_object.c.harvest_job_id == job_id, _object.c.current.is_(False))
     )
@@ -199,7 +309,7 @@ def discard_attempt(job_id: str) -> None:
 
 
 def waiting(job_id: str) -> list[str]:
-    """Ids of the objects of a job that wait for a consumer."""
+    """Return the ids of the objects of a job that wait for a consumer."""
     return list(
         model.Session.execute(
             sa.select(_object.c.id).where(
@@ -209,27 +319,11 @@ def waiting(job_id: str) -> list[str]:
     )
 
 
-def set_extras(rows: Iterable[tuple[str, str, str | None]]) -> None:
-    """Set extras of objects, (object id, key, value) each; None takes the extra away. No commit."""
-    for object_id, key, value in rows:
-        where = sa.and_(_extra.c.harvest_object_id == object_id, _extra.c.key == key)
-        if value is None:
-            model.Session.execute(sa.delete(_extra).where(where))
-            continue
-        found = model.Session.execute(sa.update(_extra).where(where).values(value=value))
-        if not found.rowcount:
-            model.Session.execute(
-                sa.insert(_extra).values(
-                    id=str(uuid.uuid4()), harvest_object_id=object_id, key=key, value=value
-                )
-            )
-
-
 def prune_unchanged(source_id: str, job_id: str) -> None:
-    """Remove the "not modified" rows of a source's earlier jobs. No commit.
+    """Delete the "not modified" objects of a source's earlier jobs. No commit.
 
-    The job's report counts rows, so one is needed for each unchanged record; those of earlier jobs
-    would let the table grow with every run.
+    A job's report counts objects, so that each unchanged record needs one. Those of earlier jobs would
+    make the table grow with every job.
     """
     model.Session.execute(
         sa.delete(_object).where(
@@ -242,9 +336,28 @@ def prune_unchanged(source_id: str, job_id: str) -> None:
     )
 
 
-def extras_of(object_id: str) -> dict[str, str]:
-    """The extras of one object."""
-    rows = model.Session.execute(
-        sa.select(_extra.c.key, _extra.c.value).where(_extra.c.harvest_object_id == object_id)
+def resend_lost_jobs() -> list[str]:
+    """Queue running jobs again that wait for their gather but are in no queue.
+
+    ckanext-harvest resends objects, but not jobs. A job gets lost if Redis was away when it was to be
+    queued, or if the database was away when a consumer took it. Works only with queues in Redis.
+
+    :returns: the ids of these jobs.
+    """
+    lost = unqueued_jobs(
+        model.Session.execute(
+            sa.select(_job.c.id)
+            .select_from(_job.join(_source, _source.c.id == _job.c.source_id))
+            .where(
+                _job.c.status == "Running",
+                _job.c.gather_finished.is_(None),
+                _job.c.id.not_like(f"{ONCE}%"),
+                _source.c.active.is_(True),
+                _source.c.type.in_(our_names()),
+            )
+        ).scalars()
     )
-    return {key: value for key, value in rows}
+    for job_id in lost:
+        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
+    publish_jobs(lost)
+    return lost

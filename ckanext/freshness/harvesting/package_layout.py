@@ -1,8 +1,8 @@
-"""From a record to the dictionary that CKAN's package actions take, legal whatever the source says.
+"""From a record to the dictionary that CKAN's package actions take, legal whatever the source states.
 
-Keys that CKAN's core or the site's ckanext-scheming schema knows go where they belong, all others become
-extras: texts as they are, structures as JSON with sorted keys. What CKAN, PostgreSQL or Solr would
-refuse is shortened or left out, with a warning: one bad value never costs a dataset.
+Keys of CKAN's core and of the site's ckanext-scheming schema become fields. All others become extras: texts
+as they are, structures as JSON with sorted keys. Values that CKAN, PostgreSQL or Solr would refuse are
+shortened or left out, with a warning. A single bad value never costs a dataset.
 """
 
 from __future__ import annotations
@@ -13,122 +13,75 @@ from typing import Any
 
 from ..dates import utc_moment
 from . import legal_values, schema_fields
-from .contacts import people
-from .licenses import distinct, license_id, license_index
-from .package_merge import merge, same_package
+from .licenses import distinct, license_id
+from .package_merge import people
 from .record import LaidOutRecord, Record
 
-__all__ = ["CatalogSite", "LaidOutRecord", "license_index", "merge", "package_dict", "same_package"]
-
 CORE_KEYS = frozenset(
-    {
-        "title",
-        "notes",
-        "url",
-        "version",
-        "author",
-        "author_email",
-        "maintainer",
-        "maintainer_email",
-        "license_id",
-    }
+    [
+        *("title", "notes", "url", "version", "license_id"),
+        *("author", "author_email", "maintainer", "maintainer_email"),
+    ]
 )
-"""Fields of CKAN's own that a source may fill."""
+"""CKAN's own fields that a source may fill."""
 
-# The other keys of CKAN's package schema: as extras they are refused ("a schema field with the same
-# name"), at the root they would change what is not the source's to change. And what Solr gives a type.
 RESERVED_KEYS = frozenset(
-    {
-        "id",
-        "name",
-        "type",
-        "state",
-        "private",
-        "owner_org",
-        "organization",
-        "groups",
-        "tags",
-        "tag_string",
-        "resources",
-        "extras",
-        "plugin_data",
-        "save",
-        "return_to",
-        "relationships_as_object",
-        "relationships_as_subject",
-        "metadata_created",
-        "metadata_modified",
-        "creator_user_id",
-        "isopen",
-        "license_title",
-        "license_url",
-        "num_resources",
-        "num_tags",
-        "revision_id",
-        "site_id",
-        "index_id",
-        "entity_type",
-        "dataset_type",
-        "data_dict",
-        "validated_data_dict",
-        "permission_labels",
-        "capacity",
-        "indexed_ts",
-        "views_total",
-        "views_recent",
-        "resources_accessed_total",
-        "resources_accessed_recent",
-    }
+    [
+        *("id", "name", "type", "state", "private", "owner_org", "organization", "groups"),
+        *("tags", "tag_string", "resources", "extras", "plugin_data", "save", "return_to"),
+        *("relationships_as_object", "relationships_as_subject"),
+        *("metadata_created", "metadata_modified", "creator_user_id", "isopen"),
+        *("license_title", "license_url", "num_resources", "num_tags", "revision_id"),
+        *("site_id", "index_id", "entity_type", "dataset_type", "data_dict"),
+        *("validated_data_dict", "permission_labels", "capacity", "indexed_ts"),
+        *("views_total", "views_recent"),
+        *("resources_accessed_total", "resources_accessed_recent"),
+    ]
 )
+"""Keys that a source may not fill: the other keys of CKAN's package schema, and typed fields of Solr.
+
+CKAN refuses extras with these names ("a schema field with the same name"). As fields they would change
+properties of the package that are not the source's business.
+"""
 RESERVED_RESOURCE_KEYS = frozenset(
-    {
-        "id",
-        "package_id",
-        "position",
-        "state",
-        "created",
-        "last_modified",
-        "metadata_modified",
-        "revision_id",
-        "url_type",
-        "upload",
-        "tracking_summary",
-        "datastore_active",
-        "cache_last_updated",
-    }
+    [
+        *("id", "package_id", "position", "state", "created", "last_modified"),
+        *("metadata_modified", "revision_id", "url_type", "upload", "tracking_summary"),
+        *("datastore_active", "cache_last_updated"),
+    ]
 )
 
-# A cut address leads nowhere: these are left out where they are too long.
 _ADDRESSES = frozenset({"url", "uri", "download_url", "access_url", "homepage"})
+"""Fields that are left out if they are too long, because a shortened address leads nowhere."""
 _PROSE = frozenset({"title", "notes", "name", "description"})
-"""Texts that are never links, whatever they begin with."""
+"""Fields whose text is never a link, whatever it begins with."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 
 
 @dataclass(frozen=True)
 class CatalogSite:
-    """What the catalogue and the source's settings say about packages."""
+    """The catalogue's and the source's settings that decide how packages are laid out."""
 
     licenses: Mapping[str, str] = field(default_factory=dict)
-    """What `license_index` makes of ``license_list``."""
+    """The answer of ``license_list``, as :func:`.licenses.license_index` indexes it."""
     schema: Mapping[str, Any] | None = None
     """The ckanext-scheming schema of the package type (``dataset_fields``, ``resource_fields``)."""
     package_type: str = "dataset"
     default_tags: tuple[str, ...] = ()
     """Added to each package's tags."""
     default_groups: tuple[str, ...] = ()
-    """Names of groups that each package is put into."""
+    """Names of the groups that each package joins."""
     language: str = "en"
-    """The language of text without one."""
+    """The language of text that states none."""
 
 
 def package_dict(record: Record, site: CatalogSite) -> LaidOutRecord:
-    """The package that a record becomes on a site; the record itself is left as it is."""
+    """Return the package that a record becomes on a site. The record stays as it is."""
     return _Layout(site).lay(record)
 
 
 class _Layout:
-    """One package being laid out."""
+    """The layout of one package."""
 
     def __init__(self, site: CatalogSite) -> None:
         schema = site.schema or {}
@@ -160,7 +113,7 @@ class _Layout:
         return LaidOutRecord(package, self.warnings, filled & package.keys())
 
     def _complete(self, fields: dict[str, Any], tags: list[str]) -> None:
-        """Fill in what every package must have."""
+        """Fill in the fields that every package must have."""
         title = schema_fields.plain(fields.get("title")) or schema_fields.plain(fields.get("uri"))
         fields["title"] = legal_values.one_line(title or "") or "Untitled"
         for key in ("notes", "notes_translated"):
@@ -172,16 +125,16 @@ class _Layout:
             fields.setdefault("tags_translated", {"": tags})
 
     def _license(self, fields: dict[str, Any], resources: list[dict[str, Any]]) -> None:
-        """Put ``license_id`` if the record has one licence, and the register knows it.
+        """Set ``license_id`` if the record has one licence that the site's register contains.
 
-        A dataset without a licence has the one that all its resources agree on: DCAT puts licences on
-        distributions. Several licences are all kept under ``licenses``, and the resources keep theirs.
+        DCAT puts licences on distributions. If a dataset has none, the licence counts that all its resources
+        agree on. Several licences are all kept under ``licenses``. Resources always keep their own.
         """
         stated = distinct(_texts(fields.get("license")))
-        of_resources = [_texts(one.get("license")) for one in resources]
-        found = stated or distinct(one for some in of_resources for one in some)
-        ids = {license_id(one, self.site.licenses) for one in found}
-        # Resources keep their own: several names of one licence lose nothing.
+        of_resources = [_texts(resource.get("license")) for resource in resources]
+        found = stated or distinct(text for texts in of_resources for text in texts)
+        ids = {license_id(text, self.site.licenses) for text in found}
+        # The resources keep their own texts, so that several names of one licence may count as one.
         if len(found) == 1 or (not stated and len(ids) == 1 and None not in ids):
             known = ids.pop()
             if known and (stated or all(of_resources)):
@@ -190,13 +143,13 @@ class _Layout:
         elif found:
             fields["licenses"] = found
             fields.pop("license", None)
-            listed = ", ".join(one[:80] for one in found)
+            listed = ", ".join(text[:80] for text in found)
             self.warn("license", f"the record names {len(found)}: {listed}; no license_id is set")
 
     def _people(self, fields: dict[str, Any]) -> frozenset[str]:
-        """Fill in CKAN's own fields for people if the site's schema has none for them.
+        """Fill CKAN's fields for people, unless the site's schema has fields for the agents.
 
-        :returns: the fields that were filled in.
+        :returns: the filled fields.
         """
         own = people(fields, self.dataset_fields)
         filled = {key: value for key, value in own.items() if key not in fields}
@@ -204,7 +157,7 @@ class _Layout:
         return frozenset(filled)
 
     def _derived(self, fields: dict[str, Any]) -> set[str]:
-        """Translated fields of the schema that a record has in one language only."""
+        """Return the translated fields of the schema for which the record has only the plain field."""
         return {
             name
             for name in self.dataset_fields
@@ -214,7 +167,7 @@ class _Layout:
     def _place(
         self, key: str, fields: dict[str, Any], package: dict[str, Any], extras: dict[str, Any]
     ) -> None:
-        """Put one field of the record where it belongs."""
+        """Put a field of the record into the package or into its extras."""
         if key in self.dataset_fields:
             value = self._fitted(self.dataset_fields[key], key, fields, "")
             value = self._within_solr(key, value)
@@ -250,11 +203,11 @@ class _Layout:
         )
 
     def _extra(self, key: str, value: Any) -> str | None:
-        """The value of an extra: a text that Solr takes."""
+        """Return the value of an extra: a text that Solr accepts; None if nothing is left."""
         if _says_no_more(key, value):
             return None
         if key.endswith("_date"):
-            # Solr has these as dates, and refuses the package for anything else.
+            # These are dates in Solr, which refuses a package with any other value.
             moment = utc_moment(schema_fields.plain(value) or "")
             if moment is None:
                 self.warn(key, "not a day or a moment, as Solr wants under this key; left out")
@@ -262,13 +215,13 @@ class _Layout:
         return schema_fields.stored(self._within_solr(key, _untranslated(value)))
 
     def _within_solr(self, key: str, value: Any) -> Any:
-        """The value if Solr takes it, else what can be kept of it."""
+        """Return the value if Solr accepts it, otherwise the part that can be kept; None if nothing."""
         size = legal_values.stored_bytes(value)
         if size <= legal_values.SOLR_BYTES:
             return value
         limit = f"{size} bytes, and Solr takes {legal_values.SOLR_BYTES}"
         if key == "notes" and isinstance(value, str):
-            return value  # analysed as text, not indexed whole
+            return value  # Solr indexes its words, not the whole text
         if isinstance(value, str) and key not in _ADDRESSES:
             self.warn(key, f"{limit}; shortened")
             return legal_values.shorten(value)
@@ -276,14 +229,14 @@ class _Layout:
             return self._without_biggest(key, value)
         if isinstance(value, dict) and all(isinstance(text, str) for text in value.values()):
             self.warn(key, f"{limit}; shortened")
-            # An equal share for each language, and room for six bytes where UTF-8 has two.
+            # An equal share for each language. A character of two bytes in UTF-8 may take six in JSON.
             share = legal_values.SOLR_BYTES // len(value) // 4
             return {language: legal_values.shorten(text, share) for language, text in value.items()}
         self.warn(key, f"{limit}; left out")
         return None
 
     def _without_biggest(self, key: str, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The items without their biggest values (as a rule geometries), until they fit."""
+        """Remove the biggest values of the items, usually geometries, until the rest fits into Solr."""
         items = [dict(item) for item in items]
         while items and legal_values.stored_bytes(items) > legal_values.SOLR_BYTES:
             size, place, name = max(
@@ -315,7 +268,7 @@ class _Layout:
         return [{"name": name} for name in names]
 
     def _resource(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A resource for CKAN: structures that the schema does not declare are JSON texts."""
+        """Return a resource for CKAN. Structures that the schema does not declare become JSON texts."""
         where = f"resource {record.get('name') or record.get('uri') or record.get('url') or ''}"
         values = self._legal_values(record, where)
         resource: dict[str, Any] = {}
@@ -392,7 +345,7 @@ class _Layout:
         return out
 
     def _is_active(self, value: Any, path: str) -> bool:
-        """Decide whether a value must not become a link, and warn if so."""
+        """Return whether a value must not become a link, and warn if so."""
         active = isinstance(value, str) and legal_values.is_active_url(value)
         if active:
             self.warn(path, f'"{value[:80]}" is a link that could run a program; left out')
@@ -400,7 +353,7 @@ class _Layout:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts of a field that has one or several."""
+    """Return the texts of a field that holds one text or a list."""
     return [
         text
         for text in map(schema_fields.plain, value if isinstance(value, list) else [value])
@@ -409,14 +362,14 @@ def _texts(value: Any) -> list[str]:
 
 
 def _says_no_more(key: str, value: Any) -> bool:
-    """Whether a field is a translation into one language, which the field beside it is already in."""
+    """Return whether a translated field has fewer than two languages, so that the plain field suffices."""
     if not key.endswith("_translated") or not isinstance(value, Mapping):
         return False
     return len([language for language in value if language]) < 2
 
 
 def _untranslated(value: Any) -> Any:
-    """Descriptions without the translations that say no more than the text beside them."""
+    """Remove translations from a list's dictionaries if the plain text beside them suffices."""
     if not isinstance(value, list):
         return value
     return [

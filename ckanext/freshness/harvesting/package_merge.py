@@ -1,33 +1,75 @@
-"""A harvested package over the one that is already there.
+"""A harvested package merged with the package that is already there.
 
-``package_update`` replaces a dataset, so whatever is to survive must be handed back to it. The harvester
-owns the keys that a record can have: those the source no longer gives go. Everything else that stands in
-the package (an editor's maintainer, another extension's extras, groups, privacy) is not the harvester's
-and stays.
+``package_update`` replaces a dataset. Therefore everything that is to stay must be passed back to it. The
+harvester owns the keys that a record can have: if the source no longer gives a key, it is removed.
+Everything else in the package (an editor's maintainer, another extension's extras, groups, privacy) stays.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .contacts import PEOPLE_KEYS, people
-from .record import RESOURCE_KEYS, LaidOutRecord
-from .url_spelling import loose_spelling
+from .record import RESOURCE_KEYS, LaidOutRecord, loose_spelling
 
 SHOWN_EXTRAS = frozenset({"harvest_object_id", "harvest_source_id", "harvest_source_title"})
-"""Extras that ckanext-harvest adds to what is shown; written back they would be there twice."""
+"""Extras that ckanext-harvest adds when a package is shown. Written back, they would exist twice."""
 
 MEASURED_KEYS = frozenset({"format", "mimetype", "size", "hash", "hash_algorithm"})
-"""What others find out about the bytes at a URL: it holds for as long as the URL is the same."""
+"""Facts about the bytes at a URL that other programs measure. They stay as long as the URL does."""
 
 _COLUMNS = frozenset({"url", "name", "description", *MEASURED_KEYS}) - {"hash_algorithm"}
-"""Columns of CKAN's resource table: what an update leaves out keeps its value, so it is emptied."""
+"""Columns of CKAN's resource table. A column that an update omits keeps its value: empty it instead."""
 
 _IDENTITY = frozenset({"id", "name", "type", "owner_org", "private", "state"})
-_OWN_WAY = frozenset({"extras", "tags", "resources", "groups"})
+_MERGED_SEPARATELY = frozenset({"extras", "tags", "resources", "groups"})
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
+
+_AGENTS: Mapping[str, tuple[str, ...]] = {
+    "maintainer": ("contact",),
+    "author": ("creator", "publisher"),
+}
+"""Fields of CKAN for people, each with the fields of a record that can fill it, the best first.
+
+``<field>_email`` is the e-mail address of the same agent.
+"""
+
+PEOPLE_KEYS = frozenset(name for key in _AGENTS for name in (key, f"{key}_email"))
+"""Every key that :func:`people` can fill."""
+
+
+def people(fields: Mapping[str, Any], in_schema: Collection[str] = ()) -> dict[str, str]:
+    """Return names and e-mail addresses for CKAN's fields ``maintainer`` and ``author``.
+
+    :param fields: the fields of a record, or the extras of a package, whose lists are JSON texts.
+    :param in_schema: the fields of the site's schema. An agent that has a field there fills no other.
+    """
+    found: dict[str, str] = {}
+    for key, origins in _AGENTS.items():
+        if any(origin in in_schema for origin in origins):
+            continue
+        agent = next(filter(None, (_first_agent(fields.get(origin)) for origin in origins)), {})
+        for name, part in ((key, "name"), (f"{key}_email", "email")):
+            if agent.get(part):
+                found[name] = str(agent[part])
+    return found
+
+
+def _first_agent(agents: Any) -> dict[str, Any]:
+    """Return the first agent with name and e-mail address, otherwise the first with either."""
+    if isinstance(agents, str):
+        try:
+            agents = json.loads(agents)
+        except ValueError:
+            return {}
+    if not isinstance(agents, list):
+        return {}
+    known = [agent for agent in agents if isinstance(agent, dict)]
+    complete = (agent for agent in known if agent.get("name") and agent.get("email"))
+    partial = (agent for agent in known if agent.get("name") or agent.get("email"))
+    return next(complete, None) or next(partial, {})
 
 
 def merge(
@@ -37,24 +79,25 @@ def merge(
     *,
     owned: Collection[str],
 ) -> dict[str, Any]:
-    """The dictionary for ``package_update``; equal to `existing` where there is nothing to update.
+    """Return the dictionary for ``package_update``. It equals `existing` if there is nothing to update.
 
-    `existing` is what ``package_show`` answers, `laid` what `package_dict` made of the record.
-    `keep_fields` names what the source may not change: package keys, extras, ``tags``, ``groups``,
-    ``resources``, or ``resources.<key>``; a field that somebody emptied stays empty. `owned` are the keys
-    that go when the source no longer gives them; add those of a parser that has others.
+    Identity (id, name, type), organization, privacy and state never change. Groups are only added.
+    Resources keep their ids by ``uri`` in any spelling, otherwise by ``url``. The arguments stay as they are.
 
-    Identity (id, name, type), organisation, privacy and state are never changed, groups only added to.
-    Resources keep their ids by ``uri``, however it is spelled, then by ``url``. Neither argument is changed.
+    :param existing: the answer of ``package_show``.
+    :param laid: the record as :func:`.package_layout.package_dict` lays it out.
+    :param keep_fields: fields that the source may not change: keys of the package, extras, ``tags``,
+        ``groups``, ``resources`` or ``resources.<key>``. A field that an editor emptied stays empty.
+    :param owned: keys that are removed if the source no longer gives them.
     """
     new = laid.package if isinstance(laid, LaidOutRecord) else laid
     keep = set(keep_fields)
     keep |= {f"{key}_translated" for key in keep_fields}
     result = dict(existing)
-    # CKAN sets it when something changed; handed back by a sysadmin it would stay as it was.
+    # CKAN sets it. If a sysadmin passes it back, CKAN keeps the old value.
     result.pop("metadata_modified", None)
 
-    # Fields that the harvester fills in yield to an editor: only its own earlier value is replaced.
+    # A field that the harvester fills in never replaces an editor's value, only its own earlier one.
     filled = laid.filled if isinstance(laid, LaidOutRecord) else frozenset()
     before = people({extra["key"]: extra["value"] for extra in existing.get("extras", [])})
     for key in PEOPLE_KEYS - (new.keys() - filled) - set(owned) - keep:
@@ -64,7 +107,7 @@ def merge(
         elif old not in _EMPTY and old == before.get(key):
             result[key] = ""
 
-    for key in (new.keys() | set(owned)) - _IDENTITY - _OWN_WAY - keep - filled:
+    for key in (new.keys() | set(owned)) - _IDENTITY - _MERGED_SEPARATELY - keep - filled:
         if key in new:
             result[key] = _kept_if_same(existing.get(key), new[key])
         elif existing.get(key) not in _EMPTY:
@@ -83,7 +126,7 @@ def merge(
 
 
 def same_package(existing: Mapping[str, Any], merged: Mapping[str, Any]) -> bool:
-    """Whether updating to `merged` would change nothing."""
+    """Return whether an update to `merged` would change nothing."""
     return _comparable(existing) == _comparable(merged)
 
 
@@ -96,7 +139,7 @@ def _comparable(package: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _kept_if_same(old: Any, new: Any) -> Any:
-    """The stored value where the new one differs only in how it is written ("18" and 18)."""
+    """Return the stored value if the new one differs only in its type ("18" and 18)."""
     simple = (str, int, float)
     if isinstance(old, simple) and isinstance(new, simple) and str(old) == str(new):
         return old
@@ -109,7 +152,7 @@ def _extras(
     keep: Collection[str],
     owned: Collection[str],
 ) -> list[dict[str, Any]]:
-    """In the order that they have now, new ones sorted behind: CKAN takes another order for a change."""
+    """Merge extras in their present order, the new ones sorted behind: for CKAN, order is a change."""
     new = {extra["key"]: extra for extra in laid.get("extras", []) if extra["key"] not in keep}
     out = []
     for extra in existing.get("extras", []):
@@ -137,7 +180,7 @@ def _groups(
 
 
 def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The source's tags, and those of vocabularies, which are the site's; by name, as CKAN shows them."""
+    """Return the source's tags and the site's vocabulary tags, by name, as CKAN shows them."""
     free = {tag["name"]: tag for tag in existing if not tag.get("vocabulary_id")}
     tags = [tag for tag in existing if tag.get("vocabulary_id")]
     tags += [free.get(tag["name"], tag) for tag in laid]
@@ -147,7 +190,7 @@ def _tags(existing: list[dict[str, Any]], laid: list[dict[str, Any]]) -> list[di
 def _resources(
     existing: list[dict[str, Any]], laid: list[dict[str, Any]], kept: Collection[str]
 ) -> list[dict[str, Any]]:
-    """The source's resources in its order, each over the one that it was before."""
+    """Return the source's resources in its order, each merged with the resource that it was before."""
     left = list(existing)
     pairs: list[dict[str, Any] | None] = [None] * len(laid)
     for key, alike in (("uri", str), ("uri", loose_spelling), ("url", str)):

@@ -1,4 +1,4 @@
-"""A harvested record as a package: created, updated or deleted through CKAN's actions."""
+"""Packages of harvested records: created, updated and deleted through CKAN's actions."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvesting_user, model, rebuild
-from . import dataset_names, object_states, owners, resource_ids
+from . import identifiers, known_records, object_states
+from .known_records import RESOURCE_IDS
 from .licenses import license_index
 from .locks import locked
 from .object_states import PendingObject
-from .object_writer import RESOURCE_IDS, set_extras
+from .object_writer import set_extras
 from .organizations import OrganizationInUse, OrganizationWriter
 from .package_layout import CatalogSite, package_dict
 from .package_merge import merge, same_package
-from .record import LaidOutRecord, Record
-from .source_config import SourceConfig, parse
-from .source_types import source_type_named
-from .strategy import guid_of
+from .record import LaidOutRecord, Record, guid_of
+from .source_config import parse
+from .sources import source_type_named
 
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
-"""Namespace of the ids of packages, each made from the id of the object that created it."""
+"""Namespace of the package ids. Each is made of the id of the object that creates the package."""
 
 
 class ImportFailed(Exception):
-    """A record that cannot be imported; the text says why, for people."""
+    """A record that cannot be imported. The text says why, for people."""
 
 
 class PackageWriter:
-    """Writes the packages of some objects of one source; what they have in common is read once."""
+    """A writer of packages for some objects of a source. It reads the data that they share only once."""
 
     def __init__(self, source: Any, pending: Sequence[PendingObject]) -> None:
         """
-        :param source: the HarvestSource.
+        :param source: a HarvestSource row.
         :param pending: the objects that are going to be written.
+        :raises ImportFailed: no enabled plugin harvests sources of this type.
         """
         package = model.Package.get(source.id)
         self._source_id = source.id
         self._source_is_active = source.active
         self._owner_org = package.owner_org if package else None
-        self._config, _warnings = parse(source.config)
+        self._config, _ = parse(source.config)
         self._user = harvesting_user()
         source_type = source_type_named(source.type)
         if source_type is None:
@@ -54,33 +55,37 @@ class PackageWriter:
         if source_type.organizations:
             self._organizations = OrganizationWriter(source.id, self._plain_context)
         self._owners: dict[str, str] = {}
-        self._urls = {one.url for one in pending}
+        """Guids of organisations to the ids of their CKAN organizations."""
+        self._urls = {item.url for item in pending}
         self._sites: dict[str, CatalogSite] = {}
-        self._before: dict[str, Record] = {}
+        """By package type."""
+        self._records = {item.id: _record(item.content) for item in pending if not item.is_deletion}
+        self._before: dict[str, Record | None] = {}
+        """The records as they were at the previous harvest, by object id."""
         if self._organizations is not None:
-            self._before = _records(object_states.earlier_contents([one.id for one in pending]))
-        self._records = {one.id: _record(one) for one in pending if not one.is_deletion}
+            contents = object_states.earlier_contents([item.id for item in pending])
+            self._before = {object_id: _record(text) for object_id, text in contents.items()}
         self._earlier = object_states.earlier_packages(
             source.id,
             {
-                one.url: (one.url, one.extras.get("subject", one.url))
-                for one in pending
-                if one.package_id is None
+                item.url: (item.url, item.extras.get("subject", item.url))
+                for item in pending
+                if item.package_id is None
             },
         )
         self._plain_names = {
-            one.id: _plain_name(self._records[one.id])
-            for one in pending
-            if one.id in self._records and one.package_id is None
+            item.id: _plain_name(record)
+            for item in pending
+            if item.package_id is None and (record := self._records.get(item.id)) is not None
         }
-        self._names_used = dataset_names.taken(self._plain_names.values())
+        self._names_used = identifiers.taken_names(self._plain_names.values())
 
     def write(self, pending: PendingObject) -> list[str]:
-        """Write one object's package; the object is current in the same transaction.
+        """Write the package of an object. The object becomes current in the same transaction.
 
-        :returns: warnings about what of the record could not be kept.
-        :raises ImportFailed: the object holds no record.
-        :raises Exception: whatever CKAN's actions and the hooks in them raise.
+        :returns: warnings about parts of the record that could not be kept.
+        :raises ImportFailed: the record cannot be imported.
+        :raises Exception: any error of CKAN's actions, and of other extensions' hooks in them.
         """
         if pending.is_deletion:
             return self._delete(pending)
@@ -103,39 +108,50 @@ class PackageWriter:
 
     def _site(self, package_type: str) -> CatalogSite:
         if package_type not in self._sites:
-            self._sites[package_type] = _site(self._config, package_type)
+            licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
+            self._sites[package_type] = CatalogSite(
+                licenses=license_index(licenses),
+                schema=_scheming_schema(package_type),
+                package_type=package_type,
+                default_tags=self._config.default_tags,
+                default_groups=self._config.default_groups,
+                language=self._config.language or tk.config.get("ckan.locale_default"),
+            )
         return self._sites[package_type]
 
     def _owner_of(self, pending: PendingObject) -> str | None:
-        """The organization that owns a dataset: the source's own, or what its organisation became.
+        """Return the organization that owns a dataset: the source's, or its organisation's.
 
-        :raises ImportFailed: its organisation has become none.
+        :raises ImportFailed: its organisation has not become a CKAN organization.
         """
         if self._organizations is None:
             return self._owner_org
         url = pending.extras.get("catalog_url", "")
         guid = guid_of(url, None)
-        if guid not in self._owners:
-            self._owners |= owners.organizations(self._source_id, [guid])
-        # One of this page has been imported, or has failed.
+        self._find_owner(guid)
+        # If the organisation is on this page, its import has failed.
         if guid not in self._owners and url not in self._urls:
-            # Another consumer may be about to import it, or may have to after this one.
+            # Another consumer may be importing it, or have it on a page behind this one.
             with locked(f"record {self._source_id} {url}"):
                 model.Session.commit()
-                self._owners |= owners.organizations(self._source_id, [guid])
+                self._find_owner(guid)
                 if guid not in self._owners:
                     self._import_owner(guid)
-                    self._owners |= owners.organizations(self._source_id, [guid])
+                    self._find_owner(guid)
         if guid not in self._owners:
             raise ImportFailed(f"its organisation {url} could not be imported")
         return self._owners[guid]
 
+    def _find_owner(self, guid: str) -> None:
+        if guid not in self._owners:
+            self._owners |= known_records.organizations_by_guid(self._source_id, [guid])
+
     def _import_owner(self, guid: str) -> None:
-        waiting = owners.waiting_object(self._source_id, guid)
-        for one in object_states.load([waiting] if waiting else []):
-            record = _record(one)
-            if record is not None and not one.is_deletion and self._organizations is not None:
-                self._organizations.write(one, record, None)
+        object_id = object_states.waiting_object(self._source_id, guid)
+        for item in object_states.load([object_id] if object_id else []):
+            record = _record(item.content)
+            if record is not None and not item.is_deletion and self._organizations is not None:
+                self._organizations.write(item, record, None)
 
     def _plain_context(self) -> dict[str, Any]:
         return {
@@ -150,29 +166,31 @@ class PackageWriter:
         return {**self._plain_context(), "return_id_only": True}
 
     def _package_of(self, pending: PendingObject) -> Any | None:
-        """The package that a record already has: its object's, an adopted one, or an earlier one.
+        """Return the package that a record already has.
 
-        A record that comes back after it was deleted gets its old dataset, with its id and name.
+        It is the object's own, one to adopt, or that of an earlier object: a deleted record that comes back
+        gets its former dataset, with the same id and name. A package that another source has taken over
+        since this source was gathered does not count.
         """
         known = (pending.package_id, pending.extras.get("adopted"), self._earlier.get(pending.url))
         for package_id in known:
             package = model.Package.get(package_id) if package_id else None
-            if package is not None and not self._is_taken(package.id):
+            if package is not None and not object_states.is_current_elsewhere(
+                package.id, self._source_id, active_only=True
+            ):
                 return package
         return None
 
-    def _is_taken(self, package_id: str) -> bool:
-        """Whether another source has taken the package over since this one was gathered."""
-        return object_states.is_current_elsewhere(package_id, self._source_id, active_only=True)
-
     def _create(self, pending: PendingObject, package: dict[str, Any]) -> None:
-        plain = self._plain_names.get(pending.id) or dataset_names.plain_name(package["title"])
-        candidates = dataset_names.candidates(plain, pending.url, self._source_id, self._names_used)
-        # CKAN indexes before it commits: should the database be away between the two, Solr has a
-        # dataset that nobody else knows. The second attempt then makes that very dataset.
+        plain = self._plain_names.get(pending.id) or identifiers.plain_name(package["title"])
+        names = identifiers.candidate_names(plain, pending.url, self._source_id, self._names_used)
+        # CKAN indexes before it commits. If the database goes away in between, Solr has a dataset that
+        # does not exist. The same id makes the second attempt create that dataset.
         package["id"] = str(uuid.uuid5(_PACKAGES, pending.id))
-        package["resources"] = resource_ids.identified(package["id"], package["resources"], {})
-        for name in candidates:
+        package["resources"] = identifiers.with_resource_ids(
+            package["id"], package["resources"], {}
+        )
+        for name in names:
             package["name"] = name
             self._names_used.add(name)
             self._make_current(pending, package["id"], is_new=pending.is_new)
@@ -181,8 +199,8 @@ class PackageWriter:
                 return
             except tk.ValidationError as error:
                 model.Session.rollback()
-                # Somebody else may have taken the name between the look and the write.
-                if set(error.error_dict) != {"name"} or name == candidates[-1]:
+                # If only the name is refused, it has been taken since we looked: try the next one.
+                if set(error.error_dict) != {"name"} or name == names[-1]:
                     raise
 
     def _update(
@@ -191,7 +209,9 @@ class PackageWriter:
         existing = tk.get_action("package_show")(
             {**self._context(), "use_cache": False}, {"id": package.id}
         )
-        keep = (*self._config.keep_fields, *_not_overwritten())
+        # ckanext-harvest's own option for fields that no harvest overwrites.
+        not_overwritten = tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])
+        keep = (*self._config.keep_fields, *not_overwritten)
         owned = self._owned_keys
         if before := self._before.get(pending.id):
             owned |= before.fields.keys()
@@ -199,14 +219,16 @@ class PackageWriter:
         if self._organizations is not None:
             merged["owner_org"] = laid.package["owner_org"]
         if record.name is not None and "name" not in keep:
-            merged["name"] = self._name_for(record.name, pending.url, existing["name"])
-        gone = self._identify_resources(existing, merged)
+            merged["name"] = identifiers.followed_name(
+                record.name, existing["name"], pending.url, self._source_id, used=self._names_used
+            )
+        ids_to_keep = self._identify_resources(existing, merged)
         comes_back = pending.package_id is None or "adopted" in pending.extras
         if package.state == "deleted" and comes_back:
             merged["state"] = "active"
         self._make_current(pending, package.id)
-        if gone:
-            set_extras([(pending.id, RESOURCE_IDS, json.dumps(gone, sort_keys=True))])
+        if ids_to_keep:
+            set_extras([(pending.id, RESOURCE_IDS, json.dumps(ids_to_keep, sort_keys=True))])
         if same_package(existing, merged):
             # An earlier attempt may have written the package and died before Solr had it.
             model.Session.commit()
@@ -218,29 +240,23 @@ class PackageWriter:
     def _identify_resources(
         self, existing: Mapping[str, Any], merged: dict[str, Any]
     ) -> dict[str, str]:
-        """Give resources that come back their ids.
+        """Give resources that come back their former ids.
 
-        :returns: ids to be remembered, those of earlier imports among them; none if there is no new one.
+        :returns: the ids to keep with the object, including those of earlier imports. Empty if no resource
+            is removed whose id must be kept.
         """
         package_id = existing["id"]
-        going = resource_ids.gone(package_id, existing["resources"], merged["resources"])
-        if not going and all(one.get("id") for one in merged["resources"]):
+        removed = identifiers.ids_to_keep(package_id, existing["resources"], merged["resources"])
+        if not removed and all(resource.get("id") for resource in merged["resources"]):
             return {}
-        before = resource_ids.remembered_ids(package_id)
-        merged["resources"] = resource_ids.identified(package_id, merged["resources"], before)
-        return {**before, **going} if going else {}
-
-    def _name_for(self, source_name: str, url: str, now: str) -> str:
-        """The name that follows the source's; the one it has is kept while it still says the same."""
-        plain = dataset_names.own_name(source_name)
-        wanted = dataset_names.candidates(plain, url, self._source_id, ())
-        if now in wanted:
-            return now
-        used = dataset_names.taken(wanted) | self._names_used
-        return next((name for name in wanted if name not in used), now)
+        earlier = known_records.earlier_resource_ids(package_id)
+        merged["resources"] = identifiers.with_resource_ids(
+            package_id, merged["resources"], earlier
+        )
+        return {**earlier, **removed} if removed else {}
 
     def _delete(self, pending: PendingObject) -> list[str]:
-        """Delete the package of a record that is gone; ``current`` is cleared with it.
+        """Delete the package of a record that is gone. The same transaction clears ``current``.
 
         :returns: warnings.
         """
@@ -278,54 +294,27 @@ class PackageWriter:
         )
 
 
-def _record(pending: PendingObject) -> Record | None:
-    try:
-        return Record.from_json(pending.content or "")
-    except ValueError:
-        return None
+def _record(content: str | None) -> Record | None:
+    """Return the record that an object's content holds; None if it holds none."""
+    with contextlib.suppress(ValueError):
+        return Record.from_json(content or "")
+    return None
 
 
-def _records(contents: Mapping[str, str]) -> dict[str, Record]:
-    """Those that can be read."""
-    found = {}
-    for object_id, content in contents.items():
-        with contextlib.suppress(ValueError):
-            found[object_id] = Record.from_json(content)
-    return found
-
-
-def _plain_name(record: Record | None) -> str | None:
-    if record is None:
-        return None
+def _plain_name(record: Record) -> str | None:
     if record.name is not None:
-        return dataset_names.own_name(record.name)
-    return dataset_names.plain_name(str(record.fields.get("title", "")))
-
-
-def _site(config: SourceConfig, package_type: str) -> CatalogSite:
-    licenses = tk.get_action("license_list")({"ignore_auth": True}, {})
-    return CatalogSite(
-        licenses=license_index(licenses),
-        schema=_scheming_schema(package_type),
-        package_type=package_type,
-        default_tags=config.default_tags,
-        default_groups=config.default_groups,
-        language=config.language or tk.config.get("ckan.locale_default"),
-    )
+        return identifiers.own_name(record.name)
+    return identifiers.plain_name(str(record.fields.get("title", "")))
 
 
 def _scheming_schema(package_type: str) -> Mapping[str, Any] | None:
-    """The site's schema of a package type, where ckanext-scheming is in use and has one."""
+    """Return ckanext-scheming's schema of a package type; None if the site has none."""
     try:
         show = tk.get_action("scheming_dataset_schema_show")
     except KeyError:
         return None
     try:
-        return show({"ignore_auth": True}, {"type": package_type})
+        schema: Mapping[str, Any] = show({"ignore_auth": True}, {"type": package_type})
+        return schema
     except tk.ObjectNotFound:
         return None
-
-
-def _not_overwritten() -> list[str]:
-    """ckanext-harvest's option for fields that no harvest writes once a dataset exists."""
-    return tk.aslist(tk.config.get("ckan.harvest.not_overwrite_fields") or [])

@@ -1,4 +1,4 @@
-"""Previews: what the next job would do with a source, found out by the same survey, written nowhere."""
+"""Previews: what the next job of a source would do. A survey finds out, and nothing is written."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from ..ckan_adapter import model
 from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory
-from .source_types import source_type_named
-from .stages import source_of
-from .strategy import AbsentRecord, HeldBrake, KnownRecord, RecordClass
-from .survey import RecordChange, Source, SourceType, survey
-from .unmapped import UnmappedProperty
+from .record import KnownRecord
+from .sources import Source, SourceType, source_of, source_type_named
+from .strategy import AbsentRecord, HeldBrake, RecordClass
+from .survey import RecordChange, UnmappedProperty, survey
 
 
 class ForeignSource(ValueError):
@@ -24,48 +23,47 @@ class ForeignSource(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PreviewEntry:
-    """One record of a preview."""
+    """A record in a preview."""
 
     url: str
     guid: str
     reason: str
-    """For people: why it is in its list."""
+    """For people: why the record is in its list."""
     package_id: str | None = None
-    """The dataset that it has, or takes over."""
+    """The dataset that the record has or takes over."""
 
 
 @dataclass(slots=True)
 class Preview:
-    """What a job would do."""
+    """The result of a preview: what a job would do."""
 
     source: Source
     made_at: datetime
     current: int = 0
-    """Records that are current now."""
+    """How many records are current now."""
     changes: dict[RecordClass, list[PreviewEntry]] = field(
         default_factory=lambda: {kind: [] for kind in RecordClass}
     )
     failed: list[PreviewEntry] = field(default_factory=list)
     """Records that could not be read."""
     kept: list[PreviewEntry] = field(default_factory=list)
-    """Current records that were not read and stay."""
+    """Current records that were not read and are kept."""
     errors: list[str] = field(default_factory=list)
-    """A line for each container that could not be read."""
+    """A line with URL and reason for each container that could not be read."""
     brake: HeldBrake | None = None
     answered: bool = True
-    """The source's own URL was read; if not, the rest says nothing."""
+    """The source's own URL was read. If not, the rest of the preview means nothing."""
     requests: int = 0
     unmapped: list[UnmappedProperty] = field(default_factory=list)
-    """Properties of the source's records that no field has."""
     warnings: list[str] = field(default_factory=list)
-    """A line for whatever of a record could not be read, though the record could."""
+    """A line for each part of a readable record that could not be read."""
     drafts: int = 0
-    """Records and distributions that are listed and were never readable."""
+    """How many records and distributions are listed and were never readable."""
 
     def as_dict(self, limit: int | None = None) -> dict[str, Any]:
-        """Plain data for JSON.
+        """Return plain data for JSON.
 
-        :param limit: how many records of each list to give; the counts are always whole.
+        :param limit: how many entries of each list to include. The counts always cover all.
         """
         source = self.source
         return {
@@ -82,43 +80,34 @@ class Preview:
             "warnings": [*source.warnings, *self.warnings[:limit]],
             "drafts": self.drafts,
             "errors": list(self.errors),
-            "unmapped": [asdict(one) for one in self.unmapped],
+            "unmapped": [asdict(counted) for counted in self.unmapped],
             "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
             | {"failed": len(self.failed), "kept": len(self.kept)},
             **{
-                kind.value: [_plain(one) for one in entries[:limit]]
+                kind.value: [asdict(entry) for entry in entries[:limit]]
                 for kind, entries in self.changes.items()
             },
-            "failed": [_plain(one) for one in self.failed[:limit]],
-            "kept": [_plain(one) for one in self.kept[:limit]],
+            "failed": [asdict(entry) for entry in self.failed[:limit]],
+            "kept": [asdict(entry) for entry in self.kept[:limit]],
             "brake": None
             if self.brake is None
             else {
                 "reason": self.brake.reason,
                 "count": len(self.brake.held),
-                "held": [_plain(_entry(one)) for one in self.brake.held[:limit]],
+                "held": [asdict(_entry(absent)) for absent in self.brake.held[:limit]],
             },
         }
 
 
-def _entry(verdict: AbsentRecord) -> PreviewEntry:
-    known = verdict.known
-    return PreviewEntry(known.url, known.guid, verdict.reason, known.package_id)
-
-
-def _plain(entry: PreviewEntry) -> dict[str, str | None]:
-    return {
-        "url": entry.url,
-        "guid": entry.guid,
-        "reason": entry.reason,
-        "package_id": entry.package_id,
-    }
+def _entry(absent: AbsentRecord) -> PreviewEntry:
+    known = absent.known
+    return PreviewEntry(known.url, known.guid, absent.reason, known.package_id)
 
 
 def source_type_of(source: Any) -> SourceType:
-    """Our source type of a HarvestSource row.
+    """Return our source type of a HarvestSource row.
 
-    :raises NotOurs: its type belongs to another harvester, or its plugin is not enabled.
+    :raises ForeignSource: its type belongs to another harvester, or its plugin is not enabled.
     """
     found = source_type_named(source.type)
     if found is None:
@@ -132,11 +121,11 @@ def source_type_of(source: Any) -> SourceType:
 def preview(
     source: Any, *, now: datetime, progress: Callable[[int], None] | None = None
 ) -> Preview:
-    """Crawl a source and tell what a job begun now would do; nothing is written.
+    """Crawl a source, and return what a job that began now would do. Write nothing.
 
     :param source: a HarvestSource row.
-    :param progress: is told how many records have been read so far.
-    :raises NotOurs: see :func:`source_type_of`.
+    :param progress: called with the number of records read so far.
+    :raises ForeignSource: see :func:`source_type_of`.
     :raises ConfigError: the source's configuration cannot be used.
     """
     source_type = source_type_of(source)
@@ -165,7 +154,7 @@ def preview(
 
 
 class _Lists:
-    """Keeps what a survey reports, without the records' contents."""
+    """A :class:`.survey.SurveyObserver` that keeps the results without the records' contents."""
 
     def __init__(self, preview: Preview, progress: Callable[[int], None] | None) -> None:
         self._preview = preview
@@ -183,17 +172,17 @@ class _Lists:
 
     def withdraw(self, kind: RecordClass, url: str) -> None:
         entries = self._preview.changes[kind]
-        entries[:] = [one for one in entries if one.url != url]
+        entries[:] = [entry for entry in entries if entry.url != url]
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self._preview.failed.append(PreviewEntry(url, guid, error))
         self._count()
 
-    def kept(self, verdict: AbsentRecord) -> None:
-        self._preview.kept.append(_entry(verdict))
+    def kept(self, absent: AbsentRecord) -> None:
+        self._preview.kept.append(_entry(absent))
 
     def answered(self, known: KnownRecord) -> None:
-        """Nothing to keep."""
+        """No-op: a preview does not show it."""
 
     def _count(self) -> None:
         self._read += 1

@@ -1,8 +1,7 @@
-"""Previews as background jobs: a crawl can take minutes, which no web request may.
+"""Previews as background jobs, because a crawl can take minutes and a web request must not.
 
-The job is the store as well. RQ keeps its state, and its result for a day, in Redis: a preview is no
-truth but a look at one moment, so there is nothing of it to keep in a table, to migrate or to prune.
-One job per source, under a name made of the source's id.
+A source has at most one such job, with an id made of the source's id. RQ keeps the job's state in Redis, and
+its result for a day. No table of ours is needed, because a preview is only valid for its moment.
 """
 
 from __future__ import annotations
@@ -20,24 +19,26 @@ from rq.job import Job, JobStatus
 
 from ..ckan_adapter import harvest_tables, job_from_id
 from ..dates import aware, utc_now, utc_text
-from .preview import ForeignSource, preview
+from .preview import preview
 from .source_config import ConfigError
+from .sources import ForeignSource
 
 LONGEST = timedelta(hours=2)
-"""As long as ckanext-harvest gives a gather."""
+"""The longest time for a preview: as long as ckanext-harvest gives a gather."""
 KEPT = timedelta(days=1)
+"""How long a result is kept."""
 LISTED = 200
-"""How many records of each kind are kept for the page; the command line tells all."""
+"""How many records of each class are kept for the page. The command line shows all."""
 _DEAD_AFTER = timedelta(minutes=5)
-"""RQ's workers give a sign of life every 30 seconds while they work on a job."""
+"""A job without a heartbeat for so long is dead. RQ's workers send one every 30 seconds."""
 
 
 class PreviewState(str, enum.Enum):
-    """How far a source's preview is."""
+    """The state of a source's preview."""
 
     NONE = "none"
     WAITING = "waiting"
-    """No background worker has taken it up yet."""
+    """No background worker has begun it yet."""
     RUNNING = "running"
     DONE = "done"
     FAILED = "failed"
@@ -45,25 +46,25 @@ class PreviewState(str, enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class PreviewProgress:
-    """A source's preview as it is now."""
+    """A source's preview: its state, and its result if there is one."""
 
     state: PreviewState
     asked_at: datetime | None = None
     asked_by: str | None = None
     read: int = 0
-    """Records read so far."""
+    """How many records have been read so far."""
     error: str | None = None
-    """Why there is no preview, for people."""
+    """For people: why there is no preview."""
     result: dict[str, Any] | None = None
     """:meth:`ckanext.freshness.harvesting.preview.Preview.as_dict`."""
 
     @property
     def under_way(self) -> bool:
-        """Whether it is worth waiting for."""
+        """Whether the preview is waiting or running."""
         return self.state in (PreviewState.WAITING, PreviewState.RUNNING)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return plain data for JSON."""
         return {
             "state": self.state.value,
             "asked_at": utc_text(self.asked_at),
@@ -75,24 +76,27 @@ class PreviewProgress:
 
 
 class _TooLong(Exception):
-    """A preview that took longer than it may."""
+    """A preview that takes longer than :data:`LONGEST`."""
 
 
 def start(source_id: str, title: str, user: str, now: datetime) -> PreviewProgress:
-    """Ask for a preview, unless one is under way."""
-    before = _job(source_id)
-    if before is not None:
-        found = _progress(before, now)
+    """Start a preview, unless one is waiting or running.
+
+    :param user: the name of the user who asks for it.
+    """
+    earlier = _job(source_id)
+    if earlier is not None:
+        found = _progress(earlier, now)
         if found.under_way:
             return found
-        before.delete()
+        earlier.delete()
     job = tk.enqueue_job(
         run,
         [source_id],
         title=f"Preview of the harvest source {title}",
         rq_kwargs={
             "job_id": _job_id(source_id),
-            # RQ's own end comes as a signal into the middle of the event loop; ours comes before.
+            # RQ ends a job by a signal, which would interrupt the event loop. Our own limit comes first.
             "timeout": int((LONGEST + timedelta(minutes=10)).total_seconds()),
             "result_ttl": int(KEPT.total_seconds()),
             "failure_ttl": int(KEPT.total_seconds()),
@@ -103,15 +107,15 @@ def start(source_id: str, title: str, user: str, now: datetime) -> PreviewProgre
 
 
 def progress(source_id: str, now: datetime) -> PreviewProgress:
-    """How far the preview of a source is."""
+    """Return the state of a source's preview."""
     job = _job(source_id)
     return PreviewProgress(PreviewState.NONE) if job is None else _progress(job, now)
 
 
 def run(source_id: str) -> dict[str, Any]:
-    """Make a preview; called by a background worker.
+    """Make a preview, in a background worker.
 
-    :returns: ``{"preview": ...}``, or ``{"error": ...}`` for people.
+    :returns: ``{"preview": ...}``, or ``{"error": ...}`` with a text for people.
     """
     source = harvest_tables.source_row(source_id)
     if source is None:
@@ -130,19 +134,22 @@ def run(source_id: str) -> dict[str, Any]:
 
 
 def _watch(job: Job | None) -> Callable[[int], None]:
-    """Notes in a job how many records were read, at most once a second, and ends it in time."""
+    """Return a callback that saves the number of records in a job, at most once a second.
+
+    The callback raises :class:`_TooLong` when the time is up.
+    """
     end = monotonic() + LONGEST.total_seconds()
-    told = 0.0
+    saved_at = 0.0
 
     def read(count: int) -> None:
-        nonlocal told
+        nonlocal saved_at
         moment = monotonic()
         if moment > end:
             raise _TooLong
-        if job is not None and moment >= told + 1:
-            told = moment
+        if job is not None and moment >= saved_at + 1:
+            saved_at = moment
             job.meta["read"] = count
-            job.save_meta()
+            job.save_meta()  # type: ignore[no-untyped-call]
 
     return read
 
@@ -153,9 +160,10 @@ def _job_id(source_id: str) -> str:
 
 def _job(source_id: str) -> Job | None:
     try:
-        return job_from_id(_job_id(source_id))
+        job: Job = job_from_id(_job_id(source_id))
     except KeyError:
         return None
+    return job
 
 
 def _progress(job: Job, now: datetime) -> PreviewProgress:
@@ -167,8 +175,8 @@ def _progress(job: Job, now: datetime) -> PreviewProgress:
     elif status == JobStatus.QUEUED:
         state = PreviewState.WAITING
     elif status == JobStatus.STARTED:
-        beat = job.last_heartbeat
-        if beat is None or now - _aware(beat) <= _DEAD_AFTER:
+        heartbeat = job.last_heartbeat
+        if heartbeat is None or now - _aware(heartbeat) <= _DEAD_AFTER:
             state = PreviewState.RUNNING
     return PreviewProgress(
         state,
@@ -181,5 +189,5 @@ def _progress(job: Job, now: datetime) -> PreviewProgress:
 
 
 def _aware(moment: datetime) -> datetime:
-    """RQ 1 gives UTC without zone, RQ 2 with it."""
+    """Return a moment of RQ as an aware one: RQ 1 returns UTC without a zone, RQ 2 with it."""
     return moment if moment.tzinfo else aware(moment)

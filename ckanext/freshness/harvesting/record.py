@@ -1,11 +1,22 @@
-"""A record of a source as plain data, in one canonical form whatever the order it was read in."""
+"""Records as plain data: their contents, their identity, and what a crawl and earlier jobs know of them.
+
+A source publishes records (datasets, catalogs, reporting organisations) and lists them in containers
+(a root, catalogs, pages). Nothing here asks the network or the database.
+"""
 
 from __future__ import annotations
 
+import enum
 import json
+import re
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
+
+from ..web.errors import FetchError
+from ..web.urls import parse_url
 
 RESOURCE_KEYS = frozenset(
     [
@@ -20,36 +31,42 @@ RESOURCE_KEYS = frozenset(
 )
 """Every key that a harvested resource can have; the names are those of ckanext-dcat."""
 
+_ESCAPE = re.compile("%[0-9a-f]{2}", re.IGNORECASE)
+
+
+# Contents
+
 
 @dataclass(slots=True)
 class Record:
-    """What a source says of one dataset or catalog, before anything of CKAN's decides where it goes.
+    """The contents of a dataset or catalog as its source states them, independent of CKAN.
 
-    ``fields`` holds strings, numbers, booleans, lists of strings, lists of dictionaries, and, under
-    ``*_translated``, dictionaries by language (``""`` for text without one). Lists come sorted from
-    whoever makes the record, since RDF has no order.
+    Equal contents give equal text and an equal digest, whatever order they were read in.
     """
 
     fields: dict[str, Any] = field(default_factory=dict)
+    """Strings, numbers, booleans, lists of strings and lists of dictionaries. Keys that end in
+    ``_translated`` have dictionaries by language; ``""`` is the key of text without a language.
+    Whoever makes the record sorts the lists, because RDF has no order."""
     resources: list[dict[str, Any]] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
-    """Keywords as the source writes them, not yet made legal for CKAN."""
+    """Keywords as the source writes them, not yet legal for CKAN."""
     warnings: list[str] = field(default_factory=list)
-    """What could not be used, in words for the source's editor."""
+    """Messages for the source's editor about values that could not be used."""
     unmapped: dict[str, str] = field(default_factory=dict)
-    """Properties that no field has, by their names with prefixes, with an example of a value each."""
+    """Properties without a field of their own: prefixed name to an example of a value."""
     name: str | None = None
-    """What the source itself calls it, which CKAN's name follows; None where names are made of titles."""
+    """The short name that the source gives the record. If None, CKAN's name is made of the title."""
 
     def as_json(self) -> str:
-        """The record as text; equal records give equal texts."""
+        """Return the record as canonical JSON."""
         return _canonical({**self._content(), "warnings": self.warnings, "unmapped": self.unmapped})
 
     @classmethod
     def from_json(cls, text: str) -> Record:
-        """The record that `as_json` wrote.
+        """Return the record that :meth:`as_json` wrote.
 
-        Raises ValueError where the text is something else.
+        :raises ValueError: the text is not such JSON.
         """
         data = json.loads(text)
         if not isinstance(data, dict) or not data.keys() >= {"fields", "resources", "tags"}:
@@ -64,9 +81,9 @@ class Record:
         )
 
     def digest(self) -> str:
-        """SHA-256 in hex of the content: equal while nothing that a package is made of changes.
+        """Return the SHA-256, in hex, of everything that the package is made of.
 
-        Warnings and unmapped properties are left out: they rewrite no package.
+        Warnings and unmapped properties do not count: they change no package.
         """
         return sha256(_canonical(self._content()).encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -80,18 +97,314 @@ class LaidOutRecord:
     """A record laid out as a package for ``package_create``."""
 
     package: dict[str, Any]
-    """Without ``id``, ``name`` and ``owner_org``, which are the caller's."""
+    """Without ``id``, ``name`` and ``owner_org``: the caller adds them."""
     warnings: list[str]
-    """What CKAN would have refused; what could not be read is in the record's own warnings."""
+    """Messages about values that CKAN would refuse. The record's own warnings are not repeated."""
     filled: frozenset[str] = frozenset()
-    """Keys that the source does not state: they yield to what an editor has written there."""
+    """Keys that the source does not state. They never replace an editor's value."""
 
 
 def resource_order(resource: dict[str, Any]) -> tuple[str, str, str]:
-    """By name, since that is what people see; the rest makes the order the same each time."""
+    """Return a sort key: the name, which people see; then the rest, so that the order is total."""
     name = str(resource.get("name", ""))
     return name.casefold(), str(resource.get("uri", "")), json.dumps(resource, sort_keys=True)
 
 
 def _canonical(data: Any) -> str:
     return json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+
+
+# Identity
+
+
+def guid_of(url: str, catalog_url: str | None) -> str:
+    """Return the guid of a dataset in a catalog, or of a catalog.
+
+    The form is ``catalog=<catalog URL>;dataset=<dataset URL>``, or ``catalog=<URL>`` for a catalog.
+    Both URLs are also kept as harvest object extras, so that nothing has to parse our guids.
+    """
+    return f"catalog={url}" if catalog_url is None else f"catalog={catalog_url};dataset={url}"
+
+
+def urls_in_guid(guid: str) -> tuple[str | None, str]:
+    """Return the catalog's URL and the record's URL from a guid that another harvester wrote.
+
+    These forms are understood: ``catalog=<url>;dataset=<url>``, ``dataset=<url>``, ``catalog=<url>``
+    and a plain URL. The catalog's URL is None if the guid does not name one besides the record.
+    """
+    if not guid.startswith("catalog="):
+        return None, guid.removeprefix("dataset=")
+    catalog, separator, dataset = guid.removeprefix("catalog=").partition(";dataset=")
+    return (catalog, dataset) if separator else (None, catalog)
+
+
+def is_web_url(text: str) -> bool:
+    """Return whether a text can be the URL of a record."""
+    return text.startswith(("http://", "https://"))
+
+
+def spelling(url: str) -> str:
+    """Return a normal form of a URL: without a last slash, escapes in upper case, host in lower case.
+
+    A text that is not a URL stays as it is.
+    """
+    try:
+        url = parse_url(url).url
+    except FetchError:
+        return url
+    return _ESCAPE.sub(lambda escape: escape[0].upper(), url).rstrip("/")
+
+
+def loose_spelling(url: str) -> str:
+    """Return the :func:`spelling` of a URL without its scheme, http or https.
+
+    Use this to compare one harvest with the next: a server may turn to https in between. Within one
+    listing compare by :func:`spelling`, because a listing may contain both.
+    """
+    scheme, separator, rest = spelling(url).partition("://")
+    return rest if separator and scheme in ("http", "https") else url
+
+
+def spellings(url: str) -> tuple[str, ...]:
+    """Return the :func:`spelling` of a URL, and the same with http and https exchanged."""
+    plain = spelling(url)
+    scheme, separator, rest = plain.partition("://")
+    other_scheme = {"http": "https", "https": "http"}.get(scheme)
+    if other_scheme is None or not separator:
+        return (plain,)
+    return plain, f"{other_scheme}{separator}{rest}"
+
+
+# Records that a crawl met
+
+
+class ReadOutcome(enum.Enum):
+    """The result of the attempt to read one record."""
+
+    PRESENT = "present"
+    MALFORMED = "malformed"
+    """An answer that holds no record, or none that could be understood."""
+    FAILED = "failed"
+    """No answer, or an answer that says nothing about the record: 5xx, a time-out, too many bytes."""
+    FORBIDDEN = "forbidden"
+    """401 or 403: a draft, a withdrawn record, or a server that refuses everything."""
+    GONE = "gone"
+    """404 or 410 from the record's own URL."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenRecord:
+    """The facts about one record that a crawl found, as far as classes and deletions depend on them."""
+
+    url: str
+    outcome: ReadOutcome
+    listed_in: tuple[str, ...] = ()
+    """The containers that list it. Empty if the crawl asked for an unlisted record, to learn whether
+    it is gone."""
+    part_of: str | None = None
+    """The catalog that the record itself names (``dct:isPartOf``)."""
+    content_hash: str | None = None
+    left_out: bool = False
+    """All pages of its catalogs were read, and none contains it, as with drafts and withdrawn records."""
+    is_catalog: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LostDistribution:
+    """Facts about a distribution that was not read as usual, kept for the next job."""
+
+    since: datetime | None = None
+    """When a job first received 401, 403, 404 or 410 for it (aware, UTC). None if no job did."""
+    listed_as: str | None = None
+    """The URL that its dataset names, if the distribution's own document names another."""
+    elsewhere: bool = False
+    """Its own ``dct:isPartOf`` names the dataset, but only documents of other datasets list it."""
+    only_in_pages: bool = False
+    """Only the dataset's pages list it. It is removed only if all pages were read without it."""
+
+
+class Contents(Protocol):
+    """The contents of a record in a form that can be stored until the import."""
+
+    @property
+    def unmapped(self) -> Mapping[str, str]:
+        """Properties without a field of their own: prefixed name to an example of a value."""
+
+    def as_json(self) -> str:
+        """Return canonical JSON that :meth:`Record.from_json` can read."""
+
+
+@dataclass(slots=True)
+class Sighting:
+    """A record as a crawl met it."""
+
+    seen: SeenRecord
+    contents: Contents | None = None
+    """None if the record could not be read, or if all its bytes have the same hash as last time."""
+    fingerprint: str | None = None
+    """Hash of all bytes that the record was read from. The same as last time means unchanged."""
+    subject: str | None = None
+    """The URL that the record's own document names, if it differs from the listed URL."""
+    error: str | None = None
+    """For people, with the URL: why the record could not be read. None for a draft that was never
+    harvested."""
+    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
+    """By URI, the distributions with facts to keep for the next job."""
+    warnings: Sequence[str] = ()
+    """For people: parts of a readable record that could not be read."""
+    drafts: int = 0
+    """How many of its distributions are listed and were never readable."""
+    in_pages: bool = False
+    """A page of its catalog contains it, or did when the pages were last read completely."""
+
+
+# Records that are current
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRecord:
+    """A current record of a source, as earlier jobs left it in the harvest tables."""
+
+    url: str
+    """The record's own URL: its identity."""
+    guid: str
+    catalog_url: str | None = None
+    """The catalog that its guid names. None if another harvester wrote the guid."""
+    content_hash: str | None = None
+    object_id: str | None = None
+    package_id: str | None = None
+    fingerprint: str | None = None
+    forbidden_since: datetime | None = None
+    """When a job first found it listed but answering 401/403 (aware, UTC). None if it last answered."""
+    subject: str | None = None
+    """The URL that the record's own document names, if it differs from ``url``."""
+    recognised: bool = True
+    """False for a record of another harvester if nothing confirms that ``url`` is its URL. Its absence
+    from all containers then proves nothing."""
+    organization_id: str | None = None
+    """The CKAN organization that the record became, instead of a package."""
+    distributions: Mapping[str, LostDistribution] = field(default_factory=dict)
+    """By URI, the distributions with facts that an earlier job kept."""
+    in_pages: bool = False
+    """A page of its catalog has contained it. Only then does its absence from the pages mean anything."""
+
+    @property
+    def becomes(self) -> str | None:
+        """The id of its package or organization in CKAN."""
+        return self.package_id or self.organization_id
+
+    @property
+    def is_catalog(self) -> bool:
+        """Whether it contains other records: a catalog, or a registry's organisation."""
+        return self.guid == guid_of(self.url, None)
+
+
+class CurrentRecords:
+    """The current records of a source, found by any spelling of their URLs.
+
+    A record's identity is its URL, but servers respell URLs: a last slash comes or goes, escapes change
+    their case, http becomes https. Other servers begin to list the URL that the record's own document
+    has always named. In both cases it is still the same record, and keeps its package.
+    """
+
+    def __init__(
+        self, records: Iterable[KnownRecord], adoptable: Callable[[], Iterable[KnownRecord]] = tuple
+    ) -> None:
+        """
+        :param adoptable: returns the records of deleted sources whose packages new records take over.
+        """
+        self._by_url = {record.url: record for record in records}
+        self._by_spelling: dict[str, KnownRecord] | None = None
+        self._load_adoptable = adoptable
+        self._adoptable: CurrentRecords | None = None
+
+    @property
+    def adoptable(self) -> CurrentRecords:
+        """The records of deleted sources whose packages new records take over."""
+        if self._adoptable is None:
+            self._adoptable = CurrentRecords(self._load_adoptable())
+        return self._adoptable
+
+    def __iter__(self) -> Iterator[KnownRecord]:
+        return iter(self._by_url.values())
+
+    def __len__(self) -> int:
+        return len(self._by_url)
+
+    def at(self, url: str) -> KnownRecord | None:
+        """Return the record with exactly this URL."""
+        return self._by_url.get(url)
+
+    def of(self, url: str, listed: Container[str]) -> KnownRecord | None:
+        """Return the record that a URL means.
+
+        The record with exactly this URL comes first, then one whose URL is only spelled differently,
+        then one whose own document names this URL.
+
+        :param listed: all listed URLs. A record listed under its own URL matches no other URL.
+        """
+        exact = self._by_url.get(url)
+        if exact is not None or not self._by_url:
+            return exact
+        if self._by_spelling is None:
+            self._by_spelling = {
+                loose_spelling(record.subject): record for record in self if record.subject
+            }
+            self._by_spelling |= {loose_spelling(record.url): record for record in self}
+        found = self._by_spelling.get(loose_spelling(url))
+        return None if found is None or found.url in listed else found
+
+
+# Containers
+
+
+@dataclass(slots=True)
+class _Spellings:
+    """An index of URLs by spelling. It is made again whenever the collection has grown."""
+
+    size: int = 0
+    urls: dict[str, str] = field(default_factory=dict)
+
+    def find(self, url: str | None, among: Collection[str]) -> str | None:
+        """Return the URL of a collection that equals another URL in any spelling."""
+        if url is None or url in among or not among:
+            return url if url in among else None
+        if self.size != len(among):
+            self.size, self.urls = len(among), {loose_spelling(known): known for known in among}
+        return self.urls.get(loose_spelling(url))
+
+
+@dataclass(slots=True)
+class Containers:
+    """The containers of a source, as far as a crawl has read them."""
+
+    root: str
+    """The source's own URL."""
+    catalogs: set[str] = field(default_factory=set)
+    """Every catalog of this source that was listed, readable or not."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """URL of each container that was not read completely, with the reason."""
+    listed: set[str] = field(default_factory=set)
+    """Every dataset and catalog that a container lists."""
+
+    def unreadable_as(self, url: str | None) -> str | None:
+        """Return the container, not read completely, that a URL means in any spelling."""
+        return self._unreadable_spellings.find(url, self.unreadable)
+
+    def catalog_as(self, url: str) -> str | None:
+        """Return the catalog of this source that a URL means in any spelling."""
+        return self._catalog_spellings.find(url, self.catalogs)
+
+    _unreadable_spellings: _Spellings = field(
+        default_factory=_Spellings, init=False, repr=False, compare=False
+    )
+    _catalog_spellings: _Spellings = field(
+        default_factory=_Spellings, init=False, repr=False, compare=False
+    )
+
+
+Sink = Callable[[Sighting, Containers], None]
+"""Receives each sighting, with the containers.
+
+All containers have been read when the first record arrives. A second sighting of a record that was
+present replaces the first."""

@@ -1,7 +1,8 @@
-"""What a field of a ckanext-scheming schema wants, and how a value is made to fit it.
+"""Values that fit the fields of a ckanext-scheming schema.
 
-A value that the field's validators refuse would cost the whole dataset, so it is left out and said.
-Schemas are read as ``scheming_dataset_schema_show`` gives them (presets expanded) or as they are written.
+If a field's validator refuses a value, CKAN refuses the whole dataset. Therefore such a value is left out,
+with a warning. Schemas are accepted as ``scheming_dataset_schema_show`` returns them, with expanded presets,
+and as they are written.
 """
 
 from __future__ import annotations
@@ -18,27 +19,28 @@ from .legal_values import tags as legal_tags
 Field = Mapping[str, Any]
 Warn = Callable[[str, str], None]
 
-# What every version of ckanext-fluent takes for a language.
+# A language tag that every version of ckanext-fluent accepts.
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
 _HTTP_URL = re.compile(r"https?://[^\s/]\S*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """One value on its way into one field."""
+    """A value that is to fit into a field."""
 
     field: Field
     key: str
     value: Any
     translations: Mapping[str, Any] | None
-    """The same by language, where the record has it."""
+    """The value by language, if the record has translations."""
     languages: tuple[str, ...]
     """The languages of the schema's forms, the default first."""
     warn: Warn
+    """Called with the key and a message."""
 
 
 def fit(fitting: FieldValue) -> Any:
-    """The value as the field's validators take it; None where nothing is left of it."""
+    """Return the value in the form that the field's validators accept; None if nothing is left of it."""
     if "repeating_subfields" in fitting.field:
         return _nested(fitting)
     names = [*_validators(fitting.field), str(fitting.field.get("preset", ""))]
@@ -53,7 +55,7 @@ def fit(fitting: FieldValue) -> Any:
 
 
 def is_required(field: Field) -> bool:
-    """Whether a package without this field is refused."""
+    """Return whether CKAN refuses a package without this field."""
     return bool(field.get("required"))
 
 
@@ -63,14 +65,14 @@ def _validators(field: Field) -> Iterator[str]:
 
 
 def plain(value: Any) -> str | None:
-    """A value for a field of one text: a list of one text is that text, other structures are JSON."""
+    """Return a value for a text field: the only text of a list, or other structures as JSON."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = value[0]
     return stored(value)
 
 
 def stored(value: Any) -> str | None:
-    """A value for where CKAN knows only texts: structures are JSON. None where there is nothing."""
+    """Return a value as the text that CKAN stores: structures as JSON; None if the value is empty."""
     if isinstance(value, str):
         return value or None
     if value is None or value in ([], {}):
@@ -93,7 +95,7 @@ def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
     out = []
     for value in values:
         if not isinstance(value, Mapping):
-            # A bare text, from a parser with another idea of the field.
+            # A plain text, from a parser that does not use subfields.
             home = next((name for name in ("name", "text", "uri") if name in subfields), None)
             value = {home: plain(value)} if home else {}
         item = {}
@@ -125,7 +127,7 @@ def _nested(fitting: FieldValue) -> list[dict[str, Any]] | None:
 
 
 def _choices(field: Field) -> list[Any] | None:
-    """The values that the field has to choose from; None where only a helper function knows them."""
+    """Return the allowed values; None if only the schema's helper function knows them."""
     choices = field.get("choices")
     return None if choices is None else [choice["value"] for choice in choices]
 
@@ -197,7 +199,7 @@ def _checked_date(
 
 
 def _by_language(fitting: FieldValue) -> list[tuple[str, Any]]:
-    """The translations with legal language tags, text without a language last, as the default's."""
+    """Return translations with legal language tags. Text without a language counts as the default's, last."""
     translations = fitting.translations or {"": fitting.value}
     out = [
         (language or fitting.languages[0], translations[language])
@@ -211,7 +213,7 @@ def _by_language(fitting: FieldValue) -> list[tuple[str, Any]]:
 
 
 def _complete(fitting: FieldValue, translations: dict[str, Any], fallback: Any) -> dict[str, Any]:
-    """The same with every language of a required field's forms, since ckanext-fluent insists on them."""
+    """Add missing languages to a required field, because ckanext-fluent wants each of the forms' languages."""
     if is_required(fitting.field) and fallback not in (None, "", [], {}):
         for language in fitting.languages:
             translations.setdefault(language, fallback)
@@ -238,7 +240,7 @@ def _translated_tags(fitting: FieldValue) -> dict[str, list[str]] | None:
     return _complete(fitting, out, fallback) or None
 
 
-def _object(fitting: FieldValue) -> dict[str, Any] | None:
+def _json_object(fitting: FieldValue) -> dict[str, Any] | None:
     return dict(fitting.value) if isinstance(fitting.value, Mapping) else None
 
 
@@ -246,14 +248,14 @@ def _foreign(fitting: FieldValue) -> None:
     fitting.warn(fitting.key, "the schema's field wants datasets of this site; left out")
 
 
-# Validators, and for schemas as they are written also presets, by what they want. The first that is
-# known decides; a field with none of them takes text.
+# Functions by validator, and by preset for schemas as they are written. The first known name of a field
+# decides. A field without a known name takes text.
 _SHAPES: dict[str, Callable[[FieldValue], Any]] = {
     "scheming_multiple_text": _list,
     "scheming_multiple_choice": _several_choices,
     "scheming_multiple_number": _numbers,
     "scheming_choices": _choice,
-    "scheming_valid_json_object": _object,
+    "scheming_valid_json_object": _json_object,
     "scheming_isodatetime": _moment,
     "scheming_isodatetime_tz": _moment,
     "isodate": _moment,
@@ -270,7 +272,7 @@ _SHAPES: dict[str, Callable[[FieldValue], Any]] = {
     "multiple_select": _several_choices,
     "select": _choice,
     "radio": _choice,
-    "json_object": _object,
+    "json_object": _json_object,
     "date": _moment,
     "datetime": _moment,
     "datetime_tz": _moment,

@@ -1,7 +1,7 @@
-"""The configuration of a harvest source: a JSON object that everybody can read through the API.
+"""The configuration of a harvest source: a JSON object, with a row in :data:`KEYS` for each key.
 
-Every key is a row in :data:`KEYS`. Secrets never stand in it: values of ``headers`` only name an
-environment variable or a file (:mod:`ckanext.freshness.harvesting.header_secrets`).
+Everybody can read it through the API. Therefore it never contains secrets: values of ``headers`` only name
+an environment variable or a file (see :mod:`.source_requests`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOREIGN_KEYS = frozenset(
         "profile",
     }
 )
-"""Keys of harvesters whose sources can be switched to this one: accepted, ignored, reported."""
+"""Keys of other harvesters whose sources can be switched to ours. They have no effect, with a warning."""
 
 REGISTRY_KINDS = ("ckan", "bulk-data-service")
 """Values of the key `registry`."""
@@ -50,10 +50,7 @@ _HOST = re.compile(r"^(?=.{1,253}$)[^\s/:@?#]+$|^[0-9A-Fa-f:.]+$")
 
 
 class ConfigError(ValueError):
-    """A source's configuration that cannot be used.
-
-    The text names each mistake: the key and the allowed values.
-    """
+    """A configuration that cannot be used. The text names each mistake: the key and the allowed values."""
 
     def __init__(self, *mistakes: str) -> None:
         super().__init__("; ".join(mistakes))
@@ -62,7 +59,7 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """A source's configuration, checked, with defaults filled in."""
+    """A source's checked configuration, with defaults."""
 
     harvest_catalogs: bool = False
     profiles: tuple[str, ...] = ()
@@ -74,16 +71,16 @@ class SourceConfig:
     default_frequency: str | None = None
     notify_contacts: bool = False
     timeout: float | None = None
-    """Seconds for one answer as a whole; None: the site's."""
+    """Seconds for a whole answer; None means the site's option."""
     concurrency: int | None = None
     requests_per_second: float | None = None
     max_records: int = 100_000
     allowed_hosts: tuple[str, ...] = ()
     headers: Mapping[str, Mapping[str, str]] | None = None
     registry: str | None = None
-    """Which kind of registry the source is; None: what its URL looks like."""
+    """The kind of the registry; None means that the source's URL decides."""
     keep_copies: bool = False
-    """Whether copies of the resources are kept when these are checked."""
+    """Whether checks keep copies of the resources."""
 
 
 def _boolean(value: Any) -> bool:
@@ -94,10 +91,10 @@ def _boolean(value: Any) -> bool:
 
 def _texts(value: Any, words: str = 'a list of texts, such as ["one", "two"]') -> tuple[str, ...]:
     if not isinstance(value, list) or not all(
-        isinstance(one, str) and one.strip() for one in value
+        isinstance(text, str) and text.strip() for text in value
     ):
         raise ValueError(words)
-    return tuple(one.strip() for one in value)
+    return tuple(text.strip() for text in value)
 
 
 def _hosts(value: Any) -> tuple[str, ...]:
@@ -114,16 +111,16 @@ def _quoted(text: str) -> str:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """As :func:`~ckanext.freshness.harvesting.package_merge.merge` takes them apart.
+    """Read ``keep_fields`` as :func:`.package_merge.merge` expects it.
 
-    A dot elsewhere is a mistake: extras are named by their own keys.
+    Only ``resources.<key>`` has a dot. An extra is named by its key alone.
     """
     words = 'a list of fields, such as ["title", "tags", "resources.name"]'
     fields = _texts(value, words)
-    for one in fields:
-        if not _FIELD.match(one):
+    for name in fields:
+        if not _FIELD.match(name):
             raise ValueError(
-                f"{words}; {_quoted(one)} is none: a field is a key of the dataset or of its extras, "
+                f"{words}; {_quoted(name)} is none: a field is a key of the dataset or of its extras, "
                 "tags, groups, resources, or resources.<key>"
             )
     return fields
@@ -135,17 +132,18 @@ def _tags(value: Any) -> tuple[str, ...]:
         'each, such as ["health"]'
     )
     tags = _texts(value, words)
-    for one in tags:
-        if not is_tag(one):
-            raise ValueError(f"{words}; {_quoted(one)} is none")
+    for tag in tags:
+        if not is_tag(tag):
+            raise ValueError(f"{words}; {_quoted(tag)} is none")
     return tags
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Names or ids of groups; ckanext-harvest's own harvesters also write them as objects."""
+    """Read names or ids of groups. ckanext-harvest's own harvesters also accept groups as objects."""
     if isinstance(value, list):
         value = [
-            one.get("name") or one.get("id") if isinstance(one, dict) else one for one in value
+            group.get("name") or group.get("id") if isinstance(group, dict) else group
+            for group in value
         ]
     return _texts(value)
 
@@ -182,7 +180,7 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
         ok = isinstance(origin, dict) and len(origin) == 1 and set(origin) <= {"env", "file"}
         if not _HEADER_NAME.match(name) or not ok:
             raise ValueError(words)
-        if not all(isinstance(one, str) and one.strip() for one in origin.values()):
+        if not all(isinstance(text, str) and text.strip() for text in origin.values()):
             raise ValueError(words)
         if name.lower() in _SET_BY_THE_CLIENT:
             raise ValueError(f"{words}; {name} is set by the harvester itself")
@@ -191,7 +189,7 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
 
 def _registry(value: Any) -> str:
     if not isinstance(value, str) or value not in REGISTRY_KINDS:
-        raise ValueError(" or ".join(_quoted(one) for one in REGISTRY_KINDS))
+        raise ValueError(" or ".join(_quoted(kind) for kind in REGISTRY_KINDS))
     return value
 
 
@@ -214,7 +212,7 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "registry": _registry,
     "keep_copies": _boolean,
 }
-"""Every key and the function that reads its value, raising ValueError with the allowed values."""
+"""Every key, with the function that reads its value or raises ValueError with the allowed values."""
 
 
 def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceConfig, list[str]]:
@@ -222,8 +220,8 @@ def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceCon
 
     :param text: JSON text; empty or None means all defaults.
     :param without: keys that sources of this type do not have.
-    :returns: the configuration, and warnings about keys of other harvesters that have no effect.
-    :raises ConfigError: no JSON object, or unknown keys and values that are not allowed: all of them.
+    :returns: the configuration, and warnings about keys of other harvesters, which have no effect.
+    :raises ConfigError: names every mistake: text that is no JSON object, unknown keys, wrong values.
     """
     config, warnings, mistakes = examine(text, without=without)
     if mistakes:
@@ -234,10 +232,10 @@ def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceCon
 def examine(
     text: str | None, *, without: Collection[str] = ()
 ) -> tuple[SourceConfig, list[str], list[str]]:
-    """Read what can be read of a source's configuration; arguments as for :func:`parse`.
+    """Read a source's configuration as far as possible. The parameters are those of :func:`parse`.
 
-    :returns: the configuration with defaults where there are mistakes, warnings, and the mistakes.
-    :raises ConfigError: no JSON object.
+    :returns: the configuration with defaults in place of mistakes, the warnings, and the mistakes.
+    :raises ConfigError: the text is no JSON object.
     """
     if not text or not text.strip():
         return SourceConfig(), [], []

@@ -1,46 +1,60 @@
-"""Gather, fetch and import of any source type, by ckanext-harvest's contract.
+"""The stages gather, fetch and import, for every source type.
 
-A plugin is one instance for all jobs, so nothing is kept between calls; and every stage may be called
-again for the same job or object, while another process still works on it.
+ckanext-harvest calls them through the plugins. It uses one plugin instance for all jobs, and may call a
+stage again for the same job or object, even while another process still works on it. Therefore nothing is
+kept between calls, and every stage can be repeated.
 """
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from textwrap import shorten
 from typing import Any, Literal
 
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..ckan_adapter import harvest_tables, model, publish_jobs, unqueued_jobs
+from ..ckan_adapter import (
+    SearchIndexError,
+    harvest_tables,
+    model,
+    publish_objects,
+    solr_commit,
+    without_solr_commits,
+)
+from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
-from . import holds, imports, object_writer
+from . import holds, object_states, object_writer
 from .document_memory import DocumentMemory
-from .harvest_tables import lost_as_json
 from .legal_values import json_text
 from .locks import locked
-from .object_writer import GATHERED, ONCE, STATUS, ObjectRow, ObjectWriter
-from .source_config import ConfigError, parse
-from .source_types import our_names
-from .strategy import AbsentRecord, HeldBrake, KnownRecord, RecordClass
-from .survey import RecordChange, Source, SourceType, Survey, survey
-from .unmapped import KEY
+from .object_writer import PAGED, ObjectWriter, set_extras
+from .packages import ImportFailed, PackageWriter
+from .source_config import ConfigError
+from .sources import Source, SourceType, source_of
+from .strategy import HeldBrake, RecordClass
+from .survey import Survey, survey
 
 log = logging.getLogger(__name__)
 
 PAGE_SIZE = 50
-"""Records that one message of the fetch queue carries."""
+"""How many records one message of the fetch queue carries."""
+
+PAGE_TIME = 90.0
+"""Seconds after which the rest of a page becomes a new message. After 180 s the queue would resend all."""
+
+_DONE = frozenset({"added", "updated", "deleted", "not modified"})
+"""The report statuses of objects whose import has succeeded."""
+
+_PLAIN_ERRORS = (ImportFailed, tk.ValidationError, tk.NotAuthorized, SearchIndexError)
+"""Expected errors: the message says everything, so the log needs no traceback."""
 
 
-def source_of(source: Any) -> Source:
-    """The source of a HarvestSource row.
-
-    :raises ConfigError: its configuration cannot be used.
-    """
-    config, warnings = parse(source.config)
-    title = source.title or source.url
-    return Source(source.id, source.url, source.type, title, config, tuple(warnings))
+# Gather
 
 
 def gather(
@@ -51,18 +65,18 @@ def gather(
     tell: Callable[[int], None] | None = None,
     queued: bool = True,
 ) -> list[str] | None:
-    """Crawl the job's source and write its harvest objects.
+    """Crawl a job's source and write the job's harvest objects.
 
-    :param tell: is told how many records have been read so far.
-    :param queued: leave the objects to the queue's consumers; else to whoever calls this.
-    :returns: ids of the objects to publish, or None if the source could not even be asked.
+    :param tell: called with the number of records read so far.
+    :param queued: hand the objects to the consumers of the queue; otherwise the caller imports them.
+    :returns: the ids of the objects to publish, or None if the source could not be requested at all.
     """
     now = now or utc_now()
     try:
         return _gather_once(source_type, job_id, now, tell, queued)
     except (sa.exc.OperationalError, sa.exc.InterfaceError):
-        # A connection that was broken off is no reason to give a job up. Should the database stay
-        # away, this fails once more, and the job is queued again when it is back.
+        # Try again after a lost connection. If the database stays away, this fails too, and the job is
+        # queued again when the database is back.
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
         return _gather_once(source_type, job_id, now, tell, queued)
@@ -75,22 +89,23 @@ def _gather_once(
     tell: Callable[[int], None] | None,
     queued: bool,
 ) -> list[str] | None:
-    model.Session.commit()  # the queue has noted that the gather began, and not said so to anybody
+    # The queue has set gather_started without a commit.
+    model.Session.commit()
     with locked(f"gather {job_id}"):
-        # A gather of over two hours is queued again while the first one still runs. By the time
-        # the lock is ours that one has either finished, or died and left a half-written attempt.
+        # The queue sends a job again after two hours. A gather that held this lock before us has either
+        # finished, or died and left an incomplete attempt.
         job = harvest_tables.job_row(job_id)
         if job.gather_finished:
             return object_writer.waiting(job_id)
         if job.status not in ("New", "Running"):
-            # It was aborted after its consumer had died, and the queue has sent it again since.
+            # The job was aborted after its consumer had died, and the queue sent it again.
             log.info("Harvest job %s is %s: not gathered", job_id, job.status)
             return []
         object_writer.discard_attempt(job_id)
         try:
-            report = _Objects(ObjectWriter(job_id, job.source_id, now), tell)
             source = source_of(harvest_tables.source_row(job.source_id))
-            return _gather(source_type, source, job_id, now, report, queued)
+            writer = ObjectWriter(job_id, source.id, now, tell)
+            return _gather(source_type, source, job_id, now, writer, queued)
         except ConfigError as error:
             harvest_tables.add_gather_error(
                 job_id, f"The source's configuration cannot be used: {error}"
@@ -98,174 +113,44 @@ def _gather_once(
             return None
 
 
-def resend_lost_jobs() -> list[str]:
-    """Queue the jobs again that wait for their gather while no queue knows of them; their ids.
-
-    ckanext-harvest does the same for objects. Its consumer gives a message back although the database
-    was away, and a job counts as running before Redis was told. Only where queues are in Redis.
-    """
-    job, source = harvest_tables.JOB, harvest_tables.SOURCE
-    lost = unqueued_jobs(
-        model.Session.execute(
-            sa.select(job.c.id)
-            .select_from(job.join(source, source.c.id == job.c.source_id))
-            .where(
-                job.c.status == "Running",
-                job.c.gather_finished.is_(None),
-                job.c.id.not_like(f"{ONCE}%"),
-                source.c.active.is_(True),
-                source.c.type.in_(our_names()),
-            )
-        ).scalars()
-    )
-    for job_id in lost:
-        log.warning("Harvest job %s was in no queue: it is gathered again", job_id)
-    publish_jobs(lost)
-    return lost
-
-
 def _gather(
     source_type: SourceType,
     source: Source,
     job_id: str,
     now: datetime,
-    report: _Objects,
+    writer: ObjectWriter,
     queued: bool,
 ) -> list[str]:
-    writer = report.writer
     memory = DocumentMemory(source.id)
     found = survey(
         source_type,
         source,
         memory,
-        report,
+        writer,
         now=now,
         released=holds.released_guids(source.id),
         held=holds.held_guids(source.id),
     )
-    writer.flush()
     for line in found.container_errors:
         harvest_tables.add_gather_error(job_id, line)
     if found.brake:
         package = model.Package.get(source.id)
-        harvest_tables.add_gather_error(
-            job_id, words_of_brake(found.brake, package.name if package else source.id)
-        )
-    object_writer.set_extras(report.extras)
+        name = package.name if package else source.id
+        harvest_tables.add_gather_error(job_id, brake_message(found.brake, name))
+    writer.finish()
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
     memory.finish(forget_others=found.read_whole)
     model.Session.commit()
-    leads = writer.release(PAGE_SIZE if queued else None)
+    released = writer.release(PAGE_SIZE if queued else None)
     log.info("Harvest source %s: %s", source.title, summary(found))
-    return leads
+    return released
 
 
-class _Objects:
-    """Turns what a survey reports into harvest objects."""
+def brake_message(brake: HeldBrake, name: str) -> str:
+    """Return the gather error that reports held deletions.
 
-    def __init__(self, writer: ObjectWriter, tell: Callable[[int], None] | None) -> None:
-        self.writer = writer
-        self._tell = tell
-        self._read = 0
-        self.extras: list[tuple[str, str, str | None]] = []
-        """Changes of extras of current objects, to be made when the crawl is over."""
-
-    def _count(self) -> None:
-        self._read += 1
-        if self._tell:
-            self._tell(self._read)
-
-    def change(self, change: RecordChange) -> None:
-        self._count()
-        extras = {"dataset_url": change.url}
-        if change.catalog_url:
-            extras["catalog_url"] = change.catalog_url
-        else:
-            extras = {"catalog_url": change.url}
-        known, sighting = change.known, change.sighting
-        contents = sighting.contents if sighting else None
-        unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
-        lost = lost_as_json(sighting.distributions) if sighting else None
-        if sighting and sighting.warnings:
-            extras["warnings"] = json_text(list(sighting.warnings))
-        if sighting and sighting.drafts:
-            extras["drafts"] = str(sighting.drafts)
-        if change.kind is RecordClass.UNCHANGED:
-            self.writer.add(
-                ObjectRow(change.guid, "COMPLETE", extras, report_status="not modified")
-            )
-            if known and known.object_id and sighting and known.fingerprint != sighting.fingerprint:
-                self.extras.append((known.object_id, "fingerprint", sighting.fingerprint))
-            if known and known.object_id and sighting and known.in_pages != sighting.in_pages:
-                self.extras.append(
-                    (known.object_id, "in_pages", "true" if sighting.in_pages else None)
-                )
-            if known and known.object_id and contents:
-                self.extras.append((known.object_id, KEY, unmapped))
-            if (
-                known
-                and known.object_id
-                and sighting
-                and known.distributions != sighting.distributions
-            ):
-                self.extras.append((known.object_id, "distributions", lost))
-            return
-        extras["status"] = STATUS[change.kind]
-        if unmapped:
-            extras[KEY] = unmapped
-        if change.kind is RecordClass.DELETED:
-            extras["reason"] = change.reason
-        if sighting is not None:
-            extras["content_hash"] = sighting.seen.content_hash or ""
-            extras["fingerprint"] = sighting.fingerprint or ""
-            if sighting.subject:
-                extras["subject"] = sighting.subject
-            if sighting.in_pages:
-                extras["in_pages"] = "true"
-        if lost:
-            extras["distributions"] = lost
-        if change.kind is RecordClass.MOVED and known:
-            extras["moved_from"] = known.guid
-        if change.adopted and change.adopted.becomes:
-            extras["adopted"] = change.adopted.becomes
-        owner = known or change.adopted
-        if owner and owner.organization_id:
-            extras["organization_id"] = owner.organization_id
-        self.writer.add(
-            ObjectRow(
-                change.guid,
-                GATHERED,
-                extras,
-                content=contents.as_json() if contents else None,
-                package_id=owner.package_id if owner else None,
-            )
-        )
-
-    def withdraw(self, kind: RecordClass, url: str) -> None:
-        self.writer.remove(url)
-
-    def failed(self, url: str, guid: str, error: str) -> None:
-        self._count()
-        row = ObjectRow(guid, "ERROR", {"dataset_url": url}, report_status="errored", error=error)
-        self.writer.add(row)
-
-    def kept(self, verdict: AbsentRecord) -> None:
-        known = verdict.known
-        if known.object_id and verdict.forbidden_since != known.forbidden_since:
-            since = verdict.forbidden_since
-            value = since.isoformat() if since else None
-            self.extras.append((known.object_id, "forbidden_since", value))
-
-    def answered(self, known: KnownRecord) -> None:
-        if known.object_id:
-            self.extras.append((known.object_id, "forbidden_since", None))
-
-
-def words_of_brake(brake: HeldBrake, name: str) -> str:
-    """The brake's message for a job's errors.
-
-    :param name: of the source, as commands take it.
+    :param name: the source's name, as commands take it.
     """
     count = len(brake.held)
     held = "1 deletion is held" if count == 1 else f"{count} deletions are held"
@@ -276,7 +161,7 @@ def words_of_brake(brake: HeldBrake, name: str) -> str:
 
 
 def summary(found: Survey) -> str:
-    """One line for the log."""
+    """Return one line for the log."""
     counts = ", ".join(f"{found.counts[kind]} {kind.value}" for kind in RecordClass)
     errors = len(found.container_errors) + found.record_errors
     return (
@@ -285,20 +170,150 @@ def summary(found: Survey) -> str:
     )
 
 
+# Fetch and import
+
+
 def fetch(harvest_object: Any) -> Literal[True]:
-    """Nothing to do: gather has read the record already."""
+    """Do nothing: gather has already read the record."""
     return True
 
 
-def import_(harvest_object: Any) -> bool | Literal["unchanged"]:
-    """Import an object, and with it the page that follows it in one message of the queue.
+def import_(lead: Any) -> bool | Literal["unchanged"]:
+    """Import an object, and the objects that follow it in the same message of the queue.
 
-    :returns: whether the object itself was imported; its followers keep their own states.
+    This can be repeated at any point: an object becomes current in the transaction that writes its
+    package, and counts as complete only when Solr has the package too.
+
+    :param lead: the HarvestObject that the queue names.
+    :returns: whether the lead was imported. ckanext-harvest writes the lead's state; the states of the
+        others are written here.
     """
-    return imports.import_page(harvest_object)
+    lead_id, source_id = lead.id, lead.harvest_source_id
+    if lead.report_status in _DONE and not lead.current:
+        # The queue sends it again. A later job may have found or deleted its record since.
+        log.info("Harvest object %s has been imported: not imported again", lead_id)
+        return lead.report_status == "deleted" or "unchanged"
+    followers = json.loads(object_states.extras_of(lead_id).get("page", "[]"))
+    ids = [lead_id, *object_states.in_state(followers, PAGED)]
+    with locked(*_locks(source_id, ids)):
+        # Another consumer may have imported them while this one waited for the locks.
+        ids = [lead_id, *object_states.in_state(ids[1:], PAGED)]
+        failed, rest = _import_page(source_id, ids)
+        done = set(ids) - failed - set(rest) - {lead_id}
+        object_states.finish(sorted(done), sorted(failed - {lead_id}))
+    if rest:
+        object_states.hand_on(rest)
+        publish_objects(rest[:1])
+    model.Session.add(lead)
+    model.Session.refresh(lead)
+    return lead_id not in failed
+
+
+def import_without_queue(source_id: str, ids: Sequence[str], tell: Callable[[int], None]) -> None:
+    """Import objects that are in no queue, page by page, and write their states.
+
+    If the process is killed, each page is either finished or not begun.
+
+    :param tell: called with the number of objects done so far.
+    """
+    left = list(ids)
+    while left:
+        page = left[:PAGE_SIZE]
+        with locked(*_locks(source_id, page)):
+            failed, rest = _import_page(source_id, page)
+            object_states.finish(sorted(set(page) - failed - set(rest)), sorted(failed))
+        left = rest + left[PAGE_SIZE:]
+        tell(len(ids) - len(left))
+
+
+def _locks(source_id: str, ids: Sequence[str]) -> list[str]:
+    """Return the names of the locks that an import of some objects needs.
+
+    A lock on a record excludes other consumers of the same source. A lock on a package excludes another
+    source that would take over the same package.
+    """
+    records = [f"record {source_id} {url}" for url in object_states.urls_of(ids)]
+    return records + [f"package {package}" for package in object_states.packages_of(ids)]
+
+
+def _import_page(source_id: str, ids: Sequence[str]) -> tuple[set[str], list[str]]:
+    """Import objects in order.
+
+    :returns: the ids that failed, and the ids for which there was no time.
+    """
+    source = harvest_tables.source_row(source_id)
+    with without_solr_commits():
+        with queued() as queue:
+            failed, rest = _import_each(source, ids, queue)
+        for refusal in queue.refused:
+            # The package is written but not in Solr: the next job imports the record again.
+            for object_id in object_states.of_package(refusal.package_id, ids):
+                message = f"Solr does not take the dataset: {refusal.words}"
+                object_states.add_error(object_id, message)
+                failed.add(object_id)
+        try:
+            solr_commit()
+        except SearchIndexError:
+            # The next commit makes the documents visible, at the latest the one at the job's end.
+            log.exception("Solr did not commit a page of harvested datasets")
+    return failed, rest
+
+
+def _import_each(
+    source: Any, ids: Sequence[str], queue: DocumentQueue
+) -> tuple[set[str], list[str]]:
+    end = time.monotonic() + PAGE_TIME
+    pending = object_states.load(ids)
+    writer = PackageWriter(source, pending)
+    failed: set[str] = set()
+    for position, item in enumerate(pending):
+        if position and time.monotonic() >= end:
+            return failed, [left.id for left in pending[position:]]
+        try:
+            warnings = writer.write(item)
+        except (sa.exc.OperationalError, sa.exc.InterfaceError):
+            queue.discard()
+            raise  # the database is away: this is no error of the record
+        except Exception as error:
+            # A hook of another extension may raise anything. That fails this record, and the rest of the
+            # page is still imported.
+            if not isinstance(error, _PLAIN_ERRORS):
+                log.exception("Harvest object %s could not be imported", item.id)
+            model.Session.rollback()
+            queue.discard()
+            object_states.add_error(item.id, _error_message(error, item.id))
+            failed.add(item.id)
+        else:
+            queue.settle()
+            if warnings:
+                # Add to those of gather, without repeating those of an earlier import of the object.
+                earlier = json.loads(item.extras.get("warnings", "[]"))
+                text = json_text(list(dict.fromkeys([*earlier, *warnings])))
+                set_extras([(item.id, "warnings", text)])
+    return failed, []
+
+
+def _error_message(error: Exception, object_id: str) -> str:
+    """Return, for the source's editor, why an object could not be imported."""
+    if isinstance(error, tk.ValidationError):
+        summary = error.error_summary or error.error_dict
+        refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
+        return f"CKAN refuses the dataset: {refused}"
+    if isinstance(error, ImportFailed):
+        return str(error)
+    if isinstance(error, tk.NotAuthorized):
+        return f"CKAN does not let the harvester write the dataset: {error}"
+    if isinstance(error, SearchIndexError):
+        return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
+    # An editor cannot use Python's message; the log has it.
+    return (
+        "An unexpected error of CKAN or of one of its extensions: the dataset is as it was. The next job "
+        "tries again. If it fails too, look for this in the log of the fetch consumer: Harvest object "
+        f"{object_id} could not be imported"
+    )
 
 
 def original_url(harvest_object_id: str) -> str | None:
-    """The record's own URL at the source."""
-    extras = object_writer.extras_of(harvest_object_id)
+    """Return the record's own URL at the source."""
+    extras = object_states.extras_of(harvest_object_id)
     return extras.get("dataset_url") or extras.get("catalog_url")

@@ -1,6 +1,6 @@
-"""A survey: one crawl of a source, and the class of everything it found. It writes nothing itself.
+"""A survey: one crawl of a source, with the class of each record that it found. It writes nothing.
 
-A gather writes what the survey reports; a preview shows it. Both see the same, by construction.
+A gather writes what the survey reports, and a preview shows it. Therefore both see the same.
 """
 
 from __future__ import annotations
@@ -13,145 +13,110 @@ from datetime import datetime
 from typing import Protocol
 
 from .document_memory import DocumentMemory
-from .harvest_tables import current_records, orphaned_records
-from .record_identity import CurrentRecords
-from .sightings import Sighting, Sink
-from .source_config import SourceConfig
-from .strategy import (
-    AbsentRecord,
+from .known_records import current_records, orphaned_records, unmapped_properties
+from .record import (
     Containers,
-    Deletions,
-    HeldBrake,
+    CurrentRecords,
     KnownRecord,
     ReadOutcome,
-    RecordClass,
     SeenRecord,
+    Sighting,
+    guid_of,
+)
+from .sources import CrawlEnd, Source, SourceType
+from .strategy import (
+    AbsentRecord,
+    Deletions,
+    HeldBrake,
+    RecordClass,
     catalog_of,
     classify,
     deletions,
-    guid_of,
 )
-from .unmapped import UnmappedProperty, count, of_current_objects
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A harvest source."""
-
-    id: str
-    url: str
-    type: str
-    title: str
-    config: SourceConfig
-    warnings: tuple[str, ...] = ()
-    """What of its configuration has no effect, for people."""
-
-
-@dataclass(slots=True)
-class CrawlEnd:
-    """How a crawl ended."""
-
-    containers: Containers
-    errors: list[str] = field(default_factory=list)
-    """One line for people for each container that could not be read: URL and reason."""
-    requests: int = 0
-
-
-class SourceType(Protocol):
-    """What a source type brings: how its sources are crawled."""
-
-    @property
-    def name(self) -> str:
-        """The type's name in ckanext-harvest."""
-
-    @property
-    def min_records(self) -> int:
-        """From how many current records on the brake looks at the share that would be deleted."""
-
-    @property
-    def organizations(self) -> bool:
-        """Whether catalogs are organisations: each becomes an organization of CKAN's, which owns its
-        datasets, and the brake looks at organisations and datasets each by itself."""
-
-    @property
-    def owned_keys(self) -> frozenset[str]:
-        """What goes from a package when its source no longer gives it. The extras that the record had
-        at the harvest before go too."""
-
-    @property
-    def adopts(self) -> tuple[str, ...]:
-        """Types of deleted sources whose packages a source of this type takes over."""
-
-    def validate_config(self, text: str) -> str:
-        """Return the configuration in a source's form if it can be used.
-
-        :raises ConfigError: names every mistake.
-        """
-
-    def crawl(
-        self,
-        source: Source,
-        known: CurrentRecords,
-        memory: DocumentMemory,
-        sink: Sink,
-        now: datetime,
-    ) -> CrawlEnd:
-        """Crawl a source, handing each record to the sink as it comes.
-
-        :param known: the current records of the source.
-        :param now: when the job began.
-        :raises ConfigError: the source's configuration cannot be used.
-        """
-
-
-@dataclass(frozen=True, slots=True)
 class RecordChange:
-    """A record that was read, or that is to be deleted, with its class."""
+    """A record that was read or is to be deleted, with its class."""
 
     kind: RecordClass
     guid: str
     url: str
     reason: str
+    """For people: why it has this class."""
     catalog_url: str | None = None
+    """None for a catalog."""
     known: KnownRecord | None = None
     """The current record that it is, if there is one."""
     adopted: KnownRecord | None = None
-    """The current record of a deleted source whose package a new record takes over."""
+    """The record of a deleted source whose package a new record takes over."""
     sighting: Sighting | None = None
-    """None for a deleted one."""
+    """None for a deleted record."""
 
 
 class SurveyObserver(Protocol):
-    """Who is told of each record while a survey runs."""
+    """A receiver of a survey's results while the survey runs."""
 
     def change(self, change: RecordChange) -> None:
-        """A record that was read or is to be deleted."""
+        """Receive a record that was read or is to be deleted."""
 
     def withdraw(self, kind: RecordClass, url: str) -> None:
-        """A record was told of too early: its change is told once more."""
+        """Forget a change that was reported too early. The record's final change follows."""
 
     def failed(self, url: str, guid: str, error: str) -> None:
-        """A record that could not be read."""
+        """Receive a record that could not be read."""
 
-    def kept(self, verdict: AbsentRecord) -> None:
-        """A current record that was not read and is kept."""
+    def kept(self, absent: AbsentRecord) -> None:
+        """Receive a current record that was not read and is kept."""
 
     def answered(self, known: KnownRecord) -> None:
-        """A current record that answered again after 401/403."""
+        """Receive a current record that was read again after 401 or 403."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnmappedProperty:
+    """A property of a source's records that has no field of its own."""
+
+    name: str
+    """With a prefix. ``a/b`` is the property ``b`` of a node that ``a`` leads to."""
+    records: int
+    """How many records have it."""
+    example: str
+    """One of its values."""
+
+    def __str__(self) -> str:
+        records = "1 record" if self.records == 1 else f"{self.records} records"
+        return f'{self.name}: {records}, for example "{self.example}"'
+
+
+def count_unmapped(records: Iterable[Mapping[str, str]]) -> list[UnmappedProperty]:
+    """Count the properties without a field of their own, and return them by name.
+
+    :param records: for each record, its properties with an example of a value.
+    """
+    counts: Counter[str] = Counter()
+    examples: dict[str, str] = {}
+    for record in records:
+        counts.update(record.keys())
+        for name, example in record.items():
+            examples[name] = min(examples.get(name, example), example)
+    return [UnmappedProperty(name, counts[name], examples[name]) for name in sorted(counts)]
 
 
 @dataclass(slots=True)
 class Survey:
-    """The sums of a survey."""
+    """The totals of a survey."""
 
     counts: Counter[RecordClass] = field(default_factory=Counter)
     current: int = 0
-    """Records that were current before."""
+    """How many records were current before."""
     container_errors: list[str] = field(default_factory=list)
+    """For people: a line with URL and reason for each container that could not be read."""
     record_errors: int = 0
     kept: int = 0
+    """How many current records were not read and are kept."""
     brake: HeldBrake | None = None
     read_whole: bool = True
     """All containers were read."""
@@ -159,34 +124,33 @@ class Survey:
     """The source's own URL was read."""
     requests: int = 0
     unmapped: list[UnmappedProperty] = field(default_factory=list)
-    """Properties of the source's records that no field has."""
     warnings: list[str] = field(default_factory=list)
-    """A line for people for whatever of a record could not be read, though the record could."""
+    """For people: a line for each part of a readable record that could not be read."""
     drafts: int = 0
-    """Records and distributions that are listed and were never readable."""
+    """How many records and distributions are listed and were never readable."""
 
 
 def survey(
     source_type: SourceType,
     source: Source,
     memory: DocumentMemory,
-    report: SurveyObserver,
+    observer: SurveyObserver,
     *,
     now: datetime,
     released: Collection[str] = (),
     held: Collection[str] = (),
 ) -> Survey:
-    """Crawl a source and classify all of it.
+    """Crawl a source, and report the class of each record to the observer.
 
     :param released: guids whose deletion an editor has released.
-    :param held: guids whose deletion is held, and not released.
+    :param held: guids whose deletion is held and not released.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    classifier = _Classifier(source_type, source, report)
+    classifier = _Classifier(source_type, source, observer)
     crawled = source_type.crawl(source, classifier.known, memory, classifier.take, now)
-    ending = deletions(
+    decided = deletions(
         classifier.known,
         classifier.seen,
         crawled.containers,
@@ -197,17 +161,17 @@ def survey(
         held=held,
         catalogs_apart=source_type.organizations,
     )
-    return classifier.end(crawled, ending)
+    return classifier.end(crawled, decided)
 
 
 class _Classifier:
-    """Classifies and reports what a crawl finds, one record at a time.
+    """The part of a survey that classifies and reports each record of a crawl.
 
     :ivar known: the current records
-    :ivar seen: by the URL of the current record that it is, or by its own
+    :ivar seen: the records that the crawl met, by the URL of the current record or by their own
     """
 
-    def __init__(self, source_type: SourceType, source: Source, report: SurveyObserver) -> None:
+    def __init__(self, source_type: SourceType, source: Source, observer: SurveyObserver) -> None:
         def orphans() -> Iterable[KnownRecord]:
             return orphaned_records(
                 source_type.adopts, source.id, organizations=source_type.organizations
@@ -216,92 +180,99 @@ class _Classifier:
         self.known = CurrentRecords(current_records(source.id).values(), orphans)
         self.seen: dict[str, SeenRecord] = {}
         self._source = source
-        self._report = report
+        self._observer = observer
         self._result = Survey(current=len(self.known))
         self._refused: dict[str, tuple[str, str]] = {}
-        """Guids and errors of current records that may be gone: an error only if they are not."""
+        """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
+        if the record is not deleted."""
         self._adopters: dict[str, str] = {}
-        """The URLs of the records that go on with packages of deleted sources, by these."""
+        """Package or organization id to the URL of the record that takes it over."""
         self._noted: dict[str, Sighting] = {}
-        """Sightings, by URL, with warnings, drafts or distributions to be told or remembered."""
+        """Sightings with warnings, drafts or lost distributions, by URL."""
         self._unmapped: dict[str, Mapping[str, str]] = {}
-        """By URL, the properties of records that no field has."""
-        self._unmapped_before = of_current_objects(source.id)
+        """Properties without a field of their own, by record URL."""
+        self._unmapped_before = unmapped_properties(source.id)
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
-        """Classify a record that the crawl found, and report it."""
-        one = sighting.seen
+        """Classify and report a record that the crawl met."""
+        seen = sighting.seen
         before = self._before(sighting, containers)
-        url = one.url if before is None else before.url
-        first, self.seen[url] = self.seen.get(url), one
-        refusal = one.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
-        self._result.drafts += bool(one.listed_in and refusal and before is None)
-        if one.listed_in and one.outcome is not ReadOutcome.PRESENT and sighting.error:
-            guid = before.guid if before else guid_of(one.url, min(one.listed_in))
-            if before is not None and refusal:
+        url = seen.url if before is None else before.url
+        earlier, self.seen[url] = self.seen.get(url), seen
+        is_refused = seen.outcome in (ReadOutcome.GONE, ReadOutcome.FORBIDDEN)
+        self._result.drafts += bool(seen.listed_in and is_refused and before is None)
+        if seen.listed_in and seen.outcome is not ReadOutcome.PRESENT and sighting.error:
+            guid = before.guid if before else guid_of(seen.url, min(seen.listed_in))
+            if before is not None and is_refused:
                 self._refused[url] = guid, sighting.error
             else:
-                self._failed(one.url, guid, sighting.error)
-        if not one.listed_in or one.outcome is not ReadOutcome.PRESENT:
+                self._report_failure(seen.url, guid, sighting.error)
+        if not seen.listed_in or seen.outcome is not ReadOutcome.PRESENT:
             return
-        catalog = None if one.is_catalog else catalog_of(one, before, containers)
-        guid = guid_of(one.url, catalog)
-        kind = classify(guid, one.content_hash, before)
+        catalog = None if seen.is_catalog else catalog_of(seen, before, containers)
+        guid = guid_of(seen.url, catalog)
+        kind = classify(guid, seen.content_hash, before)
         earlier_note = self._noted.pop(url, None)
         if sighting.warnings or sighting.drafts or sighting.distributions:
             self._noted[url] = sighting
-        if first is not None:
-            remembered = earlier_note.distributions if earlier_note else {}
-            if first.content_hash == one.content_hash and remembered == sighting.distributions:
+        if earlier is not None:
+            lost = earlier_note.distributions if earlier_note else {}
+            if earlier.content_hash == seen.content_hash and lost == sighting.distributions:
                 return
-            earlier_kind = classify(guid, first.content_hash, before)
+            earlier_kind = classify(guid, earlier.content_hash, before)
             self._result.counts[earlier_kind] -= 1
-            self._report.withdraw(earlier_kind, one.url)
+            self._observer.withdraw(earlier_kind, seen.url)
         adopted = self._adoptable(sighting, containers) if kind is RecordClass.NEW else None
         if sighting.contents is not None:
-            self._unmapped[one.url] = sighting.contents.unmapped
+            self._unmapped[seen.url] = sighting.contents.unmapped
         elif before is not None:
-            self._unmapped[one.url] = self._unmapped_before.get(before.object_id or "", {})
-        why = _why(kind, guid, before, adopted)
-        self._tell(RecordChange(kind, guid, one.url, why, catalog, before, adopted, sighting))
+            self._unmapped[seen.url] = self._unmapped_before.get(before.object_id or "", {})
+        reason = _reason(kind, before, adopted)
+        self._report(RecordChange(kind, guid, seen.url, reason, catalog, before, adopted, sighting))
         if before is not None and before.forbidden_since is not None:
-            self._report.answered(before)
+            self._observer.answered(before)
 
-    def end(self, crawled: CrawlEnd, ending: Deletions) -> Survey:
-        """Report what is deleted, kept and failed, and return the sums."""
+    def end(self, crawled: CrawlEnd, decided: Deletions) -> Survey:
+        """Report the records that were not read, and return the totals."""
         result = self._result
-        # What is in a catalog goes before it.
-        for verdict in sorted(ending.delete, key=lambda one: one.known.is_catalog):
-            gone = verdict.known
-            self._refused.pop(gone.url, None)
-            self._tell(
+        # Datasets are deleted before the catalog or organisation that contains them.
+        for absent in sorted(decided.delete, key=lambda absent: absent.known.is_catalog):
+            known = absent.known
+            self._refused.pop(known.url, None)
+            self._report(
                 RecordChange(
-                    RecordClass.DELETED, gone.guid, gone.url, verdict.reason, gone.catalog_url, gone
+                    RecordClass.DELETED,
+                    known.guid,
+                    known.url,
+                    absent.reason,
+                    known.catalog_url,
+                    known,
                 )
             )
-        for verdict in ending.brake.held if ending.brake else ():
-            if verdict.delete:
-                self._refused.pop(verdict.known.url, None)
+        for absent in decided.brake.held if decided.brake else ():
+            if absent.delete:
+                self._refused.pop(absent.known.url, None)
         for url, (guid, error) in self._refused.items():
-            self._failed(url, guid, error)
-        for verdict in ending.keep:
-            if not verdict.known.recognised:
-                log.warning("Harvest source %s: %s", self._source.title, verdict.reason)
-            self._report.kept(verdict)
-        result.kept = len(ending.keep)
-        result.brake = ending.brake
+            self._report_failure(url, guid, error)
+        for absent in decided.keep:
+            if not absent.known.recognised:
+                log.warning("Harvest source %s: %s", self._source.title, absent.reason)
+            self._observer.kept(absent)
+        unreadable = crawled.containers.unreadable
+        result.kept = len(decided.keep)
+        result.brake = decided.brake
         result.container_errors = crawled.errors
-        result.read_whole = not crawled.containers.unreadable
-        result.answered = crawled.containers.root not in crawled.containers.unreadable
+        result.read_whole = not unreadable
+        result.answered = crawled.containers.root not in unreadable
         result.requests = crawled.requests
-        result.unmapped = count(self._unmapped.values())
+        result.unmapped = count_unmapped(self._unmapped.values())
         for url, sighting in sorted(self._noted.items()):
-            result.warnings += [f"{url}: {one}" for one in sighting.warnings]
+            result.warnings += [f"{url}: {warning}" for warning in sighting.warnings]
             result.drafts += sighting.drafts
         return result
 
     def _before(self, sighting: Sighting, containers: Containers) -> KnownRecord | None:
-        """Return the current record that a sighting is, unless another URL goes on with it."""
+        """Return the current record of a sighting, unless another URL already continues it."""
         url = sighting.seen.url
         before = self.known.of(url, containers.listed)
         if before is None and sighting.subject is not None:
@@ -318,21 +289,20 @@ class _Classifier:
             adopted = adoptable.of(sighting.subject, containers.listed)
         if adopted is None or adopted.becomes is None:
             return adopted
-        # Another URL may go on with it.
+        # Only one URL takes a package over: the first that the crawl met.
         return adopted if self._adopters.setdefault(adopted.becomes, url) == url else None
 
-    def _tell(self, change: RecordChange) -> None:
+    def _report(self, change: RecordChange) -> None:
         self._result.counts[change.kind] += 1
-        self._report.change(change)
+        self._observer.change(change)
 
-    def _failed(self, url: str, guid: str, error: str) -> None:
+    def _report_failure(self, url: str, guid: str, error: str) -> None:
         self._result.record_errors += 1
-        self._report.failed(url, guid, error)
+        self._observer.failed(url, guid, error)
 
 
-def _why(
-    kind: RecordClass, guid: str, before: KnownRecord | None, adopted: KnownRecord | None
-) -> str:
+def _reason(kind: RecordClass, before: KnownRecord | None, adopted: KnownRecord | None) -> str:
+    """Return, for people, why a record has its class."""
     if kind is RecordClass.MOVED and before is not None:
         if before.catalog_url is None:
             return f"taken over from another harvester, which called it {before.guid}"

@@ -17,7 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake, KnownRecord
+from ckanext.freshness.harvesting.record import KnownRecord
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake
 from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import action
 from ckanext.freshness.model import CheckRun, FreshnessTransition

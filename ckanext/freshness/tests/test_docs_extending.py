@@ -15,9 +15,8 @@ import pytest
 from ckanext.freshness.aging.frequency import AS_NEEDED, VOCABULARIES, Frequency, Reason, parse
 from ckanext.freshness.checking.content import fingerprint
 from ckanext.freshness.checking.detectors import ContainerLimits
-from ckanext.freshness.harvesting.record_identity import CurrentRecords
-from ckanext.freshness.harvesting.sightings import Sighting
-from ckanext.freshness.harvesting.survey import CrawlEnd
+from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
+from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.iati.registry.registries import Asker, Terms
 from ckanext.freshness.iati.registry.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served

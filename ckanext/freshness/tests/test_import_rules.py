@@ -74,7 +74,7 @@ HARVESTERS = ("harvesters.py", "tests/")
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
-    "harvesting/strategy.py",
+    *("harvesting/record.py", "harvesting/strategy.py"),
 )
 """Neither database nor network nor CKAN, and no clock: ``now`` is an argument."""
 IMPURE_MODULES = (

@@ -11,10 +11,16 @@ from typing import Any
 from rdflib import URIRef
 
 from ...web.urls import display_url
-from ..record_identity import CurrentRecords
-from ..sightings import Sighting, Sink
-from ..strategy import Containers, ReadOutcome, SeenRecord
-from ..url_spelling import spelling, spellings
+from ..record import (
+    Containers,
+    CurrentRecords,
+    ReadOutcome,
+    SeenRecord,
+    Sighting,
+    Sink,
+    spelling,
+    spellings,
+)
 from . import documents
 from .documents import DocumentOutline, Mapper
 from .linked_documents import ServiceReader

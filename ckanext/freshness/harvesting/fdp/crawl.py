@@ -1,8 +1,8 @@
 """One crawl of a FAIR Data Point: read the containers, then the records, many at a time.
 
 The crawl reports and decides nothing. It hands each record to a sink as soon as it is read
-(:class:`~ckanext.freshness.harvesting.sightings.Sighting`) and ends with the containers
-(:class:`~ckanext.freshness.harvesting.strategy.Containers`). The strategy decides about deletions.
+(:class:`~ckanext.freshness.harvesting.record.Sighting`) and ends with the containers
+(:class:`~ckanext.freshness.harvesting.record.Containers`). The strategy decides about deletions.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Collection, Iterable
 from ...web.client import Client
 from ...web.urls import display_url
 from ..document_memory import DocumentMemory
-from ..record_identity import CurrentRecords
-from ..sightings import Sighting, Sink
-from ..strategy import Containers, ReadOutcome, SeenRecord, must_ask
+from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
+from ..strategy import must_ask
 from . import documents
 from .containers import ContainerCrawl, CrawlOptions, DatasetListing, TaskGroup
 from .datasets import DatasetAssembler

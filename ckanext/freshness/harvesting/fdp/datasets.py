@@ -17,9 +17,15 @@ from rdflib.term import Node
 
 from ...dates import utc_words
 from ...web.urls import display_url
-from ..record import Record, resource_order
-from ..strategy import KnownRecord, LostDistribution, ReadOutcome, datasets_of, fate_of_distribution
-from ..url_spelling import loose_spelling
+from ..record import (
+    KnownRecord,
+    LostDistribution,
+    ReadOutcome,
+    Record,
+    loose_spelling,
+    resource_order,
+)
+from ..strategy import datasets_of, fate_of_distribution
 from . import documents
 from .documents import ListedDataset, Mapper
 from .linked_documents import DistributionDocuments, DistributionReader, ServiceReader

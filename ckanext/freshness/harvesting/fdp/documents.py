@@ -21,8 +21,7 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
-from ..record import Record
-from ..url_spelling import loose_spelling
+from ..record import Record, loose_spelling
 from .mapping import MappingError
 from .rdf import DCAT, FDP_O, LDP, DocumentError, unlogged
 

@@ -11,7 +11,8 @@ from datetime import datetime
 from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 
 from ...web.urls import display_url
-from ..strategy import WITHDRAWN_AFTER, ReadOutcome
+from ..record import ReadOutcome
+from ..strategy import WITHDRAWN_AFTER
 from .documents import ListedDataset, undescribed
 from .rdf import DCAT
 from .reader import (

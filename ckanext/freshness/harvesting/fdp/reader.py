@@ -17,8 +17,8 @@ from ...web.client import Answer, Client, Request
 from ...web.errors import FailureReason, FetchError
 from ...web.urls import display_url, parse_url
 from ..document_memory import DocumentMemory
-from ..source_hosts import SourceHosts
-from ..strategy import ReadOutcome
+from ..record import ReadOutcome
+from ..source_requests import SourceHosts
 from . import rdf
 from .documents import DocumentOutline
 from .rdf import DocumentError, RdfParser

@@ -15,12 +15,10 @@ from ... import settings
 from ...web.client import Client, run
 from ...web.hosts import Hosts
 from ..document_memory import DocumentMemory
-from ..header_secrets import OPTION, read_headers
-from ..record_identity import CurrentRecords
-from ..sightings import Sink
+from ..record import CurrentRecords, Sink
 from ..source_config import ConfigError, SourceConfig
-from ..source_forms import check_config
-from ..survey import CrawlEnd, Source
+from ..source_requests import OPTION, read_headers
+from ..sources import CrawlEnd, Source, check_config
 from . import dcat_profiles
 from .crawl import Crawl, CrawlOptions
 from .documents import Mapper
@@ -37,7 +35,7 @@ NO_KEYS = frozenset({"registry"})
 
 @dataclass(frozen=True, slots=True)
 class FairDataPoint:
-    """The :class:`~ckanext.freshness.harvesting.survey.SourceType` of FAIR Data Points."""
+    """The :class:`~ckanext.freshness.harvesting.sources.SourceType` of FAIR Data Points."""
 
     name: str = "fdp"
     min_records: int = 10

@@ -21,11 +21,10 @@ import sqlalchemy as sa
 
 from ...ckan_adapter import harvest_tables, harvesting_user, model
 from ...dates import utc, utc_now
-from ...harvesting import holds, imports, stages
+from ...harvesting import holds, stages
 from ...harvesting.locks import is_held, locked_if_free
 from ...harvesting.object_writer import GATHERED, ONCE, PAGED, set_extras
-from ...harvesting.source_types import source_type_named
-from ...harvesting.survey import SourceType
+from ...harvesting.sources import SourceType, source_type_named
 
 log = logging.getLogger(__name__)
 
@@ -170,10 +169,9 @@ def _harvest(
     if ids:
         total = len(ids)
         show_progress(HarvestProgress(HarvestStage.IMPORT, 0, total))
-        imports.import_without_queue(
+        stages.import_without_queue(
             source_id,
             ids,
-            stages.PAGE_SIZE,
             lambda done: show_progress(HarvestProgress(HarvestStage.IMPORT, done, total)),
         )
 

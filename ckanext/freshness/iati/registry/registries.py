@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...harvesting.source_hosts import SourceHosts
+from ...harvesting.source_requests import SourceHosts
 from ...web.client import Client, FetchError, Request
 from ...web.urls import display_url, parse_url
 from .records import RegistryEntry

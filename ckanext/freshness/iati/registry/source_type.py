@@ -17,13 +17,10 @@ from flask import has_request_context
 
 from ... import settings
 from ...harvesting.document_memory import DocumentMemory
-from ...harvesting.header_secrets import OPTION, read_headers
-from ...harvesting.record_identity import CurrentRecords
-from ...harvesting.sightings import Sighting, Sink
+from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ...harvesting.source_config import REGISTRY_KINDS, ConfigError, SourceConfig
-from ...harvesting.source_forms import check_config
-from ...harvesting.strategy import Containers, ReadOutcome, SeenRecord
-from ...harvesting.survey import CrawlEnd, Source
+from ...harvesting.source_requests import OPTION, read_headers
+from ...harvesting.sources import CrawlEnd, Source, check_config
 from ...web.client import Client, run
 from ...web.hosts import Hosts
 from .ckan_registry import CkanRegistry
@@ -63,7 +60,7 @@ def kind_of(source_url: str, configured: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class IatiRegistry:
-    """IATI registries, as :class:`~ckanext.freshness.harvesting.survey.SourceType`."""
+    """IATI registries, as :class:`~ckanext.freshness.harvesting.sources.SourceType`."""
 
     name: str = SOURCE_TYPE
     min_records: int = 1

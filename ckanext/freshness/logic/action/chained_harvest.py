@@ -10,10 +10,9 @@ import ckan.plugins.toolkit as tk
 import redis
 
 from ...ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
-from ...harvesting import job_report, object_states, stages, takeover
+from ...harvesting import job_report, object_states, object_writer, sources
 from ...harvesting.source_config import ConfigError
-from ...harvesting.source_forms import url_mistake
-from ...harvesting.source_types import source_type_named
+from ...harvesting.sources import source_type_named, url_mistake
 from ...iati.registry import immediate_harvest
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ def before_source_create(context: dict[str, Any], data_dict: dict[str, Any]) -> 
     """
     tk.check_access("package_create", context, data_dict)
     _check_source(data_dict)
-    takeover.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
+    sources.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
 
 
 def before_source_update(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
@@ -88,7 +87,7 @@ def harvest_jobs_run(
     object_states.wake_orphans()
     immediate_harvest.heal()
     try:
-        stages.resend_lost_jobs()
+        object_writer.resend_lost_jobs()
         give_back_done_messages()
     except redis.exceptions.RedisError as error:
         log.warning(

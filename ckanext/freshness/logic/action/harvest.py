@@ -11,7 +11,8 @@ import ckan.plugins.toolkit as tk
 from ...ckan_adapter import harvest_tables, model
 from ...dates import utc_now, utc_text
 from ...harvesting import holds, preview_job
-from ...harvesting.preview import ForeignSource, source_type_of
+from ...harvesting.preview import source_type_of
+from ...harvesting.sources import ForeignSource
 from .. import rate_limit
 from ..arguments import reference
 

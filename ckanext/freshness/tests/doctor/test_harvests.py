@@ -18,7 +18,7 @@ from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_rou
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
-from ckanext.freshness.harvesting import source_types
+from ckanext.freshness.harvesting import sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
 from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -201,10 +201,10 @@ def test_a_lost_job_of_another_harvester_is_left_to_it(harvest: Harvest) -> None
 
 
 def test_our_source_types() -> None:
-    assert "fdp" in source_types.our_names()
-    assert not {"ckan", "dcat_rdf"} & set(source_types.our_names())
-    assert source_types.source_type_named("fdp") is FAIR_DATA_POINT
-    assert source_types.source_type_named("ckan") is source_types.source_type_named(None) is None
+    assert "fdp" in sources.our_names()
+    assert not {"ckan", "dcat_rdf"} & set(sources.our_names())
+    assert sources.source_type_named("fdp") is FAIR_DATA_POINT
+    assert sources.source_type_named("ckan") is sources.source_type_named(None) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Consumers that die in the middle: what they left is named, done by others, and done once."""
+"""Consumers that are killed: doctor reports what they left, and other consumers finish it exactly once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
 from ckanext.freshness.doctor import harvests
-from ckanext.freshness.harvesting import imports
+from ckanext.freshness.harvesting import stages
 from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
@@ -44,7 +44,7 @@ def harvest(fdp: FdpServer) -> Harvest:
 
 @pytest.fixture
 def consumer(tmp_path: Path) -> Iterator[Callable[[str], CkanProcess]]:
-    """ckanext-harvest's consumers as processes of their own."""
+    """Start ckanext-harvest's consumers as separate processes."""
     begun = []
 
     def begin(stage: str) -> CkanProcess:
@@ -64,7 +64,7 @@ def kill(process: CkanProcess) -> None:
 
 
 def until(happens: Callable[[], Any]) -> None:
-    """Wait for what another process does to the database."""
+    """Wait until another process has changed the database."""
     end = time.monotonic() + PATIENCE
     while not happens():
         assert time.monotonic() < end, "it did not happen in time"
@@ -72,7 +72,7 @@ def until(happens: Callable[[], Any]) -> None:
 
 
 def waits_for_a_lock(at_least: int = 1) -> bool:
-    """Whether so many connections wait for something that is locked in this database."""
+    """Return whether a number of connections wait for locks in this database."""
     with engine().connect() as connection:
         return at_least <= (
             connection.execute(
@@ -90,7 +90,7 @@ def engine() -> Any:
 
 
 def send_again(stage: str) -> None:
-    """What ``ckan harvester run`` does when the time has come: the key's age is all it looks at."""
+    """Resend messages as ``ckan harvester run`` does once they are old enough."""
     connection: Any = harvest_queue_connection()
     keys = list(connection.scan_iter(f"{harvest_routing_keys()[stage]}:*"))
     assert keys, "nothing was taken"
@@ -102,7 +102,7 @@ def send_again(stage: str) -> None:
 
 
 def complete(harvest: Harvest, job: Job, fdp: FdpServer) -> None:
-    """Everything is there, and there once."""
+    """Check that every dataset exists, and exists once."""
     assert job.errors == []
     assert job.stats["added"] == 3
     assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
@@ -113,7 +113,7 @@ def complete(harvest: Harvest, job: Job, fdp: FdpServer) -> None:
 
 
 def stuck(check: Callable[[datetime], Any], job_id: str) -> str:
-    """The advice of the doctor, ten minutes later."""
+    """Return the doctor's advice, ten minutes later."""
     found = list(check(datetime.now(timezone.utc) + timedelta(minutes=10)))
     (one,) = (one for one in found if job_id in one.text)
     model.Session.rollback()
@@ -140,7 +140,7 @@ def test_gather(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
 def test_gather_that_has_written_a_part(
     fdp: FdpServer, harvest: Harvest, consumer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it wrote is written again, once; what earlier jobs wrote stays."""
+    """The second attempt replaces the incomplete one. Objects of earlier jobs stay."""
     monkeypatch.setattr(ObjectWriter, "BATCH", 10)
     harvest.run()
     before = harvest.current()
@@ -166,7 +166,7 @@ def test_gather_that_has_written_a_part(
 
 
 def written_by(job_id: str) -> int:
-    """How many objects a job has."""
+    """Return how many objects a job has."""
     with engine().connect() as connection:
         statement = sa.text("SELECT count(*) FROM harvest_object WHERE harvest_job_id = :job")
         return connection.execute(statement, {"job": job_id}).scalar() or 0
@@ -185,7 +185,7 @@ def test_what_is_current_is_no_attempt(fdp: FdpServer, harvest: Harvest) -> None
 
 
 def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harvest) -> None:
-    """Though the queue sends it again after all, once the time has come."""
+    """The queue sends it again when the time has come."""
     job_id = harvest.start()
     connection: Any = harvest_queue_connection()
     key = harvest_routing_keys()["gather"]
@@ -199,7 +199,7 @@ def test_a_job_that_was_aborted_is_not_begun_again(fdp: FdpServer, harvest: Harv
 
 
 def test_taken_from_the_fetch_queue(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
-    """Killed with the message in its hands, before it could note anything."""
+    """The consumer is killed with the message, before it writes anything."""
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
@@ -215,13 +215,13 @@ def test_taken_from_the_fetch_queue(fdp: FdpServer, harvest: Harvest, consumer: 
 
 
 def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consumer: Any) -> None:
-    """The first record is a dataset already, the second is being written."""
+    """The first record is a dataset already; the second is being written."""
     job_id = harvest.start()
     harvest.gather()
     model.Session.remove()
     with engine().connect() as connection:
         transaction = connection.begin()
-        # A dataset of that name, not yet committed: whoever wants the name has to wait.
+        # An uncommitted dataset with the same name: another transaction must wait for the name.
         second = harvest_order(job_id)[1]
         connection.execute(
             sa.text(
@@ -241,7 +241,7 @@ def test_import_in_the_middle_of_a_page(fdp: FdpServer, harvest: Harvest, consum
 
 
 def harvest_order(job_id: str) -> list[str]:
-    """The names that the job's datasets will have, in the order in which they are imported."""
+    """Return the names that the job's datasets will have, in the order of import."""
     rows = model.Session.execute(
         sa.text(
             "SELECT id, content::json #>> '{fields,title}' FROM harvest_object "
@@ -264,7 +264,7 @@ def harvest_order(job_id: str) -> list[str]:
 
 
 def in_a_thread(work: Callable[[], None]) -> threading.Thread:
-    """Begin something as another consumer would, with a database session of its own."""
+    """Call a function as another consumer would, with a database session of its own."""
 
     def alone() -> None:
         try:
@@ -278,7 +278,7 @@ def in_a_thread(work: Callable[[], None]) -> threading.Thread:
 
 
 def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Harvest) -> None:
-    """It waits for the first one's end, and finds everything done."""
+    """It waits for the end of the first, and finds everything done."""
     fault = fdp.faults[fdp.catalogs[0].path] = Hold()
     job_id = harvest.start()
     first = in_a_thread(harvest.gather)
@@ -297,9 +297,9 @@ def test_a_gather_sent_again_while_the_first_goes_on(fdp: FdpServer, harvest: Ha
 def test_a_page_that_two_consumers_have_is_imported_once(
     fdp: FdpServer, stumbling: StumblingPlugin
 ) -> None:
-    """The queue sends a page again while it is still being imported.
+    """The queue sends a page again while it is being imported.
 
-    The consumer that had to wait does not try again what failed: that is for the next job.
+    The consumer that waited does not retry failed records: the next job does.
     """
     catalog = fdp.add_catalog()
     for number in range(3):
@@ -326,7 +326,7 @@ def test_a_page_that_two_consumers_have_is_imported_once(
 
 
 def fetch_one(harvest: Harvest) -> None:
-    """Work on one message of the fetch queue."""
+    """Process one message of the fetch queue."""
     consumer = queue.get_fetch_consumer()
     queue.fetch_callback(consumer, *consumer.basic_get(queue.get_fetch_queue_name()))
 
@@ -334,8 +334,8 @@ def fetch_one(harvest: Harvest) -> None:
 def test_a_page_that_takes_too_long_hands_its_rest_on(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a message of its own, before the queue would send all of the page again."""
-    monkeypatch.setattr(imports, "PAGE_TIME", 0.0)
+    """The rest gets a message of its own, before the queue would resend the whole page."""
+    monkeypatch.setattr(stages, "PAGE_TIME", 0.0)
     job_id = harvest.start()
     harvest.gather()
     for imported in (1, 2, 3):
@@ -346,7 +346,7 @@ def test_a_page_that_takes_too_long_hands_its_rest_on(
 
 
 def test_a_page_whose_first_record_kills_its_consumers(fdp: FdpServer, harvest: Harvest) -> None:
-    """The queue gives that record up after five times; the others are not given up with it."""
+    """The queue gives up that record after five attempts, but not the others."""
     job_id = harvest.start()
     harvest.gather()
     row = harvest_model.HarvestObject.__table__

@@ -1,4 +1,4 @@
-"""What a job leaves in ckanext-harvest's tables, and in its report."""
+"""Rows that a job leaves in ckanext-harvest's tables, and its report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.harvesting.harvest_tables import current_records
+from ckanext.freshness.harvesting.known_records import current_records
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, extras, sysadmin
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model
@@ -44,7 +44,7 @@ def test_guids_have_the_form_that_is_agreed_upon(fdp: FdpServer) -> None:
 
 
 def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> None:
-    # A malformed record makes its whole page malformed; that is another test's subject.
+    # With pages, a malformed record makes its whole page malformed, which another test covers.
     fdp.layout.pages = False
     first, second = fdp.add_catalog(), fdp.add_catalog()
     kept, edited, moving, leaving, broken = (
@@ -94,7 +94,7 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
     (words,) = job.errors
     assert words.startswith(f"{fdp.iri_of(broken)}: the text/turtle is malformed near line ")
 
-    # What the literal query gives is what the harvester takes for current, and what search shows.
+    # The documented query, the harvester and the search agree on the current records.
     remaining = [fdp.iri_of(one) for one in (kept, edited, moving, broken, added)]
     known = current_records(harvest.source["id"])
     assert set(known) == set(remaining) == set(harvest.datasets())
@@ -104,7 +104,7 @@ def test_one_object_for_each_record_says_what_became_of_it(fdp: FdpServer) -> No
 
 
 def test_nobody_adopts_what_belongs_to_another_organization(fdp: FdpServer) -> None:
-    """Else its editors could write anew what they may not even see."""
+    """Otherwise editors could overwrite packages that they may not even see."""
     fdp.add_dataset(fdp.add_catalog(), title="Theirs")
     old = add_source(fdp.source_url)
     old.run()
@@ -128,7 +128,7 @@ def test_a_source_made_again_adopts_its_datasets(fdp: FdpServer) -> None:
     before = {url: (one["id"], one["name"]) for url, one in old.datasets().items()}
     call_action("harvest_source_delete", {"user": sysadmin()}, id=old.source["id"])
 
-    # ckanext-harvest refuses URL and config of a source that was deleted.
+    # ckanext-harvest does not update URL and config of a deleted source.
     again = add_source(fdp.source_url, notify_contacts=False)
     job = again.run()
     assert job.errors == []
@@ -147,7 +147,7 @@ def test_a_source_made_again_adopts_its_datasets(fdp: FdpServer) -> None:
 
 
 def rows() -> dict[str, int]:
-    """How many rows the tables that could grow have."""
+    """Return the sizes of the tables that could grow."""
     tables = (
         "harvest_object",
         "harvest_object_extra",
@@ -190,9 +190,9 @@ def test_the_original_url_is_the_records_own(fdp: FdpServer) -> None:
 
 
 def test_a_page_that_is_sent_again_after_a_newer_job(fdp: FdpServer) -> None:
-    """Its first record is still current; the others may have been written anew since.
+    """Its first record is still current; the others may have been written anew.
 
-    A message that Redis sends again must not bring an old version of a record back.
+    A message that Redis sends again must not restore an old version of a record.
     """
     catalog = fdp.add_catalog()
     for _ in range(3):

@@ -1,4 +1,4 @@
-"""Records laid out as packages, on sites without a schema of their own."""
+"""Records laid out as packages, on sites without a schema."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from ckanext.freshness.harvesting.package_layout import (
     CORE_KEYS,
     RESERVED_KEYS,
     CatalogSite,
-    LaidOutRecord,
     package_dict,
 )
-from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.harvesting.record import LaidOutRecord, Record
 
 
 def laid(fields: dict[str, Any] | None = None, **more: Any) -> LaidOutRecord:
@@ -53,7 +52,7 @@ def test_what_core_does_not_know_is_an_extra(key: str, value: Any, stored: str) 
         ("theme", []),
         ("identifier", ""),
         ("identifier", None),
-        # These say no more than the field without _translated beside them.
+        # These repeat the plain field beside them.
         ("title_translated", {"en": "T"}),
         ("title_translated", {"": "T", "en": "S"}),
     ],
@@ -111,7 +110,7 @@ def test_settings_of_the_source_fill_in() -> None:
         ("a, b; c", "a b c"),
         ("Épidémiologie", "Épidémiologie"),
         ("E\u0301pide\u0301miologie", "Épidémiologie"),
-        # Signs that CKAN refuses cut no word in two.
+        # Characters that CKAN refuses cut no word in two.
         ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926"),
         ("日本語", "日本語"),
         ("C++ & C#", "C C"),
@@ -163,7 +162,7 @@ def test_long_structures_are_left_out() -> None:
 
 
 def test_structures_are_measured_as_ckan_stores_them() -> None:
-    """In JSON as ASCII a letter outside of it takes six bytes."""
+    """In ASCII JSON, a letter outside ASCII takes six bytes."""
     assert "theme" not in extras(laid({"theme": ["é" * 6_000]}).package)
 
 
@@ -376,11 +375,11 @@ OWN = "https://example.org/own"
         (CC_BY_4, [OWN], "cc-by", None),
         ([CC_BY_4, CC_BY_4.replace("http:", "https:") + "deed.nl"], [], "cc-by", None),
         ([CC_BY_4, OWN], [], None, [CC_BY_4, OWN]),
-        # The register has one entry for both, and they are two licences nevertheless.
+        # The register has one entry for both, but they are two licences.
         ([CC_BY_3, CC_BY_4], [], None, [CC_BY_3, CC_BY_4]),
         (None, [CC_BY_4, OWN], None, [CC_BY_4, OWN]),
         (None, [CC_BY_4, [CC_BY_4, OWN]], None, [CC_BY_4, OWN]),
-        # Resources keep theirs, so that nothing is lost.
+        # Resources keep their own licences, so that nothing is lost.
         (None, [CC_BY_4, "CC-BY-4.0"], "cc-by", None),
         (None, [CC_BY_4, None], None, None),
         (None, [OWN, OWN], None, None),
@@ -443,7 +442,7 @@ def test_maintainer_and_author_are_filled_in(
     assert found == filled
 
 
-# Anything
+# Any record
 
 _texts = st.one_of(
     st.text(max_size=30),
@@ -496,7 +495,7 @@ _records = st.builds(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(_records)
 def test_any_record_makes_a_package_that_ckan_takes(record: Record) -> None:
-    """Judged by CKAN's own validators."""
+    """CKAN's own validators decide."""
     before = record.as_json()
     package = package_dict(record, SITE).package
     assert record.as_json() == before

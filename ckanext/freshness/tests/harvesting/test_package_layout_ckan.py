@@ -1,4 +1,4 @@
-"""Packages that the layout makes, saved by a real CKAN, with and without a ckanext-scheming schema."""
+"""Laid-out packages saved by a real CKAN, with and without a ckanext-scheming schema."""
 
 from __future__ import annotations
 
@@ -10,13 +10,9 @@ from ckan.common import config
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.fdp.mapping_tables import OWNED_KEYS
-from ckanext.freshness.harvesting.package_layout import (
-    CatalogSite,
-    license_index,
-    merge,
-    package_dict,
-    same_package,
-)
+from ckanext.freshness.harvesting.licenses import license_index
+from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.package_merge import merge, same_package
 from ckanext.freshness.harvesting.record import Record
 
 from .fdp.test_mapping_recording import COHORT_A, RECORDING, mapped
@@ -52,7 +48,7 @@ LONG = Record(
 
 @pytest.fixture(params=SCHEMAS)
 def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> CatalogSite:
-    """The site as a harvest finds it, with its schema and its register of licences."""
+    """The site as a harvest sees it, with its schema and its register of licences."""
     if not request.config.pluginmanager.hasplugin("setup_of_ckan"):
         pytest.skip("needs a running CKAN (./dev test)")
     request.getfixturevalue("ckan_config")
@@ -76,14 +72,16 @@ def site(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cat
 
 
 def write(action: str, package: dict[str, Any]) -> str:
-    """Do as the harvester does; the package's id."""
+    """Write a package as the harvester does, and return its id."""
     user = call_action("get_site_user")["name"]
-    return call_action(action, {"user": user}, **package)["id"]
+    package_id: str = call_action(action, {"user": user}, **package)["id"]
+    return package_id
 
 
 def shown(package_id: str) -> dict[str, Any]:
-    """A package as it is stored, not as Solr remembers it."""
-    return call_action("package_show", {"use_cache": False}, id=package_id)
+    """Return a package from the database, not from Solr."""
+    package: dict[str, Any] = call_action("package_show", {"use_cache": False}, id=package_id)
+    return package
 
 
 def create(record: Record, site: CatalogSite, name: str) -> dict[str, Any]:
@@ -92,20 +90,22 @@ def create(record: Record, site: CatalogSite, name: str) -> dict[str, Any]:
 
 
 def found(name: str) -> dict[str, Any]:
-    """A package as Solr has it, which it has only if it took the whole."""
-    return call_action("package_search", fq=f"name:{name}", include_private=True)["results"][0]
+    """Return a package from Solr, which has it only if it accepted the whole document."""
+    answer = call_action("package_search", fq=f"name:{name}", include_private=True)
+    package: dict[str, Any] = answer["results"][0]
+    return package
 
 
 @pytest.fixture()
 def rich() -> Record:
-    """A real dataset with everything on top that it lacks."""
+    """A real dataset with every field added that it lacks."""
     record = mapped(COHORT_A)
     record.fields = {**RICH, **record.fields}
     return record
 
 
 def value_of(package: dict[str, Any], key: str) -> Any:
-    """A field, wherever the site's schema has it; JSON texts opened."""
+    """Return a field's value, wherever the site's schema puts it, with JSON texts parsed."""
     extras = {extra["key"]: extra["value"] for extra in package.get("extras", [])}
     value = package.get(key, extras.get(key))
     return json.loads(value) if isinstance(value, str) and value[:1] in "[{" else value
@@ -128,12 +128,12 @@ def test_a_rich_record_is_saved_and_found_and_updated(site: CatalogSite, rich: R
     assert value_of(api, "access_services")[0]["title"] == "svc"
     assert found("cohort-a")["id"] == package["id"]
 
-    # The same record again is nothing to update.
+    # The same record again needs no update.
     merged = merge(package, package_dict(rich, site), owned=OWNED_KEYS)
     assert same_package(package, merged)
     assert merged == package
 
-    # An update keeps what is not the source's.
+    # An update keeps values that are not the source's.
     write("package_patch", {"id": package["id"], "author": "An editor"})
     rich.fields["title"] = "Cohort B"
     del rich.fields["version"], rich.fields["frequency"]
@@ -160,7 +160,7 @@ def test_whatever_a_source_says_is_saved_and_found(site: CatalogSite) -> None:
     assert found("long")["id"] == package["id"]
     assert same_package(package, merge(package, package_dict(LONG, site), owned=OWNED_KEYS))
 
-    # So are plain datasets of a real server.
+    # The same is true for plain datasets of a real server.
     for number, url in enumerate(RECORDING["datasets"][1:3]):
         package = create(mapped(url), site, f"dataset-{number}")
         assert value_of(package, "uri") == url

@@ -1,4 +1,4 @@
-"""A preview says what the next job does, for each thing that can happen to a source, and writes nothing."""
+"""A preview shows what the next job does, for each change of a source, and writes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ckan import model
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.object_writer import STATUS
-from ckanext.freshness.harvesting.preview import ForeignSource, Preview, preview
+from ckanext.freshness.harvesting.preview import Preview, preview
+from ckanext.freshness.harvesting.sources import ForeignSource
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
@@ -34,7 +35,7 @@ TABLES = (
 
 @pytest.fixture(autouse=True)
 def one_attempt(clean_site: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is busy is not waited for."""
+    """Do not retry a busy server."""
     monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
 
 
@@ -44,7 +45,7 @@ def look(harvest: Harvest, now: datetime | None = None) -> Preview:
 
 
 def tables() -> dict[str, list[str]]:
-    """Everything that a job could change."""
+    """Return all rows that a job could change."""
     model.Session.rollback()
     return {
         table: sorted(model.Session.execute(sa.text(f"SELECT t::text FROM {table} t")).scalars())
@@ -53,18 +54,18 @@ def tables() -> dict[str, list[str]]:
 
 
 def filled(fdp: FdpServer, datasets: int = 4) -> None:
-    """Two catalogs, and datasets in the first."""
+    """Two catalogs, with datasets in the first."""
     first = fdp.add_catalog(title="First")
     fdp.add_catalog(title="Second")
     for number in range(datasets):
         fdp.add_dataset(first, title=f"Dataset {number}")
 
 
-# What may happen to a source
+# Changes of a source
 
 
 def nothing(fdp: FdpServer) -> None:
-    """It stays as it is."""
+    """Leave the source as it is."""
 
 
 def all_at_once(fdp: FdpServer) -> None:
@@ -149,7 +150,7 @@ def test_the_job_does_what_the_preview_said(
 
 
 def agree(harvest: Harvest, said: Preview) -> None:
-    """Run a job and compare."""
+    """Run a job and compare it with the preview."""
     current = dict(harvest.current())
     job = harvest.run()
     done = {
@@ -202,7 +203,7 @@ def test_released_deletions_are_announced_as_deletions(fdp: FdpServer) -> None:
 
 
 def test_time_counts(fdp: FdpServer) -> None:
-    """A record that answers 403 without being left out of a page goes a day after the first job."""
+    """A record that answers 403, without a page that leaves it out, is deleted a day after the first job."""
     fdp.layout.pages = False
     filled(fdp)
     harvest = add_source(fdp.source_url)

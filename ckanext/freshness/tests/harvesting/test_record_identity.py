@@ -1,4 +1,4 @@
-"""Which dataset a record has, and how that is called, when records go and come back elsewhere."""
+"""Identity and name of a record's dataset when the record goes and comes back elsewhere."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from ckanext.freshness.tests.harvesting.conftest import (
     stored,
     sysadmin,
 )
-from ckanext.freshness.tests.servers.fdp import Answer, FdpServer
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind, Record
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 
 def test_a_record_that_comes_back_in_another_catalog(fdp: FdpServer) -> None:
-    """It was deleted in between; its guid is another one then, its URL is not."""
+    """It was deleted in between. Its guid has changed, its URL has not."""
     first, second = fdp.add_catalog(), fdp.add_catalog()
     record = fdp.add_dataset(first, title="Goes")
     for catalog in (first, second):
@@ -49,7 +50,7 @@ def test_a_record_that_comes_back_in_another_catalog(fdp: FdpServer) -> None:
 
 
 def test_three_sources_over_one_server_have_names_of_their_own(fdp: FdpServer) -> None:
-    """The plain name, one with a mark of the URL, and one with a mark of the source too."""
+    """The plain name, one with a suffix of the URL, and one with a suffix of source and URL."""
     catalog = fdp.add_catalog()
     records = [fdp.add_dataset(catalog, title=title, distributions=0) for title in ("Rain", "Wind")]
     sources = [add_source(fdp.source_url, language=language) for language in ("en", "nl", "fr")]
@@ -76,7 +77,7 @@ def test_three_sources_over_one_server_have_names_of_their_own(fdp: FdpServer) -
 
 
 def serve(fdp: FdpServer, record: Record, url: str, *, subject: str) -> None:
-    """Answer at a URL with a record's document, in which it is called otherwise."""
+    """Serve a record's document at another URL than the one it names."""
     document = fdp.renderer.document(record).replace(f"<{fdp.iri_of(record)}>", f"<{subject}>")
     answer = Answer(200, document.encode(), {"Content-Type": "text/turtle"})
     fdp.files[url.removeprefix(fdp.url)] = answer
@@ -90,7 +91,7 @@ def ids(harvest: Harvest) -> list[str]:
 def test_a_listing_that_turns_to_other_urls_of_its_records(
     fdp: FdpServer, made_again: bool
 ) -> None:
-    """To what a document calls its record, to a third URL, or to two other spellings at once."""
+    """To the URL that the record's document names, to a third URL, or to two other spellings at once."""
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
     subjects = {}
@@ -118,7 +119,7 @@ def test_a_listing_that_turns_to_other_urls_of_its_records(
     job = harvest.run()
     assert (job.errors, job.stats["deleted"]) == ([], 0)
     after = ids(harvest)
-    # One of the spellings goes on with the package, and the other one has its own.
+    # One spelling continues the package, and the other gets its own.
     assert set(before) < set(after)
     assert len(after) == len(harvest.current()) == 5
     assert harvest.run().stats["not modified"] == 5
@@ -126,7 +127,7 @@ def test_a_listing_that_turns_to_other_urls_of_its_records(
 
 
 RETURNS = {
-    # URL and subject before it was deleted, URL and subject when it comes back; is it the same?
+    # URL and subject before the deletion, URL and subject afterwards, whether it is the same record
     "two URLs that answer with one document": ("/v1/a", "/called/a", "/v2/a", "/called/a", True),
     "listed as it was called": ("/v1/b", "/called/b", "/called/b", "/called/b", True),
     "called as it was listed": ("/v1/c", "/v1/c", "/v2/c", "/v1/c", True),
@@ -166,7 +167,7 @@ def test_deleted_records_that_come_back_at_other_urls(fdp: FdpServer) -> None:
 
 
 def test_a_spelling_that_comes_back_beside_the_present_one(fdp: FdpServer) -> None:
-    """The package went on under the other one: it is not taken away again at each harvest."""
+    """The package has continued under the other spelling, and stays with it at every harvest."""
     fdp.layout.pages = False
     catalog = fdp.add_catalog()
     first = fdp.add_dataset(catalog, path="/dataset/one", title="One", distributions=0)

@@ -1,4 +1,4 @@
-"""Held deletions and their release: for exactly the list shown, by those who may, for the next job only."""
+"""Held deletions and their release: for exactly the shown list, by editors, for the next job only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake, KnownRecord
+from ckanext.freshness.harvesting.record import KnownRecord
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 @pytest.fixture
 def harvest(fdp: FdpServer) -> Harvest:
-    """A source with four datasets, harvested."""
+    """A harvested source with four datasets."""
     catalog = fdp.add_catalog()
     for number in range(4):
         fdp.add_dataset(catalog, title=f"Dataset {number}")
@@ -38,11 +39,14 @@ def empty(fdp: FdpServer) -> None:
 
 
 def held(harvest: Harvest) -> dict[str, Any]:
-    return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    hold: dict[str, Any] = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
+    return hold
 
 
 def release(harvest: Harvest, list_id: str) -> dict[str, Any]:
-    return call_action("freshness_harvest_release", id=harvest.source["id"], list_id=list_id)
+    ids = {"id": harvest.source["id"], "list_id": list_id}
+    hold: dict[str, Any] = call_action("freshness_harvest_release", **ids)
+    return hold
 
 
 def test_nothing_is_held_in_ordinary_times(harvest: Harvest) -> None:
@@ -88,7 +92,7 @@ def test_a_release_deletes_with_the_next_job(fdp: FdpServer, harvest: Harvest) -
 
 
 def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) -> None:
-    """What comes back in between, and is gone again later, is held again."""
+    """A record that came back in between and goes again later is held again."""
     gone = fdp.datasets
     empty(fdp)
     harvest.run()
@@ -103,7 +107,7 @@ def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) ->
 
 
 def test_a_release_is_for_these_only(fdp: FdpServer, harvest: Harvest) -> None:
-    """What is gone beyond the list is held, and what is back is not deleted."""
+    """Other records that are gone are held, and records that came back are not deleted."""
     harvest.configure(max_delete_fraction=0)
     for number in range(10):
         fdp.add_dataset(fdp.catalogs[0], title=f"More {number}")
@@ -157,7 +161,7 @@ def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harv
 def test_what_is_held_outlives_jobs_that_cannot_read_it(
     fdp: FdpServer, harvest: Harvest, monkeypatch: pytest.MonkeyPatch, released: bool, away: str
 ) -> None:
-    """Nor does such a job use a release up."""
+    """Such a job does not use a release up either."""
     monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     empty(fdp)
     harvest.run()
@@ -276,7 +280,7 @@ def test_only_who_may_change_the_source(action: str) -> None:
 
     def may(user: str) -> bool:
         context = {"model": model, "user": user}
-        return call_auth(action, context, id=source["id"], list_id="x")
+        return bool(call_auth(action, context, id=source["id"], list_id="x"))
 
     assert may(editor["name"])
     for user in (stranger["name"], ""):

@@ -1,4 +1,4 @@
-"""Records laid out for ckanext-scheming schemas: those of ckanext-dcat as they are shipped, and others."""
+"""Records laid out for ckanext-scheming schemas: those that ckanext-dcat ships, and others."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
-from ckanext.freshness.harvesting.package_layout import CatalogSite, LaidOutRecord, package_dict
-from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
+from ckanext.freshness.harvesting.record import LaidOutRecord, Record
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """A schema as ckanext-dcat ships it, presets not expanded."""
-    return yaml.safe_load(files("ckanext.dcat.schemas").joinpath(name).read_text("utf-8"))
+    """Return a schema as ckanext-dcat ships it, with presets not expanded."""
+    text = files("ckanext.dcat.schemas").joinpath(name).read_text("utf-8")
+    schema: dict[str, Any] = yaml.safe_load(text)
+    return schema
 
 
 def laid(fields: dict[str, Any], schema: dict[str, Any], **more: Any) -> LaidOutRecord:
@@ -166,7 +168,7 @@ MULTILINGUAL = {
     [
         ("title", "T"),
         ("title_translated", {"en": "T", "nl": "S"}),
-        # Required: every language of the forms has a text, or CKAN refuses the dataset.
+        # Required: without a text in every language of the forms, CKAN refuses the dataset.
         ("notes_translated", {"de": "D", "en": "N", "nl": "N"}),
         ("population_coverage", {"en": "Adults"}),
         ("publisher", [{"name": "P", "name_translated": {"en": "P", "nl": "U"}}]),
@@ -185,7 +187,7 @@ def test_translations_of_a_record_in_one_language() -> None:
 
 
 def _expanded(preset: str, validators: str, **more: Any) -> list[dict[str, Any]]:
-    """A field as it is written, and as the schema action shows it."""
+    """Return a field as it is written, and as the schema action shows it."""
     return [
         {"field_name": "f", "preset": preset, **more},
         {"field_name": "f", "preset": preset, "validators": validators, **more},
@@ -307,7 +309,7 @@ def test_limits_hold_in_the_schemas_fields() -> None:
 
 
 def test_long_translations_are_shortened() -> None:
-    """Left out they would cost the dataset, where the schema requires them."""
+    """If they were left out, a schema that requires them would refuse the dataset."""
     result = laid(
         {"notes_translated": {"en": "x" * 20_000, "nl": "é\U0001f600" * 20_000}},
         shipped("health_dcat_ap_multilingual.yaml"),

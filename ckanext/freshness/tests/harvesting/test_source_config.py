@@ -1,4 +1,4 @@
-"""The configuration of a harvest source: every key, what it takes and what it says to the rest."""
+"""The configuration of a harvest source: every key, with its allowed and its refused values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from ckan.plugins import toolkit as tk
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.header_secrets import check_allowed, read_headers
 from ckanext.freshness.harvesting.legal_values import is_tag
 from ckanext.freshness.harvesting.source_config import (
     FOREIGN_KEYS,
@@ -21,6 +20,7 @@ from ckanext.freshness.harvesting.source_config import (
     SourceConfig,
     parse,
 )
+from ckanext.freshness.harvesting.source_requests import check_allowed, read_headers
 
 TOKEN = {"Authorization": {"env": "FDP_TOKEN"}}
 

@@ -1,4 +1,4 @@
-"""The rules of deletion and classification, as tables and as properties."""
+"""The rules of classes and deletions, as tables and as properties."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.strategy import (
+from ckanext.freshness.harvesting.record import (
     Containers,
-    Deletions,
     KnownRecord,
     ReadOutcome,
+    SeenRecord,
+    guid_of,
+)
+from ckanext.freshness.harvesting.strategy import (
+    Deletions,
     RecordClass,
     ResourceFate,
-    SeenRecord,
     catalog_of,
     classify,
     datasets_of,
     deletions,
     fate_of_distribution,
-    guid_of,
     must_ask,
 )
 
@@ -67,7 +69,7 @@ def deleted(outcome: Deletions) -> set[str]:
     return {verdict.known.url.rpartition("/")[2] for verdict in outcome.delete}
 
 
-def test_the_form_of_a_guid_is_a_promise():
+def test_the_form_of_a_guid_is_a_promise() -> None:
     host = "https://health-ri.sandbox.semlab-leiden.nl"
     catalog = f"{host}/catalog/e3faf7ad-050c-475f-8ce4-da7e2faa5cd0"
     record = f"{host}/dataset/d7129d28-b72a-437f-8db0-4f0258dd3c25"
@@ -90,7 +92,9 @@ def test_the_form_of_a_guid_is_a_promise():
         ("g2", "other", KnownRecord("u", "g", A, "h"), RecordClass.MOVED),
     ],
 )
-def test_classes(guid, content_hash, current, kind):
+def test_classes(
+    guid: str, content_hash: str, current: KnownRecord | None, kind: RecordClass
+) -> None:
     assert classify(guid, content_hash, current) is kind
 
 
@@ -101,13 +105,15 @@ def test_classes(guid, content_hash, current, kind):
         (seen(1, ReadOutcome.PRESENT, B, A), None, (), A),
         (seen(1, ReadOutcome.PRESENT, A, part_of=B), None, (), B),
         (seen(1, ReadOutcome.PRESENT, A, part_of=f"{ROOT}/catalog/foreign"), None, (), A),
-        # The listing of a catalog that could not be read is no reason to move a record out of it.
+        # An unreadable catalog keeps its record, even if another catalog lists it.
         (seen(1, ReadOutcome.PRESENT, B), known(1, A), (A,), A),
         (seen(1, ReadOutcome.PRESENT, B), known(1, A), (), B),
         (seen(1, ReadOutcome.PRESENT, B, part_of=B), known(1, A), (A,), B),
     ],
 )
-def test_a_records_catalog(found, current, unreadable, catalog):
+def test_a_records_catalog(
+    found: SeenRecord, current: KnownRecord | None, unreadable: tuple[str, ...], catalog: str
+) -> None:
     containers = Containers(ROOT, {A, B}, dict.fromkeys(unreadable, "answers 503"))
     assert catalog_of(found, current, containers) == catalog
 
@@ -122,13 +128,13 @@ def test_a_records_catalog(found, current, unreadable, catalog):
         (["1"], ["1"], "1"),
         (["1"], ["2", "3"], "1"),
         (["1", "2"], ["3"], "12"),
-        # A catalog, a dataset of another server, or one that is gone decides nothing.
+        # A catalog, a dataset of another server, or a deleted dataset decides nothing.
         (["foreign"], [], ""),
         (["foreign"], ["1", "2"], "12"),
         (["foreign", "3"], ["1"], "3"),
     ],
 )
-def test_a_distributions_datasets(part_of, named_by, owners):
+def test_a_distributions_datasets(part_of: list[str], named_by: list[str], owners: str) -> None:
     found = datasets_of(map(dataset, part_of), map(dataset, named_by), DATASETS.get)
     assert found == set(map(dataset, owners))
 
@@ -138,7 +144,7 @@ DATASETS = {dataset(name): dataset(name) for name in "123"}
 
 HOUR = timedelta(hours=1)
 DISTRIBUTIONS = [
-    # listed, outcome, first refused so many hours ago, its resource stays, refused since
+    # listed, outcome, hours since the first refusal, whether its resource stays, hours to remember
     (True, ReadOutcome.FAILED, None, True, None),
     (True, ReadOutcome.FAILED, 48, True, 48),
     (True, ReadOutcome.MALFORMED, None, True, None),
@@ -160,7 +166,9 @@ DISTRIBUTIONS = [
 
 
 @pytest.mark.parametrize(("listed", "outcome", "hours", "stays", "since"), DISTRIBUTIONS)
-def test_the_resource_of_a_distribution_that_cannot_be_read(listed, outcome, hours, stays, since):
+def test_the_resource_of_a_distribution_that_cannot_be_read(
+    listed: bool, outcome: ReadOutcome | None, hours: int | None, stays: bool, since: int | None
+) -> None:
     before = None if hours is None else NOW - hours * HOUR
     fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
     assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
@@ -171,8 +179,11 @@ OUTCOMES = st.sampled_from([None, *ReadOutcome])
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), OUTCOMES), max_size=8))
-def test_a_listed_distribution_goes_only_after_two_refusals_a_day_apart(jobs):
-    now, since = NOW, None
+def test_a_listed_distribution_goes_only_after_two_refusals_a_day_apart(
+    jobs: list[tuple[int, ReadOutcome | None]],
+) -> None:
+    now = NOW
+    since: datetime | None = None
     refusals: list[datetime] = []
     for hours, outcome in jobs:
         now += hours * HOUR
@@ -195,7 +206,7 @@ OTHERS = [known(name) for name in "opqrstu"]
 HERE = present(*"opqrstu")
 
 FATES = [
-    # what was seen of record 1 of catalog A, unreadable containers, whether it is deleted
+    # the crawl's result for record 1 of catalog A, unreadable containers, whether it is deleted
     ("read", seen(1, ReadOutcome.PRESENT, A), (), False),
     ("not listed", None, (), True),
     ("not listed, another catalog failed, own URL not asked", None, (B,), False),
@@ -220,7 +231,9 @@ FATES = [
 @pytest.mark.parametrize(
     ("case", "found", "unreadable", "gone"), FATES, ids=[row[0] for row in FATES]
 )
-def test_an_error_is_never_an_absence(case, found, unreadable, gone):
+def test_an_error_is_never_an_absence(
+    case: str, found: SeenRecord | None, unreadable: tuple[str, ...], gone: bool
+) -> None:
     current = [known(1, in_pages=True), *OTHERS]
     outcome = decide(current, [*HERE, *([found] if found else [])], unreadable)
     assert deleted(outcome) == ({"1"} if gone else set())
@@ -231,7 +244,7 @@ def test_an_error_is_never_an_absence(case, found, unreadable, gone):
         assert all(verdict.reason for verdict in verdicts)
 
 
-def test_a_listed_catalog_that_answers_404_is_kept():
+def test_a_listed_catalog_that_answers_404_is_kept() -> None:
     """It counts as a container that could not be read, not as a record that is gone."""
     catalog = KnownRecord(A, guid_of(A, None), None, "hash")
     gone = SeenRecord(A, ReadOutcome.GONE, (ROOT,), is_catalog=True)
@@ -248,7 +261,7 @@ def test_a_listed_catalog_that_answers_404_is_kept():
         (NOW - timedelta(days=30), True),
     ],
 )
-def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
+def test_withdrawn_after_two_jobs_a_day_apart(since: datetime | None, gone: bool) -> None:
     current = [known(1, forbidden_since=since), *OTHERS]
     outcome = decide(current, [*HERE, seen(1, ReadOutcome.FORBIDDEN, A)])
     assert deleted(outcome) == ({"1"} if gone else set())
@@ -261,14 +274,16 @@ def test_withdrawn_after_two_jobs_a_day_apart(since, gone):
     [
         (True, True, None, True),
         (True, False, None, False),
-        # Pages of datasets never have a series: that they leave one out proves nothing.
+        # Pages of datasets never contain a series: its absence from them proves nothing.
         (False, True, None, False),
         (False, True, 23, False),
         (False, True, 24, True),
         (False, False, 24, True),
     ],
 )
-def test_pages_prove_only_the_absence_of_what_they_had(in_pages, left_out, hours, gone):
+def test_pages_prove_only_the_absence_of_what_they_had(
+    in_pages: bool, left_out: bool, hours: int | None, gone: bool
+) -> None:
     since = None if hours is None else NOW - hours * HOUR
     current = [known(1, in_pages=in_pages, forbidden_since=since), *OTHERS]
     found = seen(1, ReadOutcome.FORBIDDEN, A, left_out=left_out)
@@ -279,7 +294,7 @@ def test_pages_prove_only_the_absence_of_what_they_had(in_pages, left_out, hours
     ("forbidden", "readable", "wall"),
     [(1, 1, False), (2, 1, True), (2, 2, False), (3, 2, True), (1, 0, True)],
 )
-def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
+def test_a_wall_is_no_withdrawal(forbidden: int, readable: int, wall: bool) -> None:
     current = [known(number, in_pages=True) for number in range(forbidden + readable)]
     found = [
         seen(number, ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(forbidden)
@@ -288,7 +303,7 @@ def test_a_wall_is_no_withdrawal(forbidden, readable, wall):
     assert len(outcome.delete) == (0 if wall else forbidden)
 
 
-def test_drafts_that_never_were_ours_say_nothing_of_a_wall():
+def test_drafts_that_never_were_ours_say_nothing_of_a_wall() -> None:
     drafts = [
         seen(f"draft{number}", ReadOutcome.FORBIDDEN, A, left_out=True) for number in range(9)
     ]
@@ -297,13 +312,13 @@ def test_drafts_that_never_were_ours_say_nothing_of_a_wall():
     assert deleted(decide(current, found)) == {"1"}
 
 
-def test_new_readable_records_count_against_a_wall():
+def test_new_readable_records_count_against_a_wall() -> None:
     found = [seen(1, ReadOutcome.FORBIDDEN, A, left_out=True), *present(*range(10, 15))]
     assert deleted(decide([known(1, in_pages=True)], found)) == {"1"}
 
 
 BRAKES = [
-    # current, of these still listed, fraction, min_records, released, deleted, held
+    # current, still listed, max_delete_fraction, min_records, released, deleted, held
     (12, 1, 0.5, 10, 0, 0, 11),
     (12, 6, 0.5, 10, 0, 6, 0),
     (12, 5, 0.5, 10, 0, 0, 7),
@@ -314,7 +329,7 @@ BRAKES = [
     (2, 1, 0.5, 1, 0, 1, 0),
     (3, 1, 0.5, 1, 0, 0, 2),
     (12, 1, 0.5, 10, 11, 11, 0),
-    # What was released does not stretch the share of the others.
+    # Released deletions do not raise the share that the others may take.
     (12, 1, 0.5, 10, 5, 5, 6),
     (12, 1, 0.5, 10, 4, 4, 7),
     (12, 11, 0.0, 10, 0, 0, 1),
@@ -324,7 +339,9 @@ BRAKES = [
 @pytest.mark.parametrize(
     ("current", "listed", "fraction", "minimum", "released", "gone", "held"), BRAKES
 )
-def test_the_brake(current, listed, fraction, minimum, released, gone, held):
+def test_the_brake(
+    current: int, listed: int, fraction: float, minimum: int, released: int, gone: int, held: int
+) -> None:
     records = [known(number) for number in range(current)]
     outcome = decide(
         records,
@@ -343,7 +360,9 @@ def test_the_brake(current, listed, fraction, minimum, released, gone, held):
     ("held", "released", "gone", "still_held"),
     [(0, 0, 12, 0), (12, 0, 0, 12), (5, 0, 7, 5), (0, 12, 12, 0)],
 )
-def test_what_is_held_stays_held_however_many_records_came(held, released, gone, still_held):
+def test_what_is_held_stays_held_however_many_records_came(
+    held: int, released: int, gone: int, still_held: int
+) -> None:
     old = [known(number) for number in range(12)]
     new = [known(number) for number in range(100, 112)]
     outcome = decide(
@@ -357,19 +376,20 @@ def test_what_is_held_stays_held_however_many_records_came(held, released, gone,
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
-def test_what_is_held_and_cannot_be_read_stays_held(as_what):
+def test_what_is_held_and_cannot_be_read_stays_held(as_what: str) -> None:
     records = [known(number) for number in range(4)]
-    guids = {as_what: [one.guid for one in records[:3]]}
-    outcome = decide(records, present(3), (A,), **guids)
+    held = [record.guid for record in records[:3]]
+    limits: dict[str, object] = {as_what: held}
+    outcome = decide(records, present(3), (A,), **limits)
     assert not outcome.delete
     assert outcome.brake is not None
-    assert {one.known.guid for one in outcome.brake.held} == set(guids[as_what])
+    assert {one.known.guid for one in outcome.brake.held} == set(held)
 
 
 @pytest.mark.parametrize("as_what", ["held", "released"])
 @pytest.mark.parametrize("outcome", list(ReadOutcome))
-def test_what_is_listed_again_is_no_longer_held(as_what, outcome):
-    """Whatever becomes of the attempt to read it; what is gone after all is a matter of the brake."""
+def test_what_is_listed_again_is_no_longer_held(as_what: str, outcome: ReadOutcome) -> None:
+    """Whether or not it can be read. If it is gone after all, the brake decides again."""
     records = [known(number) for number in range(12)]
     again = seen(0, outcome, A)
     limits: dict[str, object] = {as_what: [records[0].guid]}
@@ -379,7 +399,7 @@ def test_what_is_listed_again_is_no_longer_held(as_what, outcome):
     assert (decided.brake is not None) is (gone_at_once and as_what == "held")
 
 
-def test_what_was_released_does_not_stretch_the_brake():
+def test_what_was_released_does_not_stretch_the_brake() -> None:
     records = [known(number) for number in range(20)]
     released = [one.guid for one in records[:11]]
     outcome = decide(records, present(19), released=released)
@@ -387,7 +407,7 @@ def test_what_was_released_does_not_stretch_the_brake():
     assert outcome.brake is not None
 
 
-def test_nothing_listed_holds_beside_an_unreadable_catalog():
+def test_nothing_listed_holds_beside_an_unreadable_catalog() -> None:
     records = [known(number) for number in range(6)]
     gone = [seen(number, ReadOutcome.GONE) for number in range(6)]
     outcome = decide(records, gone, (B,))
@@ -395,14 +415,14 @@ def test_nothing_listed_holds_beside_an_unreadable_catalog():
     assert outcome.brake is not None
 
 
-def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed():
+def test_listed_catalogs_do_not_hide_that_no_dataset_is_listed() -> None:
     catalog = SeenRecord(A, ReadOutcome.PRESENT, (ROOT,), content_hash="hash", is_catalog=True)
     outcome = decide([known(1), known(2)], [catalog])
     assert not outcome.delete
     assert outcome.brake
 
 
-def test_who_is_asked_for_himself():
+def test_who_is_asked_for_himself() -> None:
     readable = Containers(ROOT, {A, B})
     assert not must_ask(known(1), set(), readable)
     broken = Containers(ROOT, {A, B}, {B: "answers 503"})
@@ -412,13 +432,18 @@ def test_who_is_asked_for_himself():
     assert not must_ask(known(1, A), set(), Containers(ROOT, {A}, {ROOT: "answers 503"}))
 
 
+Listing = dict[int, tuple[str, str]]
+"""A dataset's number to its catalog and its content."""
+
 NAMES = st.integers(0, 11)
 LISTINGS = st.dictionaries(NAMES, st.tuples(st.sampled_from([A, B]), st.sampled_from("xyz")))
 UNREADABLE = st.sets(st.sampled_from([ROOT, A, B, f"{A}/page/dataset?page=1"]))
 
 
-def apply(before: dict, now: dict, unreadable: set) -> tuple[dict, Deletions]:
-    """What is current after a job that found ``now`` behind the containers that could be read."""
+def apply(
+    before: Listing, now: Listing, unreadable: set[str]
+) -> tuple[dict[str, KnownRecord], Deletions]:
+    """Return the current records after a job that read all containers but the unreadable ones."""
     containers = Containers(ROOT, {A, B}, dict.fromkeys(sorted(unreadable), "answers 503"))
     current = {
         dataset(name): KnownRecord(dataset(name), guid_of(dataset(name), catalog), catalog, content)
@@ -444,28 +469,31 @@ def apply(before: dict, now: dict, unreadable: set) -> tuple[dict, Deletions]:
             found[record.url] = SeenRecord(
                 record.url, ReadOutcome.PRESENT if alive else ReadOutcome.GONE
             )
-    ending = deletions(
+    decided = deletions(
         current.values(), found, containers, now=NOW, max_delete_fraction=1, min_records=1
     )
     after = dict(current)
     for url in listed:
         catalog = catalog_of(found[url], current.get(url), containers)
         after[url] = KnownRecord(url, guid_of(url, catalog), catalog, found[url].content_hash)
-    for verdict in ending.delete:
+    for verdict in decided.delete:
         del after[verdict.known.url]
-    return after, ending
+    return after, decided
 
 
-def back(current: dict[str, KnownRecord]) -> dict:
+def listing(current: dict[str, KnownRecord]) -> Listing:
+    """Return the listing that would leave these records."""
     return {
-        int(url.rpartition("/")[2]): (one.catalog_url, one.content_hash)
-        for url, one in current.items()
+        int(url.rpartition("/")[2]): (record.catalog_url or "", record.content_hash or "")
+        for url, record in current.items()
     }
 
 
 @given(LISTINGS, LISTINGS, UNREADABLE)
-def test_nothing_goes_that_was_not_seen_to_be_gone(before, now, unreadable):
-    after, _ending = apply(before, now, unreadable)
+def test_nothing_goes_that_was_not_seen_to_be_gone(
+    before: Listing, now: Listing, unreadable: set[str]
+) -> None:
+    after, _decided = apply(before, now, unreadable)
     for name in before:
         if name in now:
             assert dataset(name) in after
@@ -475,17 +503,17 @@ def test_nothing_goes_that_was_not_seen_to_be_gone(before, now, unreadable):
 
 
 @given(LISTINGS, LISTINGS)
-def test_all_read_gives_exactly_the_new_listing(before, now):
-    after, ending = apply(before, now, set())
-    if ending.brake is None:
-        assert back(after) == now
+def test_all_read_gives_exactly_the_new_listing(before: Listing, now: Listing) -> None:
+    after, decided = apply(before, now, set())
+    if decided.brake is None:
+        assert listing(after) == now
     else:
         assert not now
-        assert back(after) == before
+        assert listing(after) == before
 
 
 @given(LISTINGS, LISTINGS, UNREADABLE)
-def test_twice_is_the_same_as_once(before, now, unreadable):
+def test_twice_is_the_same_as_once(before: Listing, now: Listing, unreadable: set[str]) -> None:
     once, _ = apply(before, now, unreadable)
-    twice, _ = apply(back(once), now, unreadable)
+    twice, _ = apply(listing(once), now, unreadable)
     assert twice == once

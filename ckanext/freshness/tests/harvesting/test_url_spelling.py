@@ -1,12 +1,17 @@
-"""A record whose URL is only spelled in another way is the record that it was."""
+"""A record keeps its identity if its URL is only spelled differently."""
 
 from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.harvesting.record_identity import CurrentRecords
-from ckanext.freshness.harvesting.strategy import Containers, KnownRecord, must_ask
-from ckanext.freshness.harvesting.url_spelling import loose_spelling, spelling
+from ckanext.freshness.harvesting.record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    loose_spelling,
+    spelling,
+)
+from ckanext.freshness.harvesting.strategy import must_ask
 from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -88,7 +93,7 @@ def test_a_server_that_respells_its_urls(fdp: FdpServer) -> None:
 
 @pytest.mark.usefixtures("clean_site")
 def test_a_record_under_another_url_that_calls_itself_as_before(fdp: FdpServer) -> None:
-    """As when a server moves behind redirects and its documents keep their persistent names."""
+    """This happens when a server moves behind redirects and its documents keep their persistent names."""
     fdp.layout = Layout(pages=False)
     catalog = fdp.add_catalog()
     record = fdp.add_dataset(catalog, path="/dataset/1")

@@ -15,19 +15,21 @@ import pytest
 from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
-from ckanext.freshness.harvesting.record_identity import CurrentRecords
-from ckanext.freshness.harvesting.sightings import Sighting
-from ckanext.freshness.harvesting.strategy import (
+from ckanext.freshness.harvesting.record import (
     Containers,
-    HeldBrake,
+    CurrentRecords,
     KnownRecord,
     ReadOutcome,
-    RecordClass,
     SeenRecord,
+    Sighting,
+    guid_of,
+)
+from ckanext.freshness.harvesting.strategy import (
+    HeldBrake,
+    RecordClass,
     catalog_of,
     classify,
     deletions,
-    guid_of,
 )
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.servers.base import Answer, Request

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.strategy import KnownRecord, RecordClass
+from ckanext.freshness.harvesting.record import KnownRecord
+from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     Site,
     catalogs_too,

@@ -10,7 +10,8 @@ import pytest
 from rdflib import Graph, URIRef
 
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
-from ckanext.freshness.harvesting.package_layout import CatalogSite, license_index, package_dict
+from ckanext.freshness.harvesting.licenses import license_index
+from ckanext.freshness.harvesting.package_layout import CatalogSite, package_dict
 from ckanext.freshness.harvesting.record import Record
 
 BASE = "https://fdp.example.org"

@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.brake import BrakeScope
-from ckanext.freshness.harvesting.strategy import (
+from ckanext.freshness.harvesting.record import (
     Containers,
-    Deletions,
     KnownRecord,
     ReadOutcome,
     SeenRecord,
-    deletions,
     guid_of,
 )
+from ckanext.freshness.harvesting.strategy import BrakeScope, Deletions, deletions
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
 SITE = "https://registry.example.org"

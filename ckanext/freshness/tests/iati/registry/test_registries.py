@@ -11,10 +11,15 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.harvesting import source_config
-from ckanext.freshness.harvesting.record_identity import CurrentRecords
-from ckanext.freshness.harvesting.sightings import Sighting
-from ckanext.freshness.harvesting.strategy import Containers, KnownRecord, ReadOutcome, guid_of
-from ckanext.freshness.harvesting.survey import CrawlEnd
+from ckanext.freshness.harvesting.record import (
+    Containers,
+    CurrentRecords,
+    KnownRecord,
+    ReadOutcome,
+    Sighting,
+    guid_of,
+)
+from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.iati.registry import ckan_registry
 from ckanext.freshness.iati.registry.registries import Asker, Terms
 from ckanext.freshness.iati.registry.source_type import KINDS, RegistryCrawl, kind_of

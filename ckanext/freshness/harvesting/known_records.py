@@ -1,0 +1,361 @@
+"""The records that earlier jobs left: ckanext-harvest's tables as plain data, read only.
+
+:mod:`.object_writer` and :mod:`.object_states` write these tables.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..ckan_adapter import harvest_tables, model, package_extra
+from .record import RESOURCE_KEYS, KnownRecord, LostDistribution, is_web_url, urls_in_guid
+
+ORGANIZATION_ID = "organization_id"
+"""Harvest object extra: the CKAN organization that the object's record became."""
+RESOURCE_IDS = "resource_ids"
+"""Harvest object extra: ids of resources that the object's package had and may have again, as JSON."""
+UNMAPPED = "unmapped"
+"""Harvest object extra: properties of the record without a field of their own, as JSON."""
+
+_ROWS = 500
+"""How many rows to read at a time."""
+
+_KNOWN_EXTRAS = (
+    "dataset_url",
+    "catalog_url",
+    "content_hash",
+    "fingerprint",
+    "forbidden_since",
+    "subject",
+    ORGANIZATION_ID,
+    "distributions",
+    "in_pages",
+)
+
+_source = harvest_tables.SOURCE
+_object = harvest_tables.OBJECT
+_extra = harvest_tables.OBJECT_EXTRA
+_package = model.Package.__table__
+_group = model.Group.__table__
+
+
+def current_records(source_id: str) -> dict[str, KnownRecord]:
+    """Return the current records of a source by URL.
+
+    These are the rows of ``SELECT harvest_object.guid, harvest_object.package_id FROM harvest_object
+    WHERE harvest_object.current = true AND harvest_object.harvest_source_id = :source``. If two current
+    objects have the same URL, the last imported counts.
+    """
+    return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
+
+
+def orphaned_records(
+    types: Sequence[str], source_id: str, *, organizations: bool = False
+) -> dict[str, KnownRecord]:
+    """Return, by URL, the current records of deleted sources whose packages are still active.
+
+    A source only takes over packages of its own organization. Otherwise anyone who may create a source
+    somewhere could get hold of other organizations' packages and overwrite them.
+
+    :param types: consider only deleted sources of these types.
+    :param source_id: the source that takes packages over.
+    :param organizations: the records of these types became organizations, and packages of these. Then the
+        deleted source must have been of the same organization as this one, and its packages must still
+        belong to organizations that it made.
+    """
+    gone = sa.select(_source.c.id).where(
+        _source.c.active.is_(False), _source.c.type.in_(types), _source.c.id != source_id
+    )
+    # Each source has a package with the same id.
+    own_organization = (
+        sa.select(_package.c.owner_org).where(_package.c.id == source_id).scalar_subquery()
+    )
+    if organizations:
+        return _orphaned_with_organizations(gone, own_organization)
+    active = sa.select(_package.c.id).where(
+        _package.c.state == "active", _package.c.owner_org.is_not_distinct_from(own_organization)
+    )
+    return _known(
+        sa.and_(
+            _object.c.current.is_(True),
+            _object.c.harvest_source_id.in_(gone),
+            _object.c.package_id.in_(active),
+        )
+    )
+
+
+def _orphaned_with_organizations(gone: Any, own_organization: Any) -> dict[str, KnownRecord]:
+    source = _package.alias("source")
+    orphaned = sa.and_(
+        _object.c.current.is_(True),
+        _object.c.harvest_source_id.in_(gone),
+        _object.c.harvest_source_id.in_(
+            sa.select(source.c.id).where(source.c.owner_org.is_not_distinct_from(own_organization))
+        ),
+    )
+    active_packages = sa.select(_package.c.id).where(
+        _package.c.state == "active", _package.c.owner_org.in_(_organizations_of(orphaned))
+    )
+    taken = _organizations_of(
+        sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id.not_in(gone))
+    )
+    free = sa.select(_group.c.id).where(_group.c.state == "active", _group.c.id.not_in(taken))
+    of_free_organizations = sa.select(_extra.c.harvest_object_id).where(
+        _extra.c.key == ORGANIZATION_ID, _extra.c.value.in_(free)
+    )
+    return _known(
+        sa.and_(
+            orphaned,
+            sa.or_(
+                _object.c.package_id.in_(active_packages), _object.c.id.in_(of_free_organizations)
+            ),
+        )
+    )
+
+
+def _organizations_of(condition: Any) -> Any:
+    """Return a query for the ids of the organizations that some objects became."""
+    return (
+        sa.select(_extra.c.value)
+        .select_from(_extra.join(_object, _object.c.id == _extra.c.harvest_object_id))
+        .where(_extra.c.key == ORGANIZATION_ID, condition)
+    )
+
+
+def _known(condition: Any) -> dict[str, KnownRecord]:
+    rows = model.Session.execute(
+        sa.select(_object.c.id, _object.c.guid, _object.c.package_id)
+        .where(condition)
+        .order_by(_object.c.import_finished.asc().nulls_first(), _object.c.gathered),
+        # All rows at once would take several times the memory of the records.
+        execution_options={"yield_per": _ROWS},
+    )
+    found: dict[str, KnownRecord] = {}
+    for part in rows.partitions():
+        extras = _extras_of([row.id for row in part])
+        # Another harvester's objects have none of our extras. Their packages may state the record's URL.
+        foreign = [
+            row.package_id
+            for row in part
+            if row.package_id and not extras[row.id].keys() & {"dataset_url", "catalog_url"}
+        ]
+        uris = package_extra(foreign, "uri")
+        organizations = _not_purged(
+            [each[ORGANIZATION_ID] for each in extras.values() if ORGANIZATION_ID in each]
+        )
+        for row in part:
+            if extras[row.id].get(ORGANIZATION_ID) not in organizations:
+                extras[row.id].pop(ORGANIZATION_ID, None)
+            known = _as_known(
+                row.id, row.guid, row.package_id, extras[row.id], uri=uris.get(row.package_id)
+            )
+            found[known.url] = known
+    return found
+
+
+def _extras_of(object_ids: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return extras of harvest objects by id.
+
+    Not joined to the objects: right after a large job PostgreSQL still estimates the table to be small,
+    and would scan all of it for each object.
+    """
+    extras: dict[str, dict[str, str]] = {object_id: {} for object_id in object_ids}
+    rows = model.Session.execute(
+        sa.select(_extra.c.harvest_object_id, _extra.c.key, _extra.c.value).where(
+            _extra.c.harvest_object_id.in_(object_ids), _extra.c.key.in_(_KNOWN_EXTRAS)
+        )
+    )
+    for object_id, key, value in rows:
+        extras[object_id][key] = value
+    return extras
+
+
+def _not_purged(organization_ids: Sequence[str]) -> frozenset[str]:
+    """Return the ids of the organizations that still exist, whatever their state."""
+    if not organization_ids:
+        return frozenset()
+    found = model.Session.execute(sa.select(_group.c.id).where(_group.c.id.in_(organization_ids)))
+    return frozenset(found.scalars())
+
+
+def _as_known(
+    object_id: str,
+    guid: str,
+    package_id: str | None,
+    extras: Mapping[str, str],
+    *,
+    uri: str | None,
+) -> KnownRecord:
+    """Make a record of an object's row.
+
+    :param uri: the URL that the package states, for objects of other harvesters.
+    """
+    recognised = True
+    catalog, dataset = extras.get("catalog_url"), extras.get("dataset_url")
+    since = extras.get("forbidden_since")
+    url = dataset or catalog
+    if url is None:
+        catalog, url = urls_in_guid(guid)
+        if url == guid or not is_web_url(url):
+            # A plain guid may be an identifier that only looks like the record's URL, such as a DOI.
+            recognised = uri is not None and is_web_url(uri)
+            url = uri if uri and recognised else url
+    organization_id = extras.get(ORGANIZATION_ID)
+    exists = bool(package_id or organization_id)
+    return KnownRecord(
+        url=url,
+        guid=guid,
+        # Interned: all records of a catalog share the text.
+        catalog_url=sys.intern(catalog) if catalog and (dataset or url != catalog) else None,
+        # Without hashes the record is never unchanged: its package or organization was purged.
+        content_hash=extras.get("content_hash") if exists else None,
+        object_id=object_id,
+        package_id=package_id,
+        fingerprint=extras.get("fingerprint") if exists else None,
+        forbidden_since=datetime.fromisoformat(since) if since else None,
+        subject=extras.get("subject"),
+        recognised=recognised,
+        organization_id=organization_id,
+        distributions=_lost_from_json(extras.get("distributions")),
+        in_pages="in_pages" in extras,
+    )
+
+
+def lost_as_json(distributions: Mapping[str, LostDistribution]) -> str | None:
+    """Return the value of the harvest object extra ``distributions``; None if there is nothing to keep."""
+    if not distributions:
+        return None
+    plain = {
+        uri: {
+            **({"since": lost.since.isoformat()} if lost.since else {}),
+            **({"listed_as": lost.listed_as} if lost.listed_as else {}),
+            **({"elsewhere": True} if lost.elsewhere else {}),
+            **({"only_in_pages": True} if lost.only_in_pages else {}),
+        }
+        for uri, lost in distributions.items()
+    }
+    return json.dumps(plain, sort_keys=True)
+
+
+def _lost_from_json(text: str | None) -> dict[str, LostDistribution]:
+    return {
+        uri: LostDistribution(
+            datetime.fromisoformat(lost["since"]) if lost.get("since") else None,
+            lost.get("listed_as"),
+            lost.get("elsewhere", False),
+            lost.get("only_in_pages", False),
+        )
+        for uri, lost in json.loads(text or "{}").items()
+    }
+
+
+def unmapped_properties(source_id: str) -> dict[str, dict[str, str]]:
+    """Return the properties without a field of a source's current records, by harvest object id."""
+    rows = model.Session.execute(
+        sa.select(_object.c.id, _extra.c.value)
+        .join(_extra, _extra.c.harvest_object_id == _object.c.id)
+        .where(
+            _object.c.harvest_source_id == source_id,
+            _object.c.current.is_(True),
+            _extra.c.key == UNMAPPED,
+        )
+    )
+    return {object_id: json.loads(value) for object_id, value in rows}
+
+
+def content_of(object_id: str) -> tuple[str | None, str | None]:
+    """Return the content of a harvest object and the id of its package."""
+    row = model.Session.execute(
+        sa.select(_object.c.content, _object.c.package_id).where(_object.c.id == object_id)
+    ).first()
+    return (None, None) if row is None else (row.content, row.package_id)
+
+
+def resources_of_package(package_id: str | None) -> list[dict[str, Any]]:
+    """Return the active resources of a package, with the fields that a record can have."""
+    if package_id is None:
+        return []
+    resource = model.Resource.__table__
+    rows = model.Session.execute(
+        sa.select(resource).where(resource.c.package_id == package_id, resource.c.state == "active")
+    ).mappings()
+    return [
+        {
+            key: value
+            for key, value in {**row, **(row["extras"] or {})}.items()
+            if key in RESOURCE_KEYS and value not in (None, "")
+        }
+        for row in rows
+    ]
+
+
+def earlier_resource_ids(package_id: str) -> dict[str, str]:
+    """Return the ids of former resources that imports of a package kept, by their keys."""
+    texts = model.Session.execute(
+        sa.select(_extra.c.value)
+        .join(_object, _object.c.id == _extra.c.harvest_object_id)
+        .where(_object.c.package_id == package_id, _extra.c.key == RESOURCE_IDS)
+    ).scalars()
+    found: dict[str, str] = {}
+    for text in texts:
+        found |= json.loads(text)
+    return found
+
+
+def organizations_by_guid(source_id: str, guids: Sequence[str]) -> dict[str, str]:
+    """Return the ids of the organizations that a source's current objects became, by guid."""
+    rows = model.Session.execute(
+        sa.select(_object.c.guid, _extra.c.value)
+        .select_from(_object.join(_extra, _extra.c.harvest_object_id == _object.c.id))
+        .where(
+            _object.c.harvest_source_id == source_id,
+            _object.c.current.is_(True),
+            _object.c.guid.in_(guids),
+            _extra.c.key == ORGANIZATION_ID,
+        )
+    )
+    return {guid: organization_id for guid, organization_id in rows}
+
+
+def active_packages(organization_id: str) -> list[str]:
+    """Return the ids of all packages that an organization owns and that are not deleted."""
+    return list(
+        model.Session.execute(
+            sa.select(_package.c.id)
+            .where(_package.c.owner_org == organization_id, _package.c.state != "deleted")
+            .order_by(_package.c.id)
+        ).scalars()
+    )
+
+
+def count_packages(organization_id: str, source_id: str) -> tuple[int, int]:
+    """Return how many packages of an organization this source harvested, and how many it did not."""
+    owned = active_packages(organization_id)
+    harvested = model.Session.execute(
+        sa.select(sa.func.count(sa.distinct(_object.c.package_id))).where(
+            _object.c.package_id.in_(owned),
+            _object.c.current.is_(True),
+            _object.c.harvest_source_id == source_id,
+        )
+    ).scalar_one()
+    return harvested, len(owned) - harvested
+
+
+def is_organization_elsewhere(organization_id: str, source_id: str) -> bool:
+    """Return whether a current object of another active source became this organization."""
+    found = sa.exists().where(
+        _object.c.current.is_(True),
+        _extra.c.harvest_object_id == _object.c.id,
+        _extra.c.key == ORGANIZATION_ID,
+        _extra.c.value == organization_id,
+        _object.c.harvest_source_id != source_id,
+        _source.c.id == _object.c.harvest_source_id,
+        _source.c.active.is_(True),
+    )
+    return bool(model.Session.execute(sa.select(found)).scalar())
