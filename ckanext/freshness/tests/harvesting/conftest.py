@@ -1,4 +1,4 @@
-"""A harvest as a site runs it: CKAN's actions, Redis, and ckanext-harvest's own consumers."""
+"""A harvest on a real site, with CKAN's actions, Redis and ckanext-harvest's own consumers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCHEMAS: dict[str, str | None] = {
 
 @dataclass
 class Job:
-    """A job that has run."""
+    """A finished job."""
 
     id: str
     stats: dict[str, int]
@@ -58,7 +58,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Object:
-    """A row of the harvest objects, with its extras."""
+    """A harvest object with its extras."""
 
     id: str
     guid: str
@@ -72,19 +72,20 @@ class Object:
 
 @dataclass
 class Harvest:
-    """One source and its jobs."""
+    """A source and its jobs."""
 
     source: dict[str, Any]
 
     def run(self) -> Job:
-        """One job from its start to its end, through the real queues."""
+        """Run a job from start to end through the real queues."""
         job = self.start()
         self.gather()
         self.fetch()
         return self.finish(job)
 
     def start(self) -> str:
-        return call_action("harvest_job_create", source_id=self.source["id"])["id"]
+        job_id: str = call_action("harvest_job_create", source_id=self.source["id"])["id"]
+        return job_id
 
     def gather(self) -> None:
         consumer = queue.get_gather_consumer()
@@ -117,7 +118,7 @@ class Harvest:
         )
 
     def datasets(self, **conditions: Any) -> dict[str, dict[str, Any]]:
-        """The source's active datasets by the URL of their record, out of the search index."""
+        """Return the source's active datasets in the search index, by the URL of their record."""
         found = call_action(
             "package_search",
             fq=f'harvest_source_id:"{self.source["id"]}"',
@@ -128,7 +129,7 @@ class Harvest:
         return {one.get("uri") or extras(one)["uri"]: one for one in found["results"]}
 
     def current(self) -> list[tuple[str, str]]:
-        """Guid and package id of the current objects."""
+        """Return guid and package id of the current objects."""
         return sorted(
             model.Session.query(
                 harvest_model.HarvestObject.guid, harvest_model.HarvestObject.package_id
@@ -136,7 +137,7 @@ class Harvest:
         )
 
     def dataset(self, record: Record, server: FdpServer) -> dict[str, Any]:
-        """A record's dataset as it is stored, whatever its state."""
+        """Return a record's dataset from the database, whatever its state."""
         (row,) = model.Session.query(model.Package.id).filter(
             model.Package.id.in_(
                 model.Session.query(harvest_model.HarvestObject.package_id)
@@ -151,7 +152,7 @@ class Harvest:
         return stored(row.id)
 
     def objects(self, job: Job) -> dict[str, Object]:
-        """The objects of a job by the URL of their record."""
+        """Return the objects of a job by the URL of their record."""
         model.Session.expire_all()
         rows = model.Session.query(harvest_model.HarvestObject).filter_by(harvest_job_id=job.id)
         found = [
@@ -185,17 +186,19 @@ class Harvest:
 
 
 def extras(package: dict[str, Any]) -> dict[str, str]:
-    """A package's extras by key."""
+    """Return a package's extras by key."""
     return {one["key"]: one["value"] for one in package["extras"]}
 
 
 def stored(package_id: str) -> dict[str, Any]:
-    """A dataset as it is stored, not as Solr remembers it."""
-    return call_action("package_show", {"user": sysadmin(), "use_cache": False}, id=package_id)
+    """Return a dataset from the database, not from Solr."""
+    context = {"user": sysadmin(), "use_cache": False}
+    package: dict[str, Any] = call_action("package_show", context, id=package_id)
+    return package
 
 
 def written() -> dict[str, tuple[Any, int]]:
-    """When each dataset was last written, and how many activities it has, by id."""
+    """Return, by id, when each dataset was last written and how many activities it has."""
     count = sa.func.count(Activity.id)
     rows = (
         model.Session.query(model.Package.id, model.Package.metadata_modified, count)
@@ -207,19 +210,20 @@ def written() -> dict[str, tuple[Any, int]]:
 
 
 def indexed() -> dict[str, str]:
-    """When each dataset was last sent to Solr, by id."""
+    """Return, by id, when each dataset was last sent to Solr."""
     found = make_connection().search("+dataset_type:dataset", fl="id,indexed_ts", rows=1000)
     return {document["id"]: document["indexed_ts"] for document in found.docs}
 
 
 def sysadmin() -> str:
-    return tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+    name: str = tk.get_action("get_site_user")({"ignore_auth": True}, {})["name"]
+    return name
 
 
 def add_source(
     url: str, *, source_type: str = "fdp", owner_org: str = "", **config: Any
 ) -> Harvest:
-    """Make a harvest source, as its form does; all of one organization unless another is named."""
+    """Create a harvest source as its form does. All belong to one organization unless another is given."""
     owner_org = owner_org or _organization()
     source = call_action(
         "harvest_source_create",
@@ -236,23 +240,24 @@ def add_source(
 
 def _organization() -> str:
     found = model.Group.get("harvesters")
-    return found.id if found else factories.Organization(name="harvesters")["id"]
+    group_id: str = found.id if found else factories.Organization(name="harvesters")["id"]
+    return group_id
 
 
 @pytest.fixture
 def clean_site(clean_db: Any, clean_index: Any, clean_queues: Any) -> None:
-    """An empty site."""
+    """Empty the site."""
 
 
 @pytest.fixture
 def fdp() -> Iterator[FdpServer]:
-    """A FAIR Data Point with nothing in it."""
+    """Start an empty FAIR Data Point."""
     with FdpServer() as server:
         yield server
 
 
 def install(name: str, plugin: type[p.Plugin], folder: Path, monkeypatch: Any) -> None:
-    """Let CKAN find a plugin of the tests as it finds any other: by an entry point."""
+    """Register a plugin of the tests as an entry point, so that CKAN finds it."""
     distribution = folder / f"{name}-1.0.dist-info"
     distribution.mkdir()
     (distribution / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -265,7 +270,7 @@ def install(name: str, plugin: type[p.Plugin], folder: Path, monkeypatch: Any) -
 def stumbling(
     clean_site: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[StumblingPlugin]:
-    """Another extension's plugin whose hooks can fail."""
+    """Load another extension's plugin whose hooks can fail."""
     install("stumbling", StumblingPlugin, tmp_path, monkeypatch)
     with use_hooks_of("stumbling") as plugin:
         yield plugin
@@ -278,8 +283,8 @@ def schema(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> str:
-    """An empty site with one of `SCHEMAS`, which the test names (indirect); that name."""
-    name = request.param
+    """Empty the site and give it one of `SCHEMAS`, which the test names (indirect). Return the name."""
+    name: str = request.param
     if SCHEMAS[name] is not None:
         install("multilingual", MultilingualPlugin, tmp_path, monkeypatch)
         plugins = ckan_config["ckan.plugins"]
@@ -294,13 +299,13 @@ def schema(
 
 @pytest.fixture
 def clean_queues() -> None:
-    """Empty harvest queues."""
+    """Empty the harvest queues."""
     queue.purge_queues()
 
 
 @contextmanager
 def indexing(together: bool) -> Iterator[None]:
-    """Send the Solr documents of a page together, or each by itself as on an untried CKAN."""
+    """Send a page's Solr documents together, or each by itself, as on an untested version of CKAN."""
     with pytest.MonkeyPatch.context() as patch:
         if not together:
             patch.setattr(solr_queue, "TRIED", ())

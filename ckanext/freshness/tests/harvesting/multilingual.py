@@ -20,11 +20,11 @@ _LANGUAGE = re.compile(r"[a-z]{2,8}(-[0-9a-zA-Z]{1,8})*")
 
 
 def _by_language(field: Any, schema: Any, is_value: Callable[[Any], bool]) -> Callable[..., None]:
-    """A validator of objects of language to value, stored as JSON."""
+    """Validate an object of language to value, which is stored as JSON."""
     wanted = schema["form_languages"] if field.get("required") else []
 
     def validate(key: Any, data: Any, errors: Any, context: Any) -> None:
-        # A field that is left out counts as a form without any text in it.
+        # A missing field counts as a form without any text.
         value = {} if data[key] is tk.missing else data[key]
         if not isinstance(value, dict):
             errors[key].append("expecting JSON object")
@@ -79,7 +79,7 @@ def fluent_core_translated_output(field: Any, schema: Any) -> Callable[..., None
 
 
 class MultilingualPlugin(p.SingletonPlugin):
-    """Fields of ckanext-scheming with a value for each language."""
+    """A plugin with ckanext-scheming fields that have a value for each language."""
 
     p.implements(p.IValidators)
 

@@ -1,4 +1,4 @@
-"""A plugin of another extension whose hooks fail when a test says so."""
+"""A plugin of another extension whose hooks fail on demand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import ckan.plugins as p
 
 
 class StumblingPlugin(p.SingletonPlugin):
-    """Fails in a dataset's hooks so many times for each title in :attr:`writes` and :attr:`deletions`."""
+    """A plugin whose hooks fail as often for each title as :attr:`writes` and :attr:`deletions` say."""
 
     p.implements(p.IPackageController, inherit=True)
 

@@ -1,4 +1,4 @@
-"""Solr, Redis and PostgreSQL are away for a while: errors, then recovery without repair by hand."""
+"""Solr, Redis or PostgreSQL goes away for a while: errors, then recovery without manual repair."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def harvest(fdp: FdpServer, records: list[Record]) -> Harvest:
 
 @contextmanager
 def before(option: str) -> Iterator[tuple[TcpProxy, str]]:
-    """A proxy before a service, and the service's URL through it."""
+    """Start a proxy in front of a service, and return the service's URL through it."""
     url = urlsplit(tk.config[option])
     assert url.hostname
     with TcpProxy(url.hostname, url.port or 5432) as proxy:
@@ -68,7 +68,7 @@ def solr() -> Iterator[TcpProxy]:
 
 
 def age_messages() -> None:
-    """Let three hours pass for what consumers have taken and not finished."""
+    """Make the messages that consumers took and did not finish three hours older."""
     redis = queue.get_connection()
     for prefix in (queue.get_gather_routing_key(), queue.get_fetch_routing_key()):
         for key in redis.keys(prefix + ":*"):
@@ -81,7 +81,7 @@ def cron() -> None:
 
 
 def recover(harvest: Harvest, job_id: str) -> Any:
-    """What happens by itself: time, cron and consumers that their supervisor has started again."""
+    """Do what happens on a site by itself: time passes, cron runs, and supervisors restart consumers."""
     age_messages()
     cron()
     harvest.gather()
@@ -90,14 +90,14 @@ def recover(harvest: Harvest, job_id: str) -> Any:
 
 
 def stored_ids() -> dict[str, str]:
-    """Titles of all active datasets in the database, by id."""
+    """Return the titles of all active datasets in the database, by id."""
     model.Session.remove()
     query = model.Session.query(model.Package.id, model.Package.title)
     return dict(map(tuple, query.filter_by(type="dataset", state="active")))
 
 
 def assert_each_is_there_once(harvest: Harvest, titles: list[str]) -> dict[str, str]:
-    """Once in the database, in Solr, and current; returns the titles by id."""
+    """Check that each dataset exists once in the database and in Solr and is current. Return titles by id."""
     stored = stored_ids()
     assert sorted(stored.values()) == sorted(titles)
     found = make_connection().search("+dataset_type:dataset +state:active", rows=1000).docs

@@ -1,4 +1,4 @@
-"""Catalogs as packages of their own, where a source asks for them."""
+"""Catalogs as packages, if a source's configuration asks for them."""
 
 from __future__ import annotations
 
@@ -136,10 +136,10 @@ def test_a_source_that_is_one_catalog(fdp: FdpServer) -> None:
 def catalog_schema(
     ckan_config: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    """A site that has a schema of its own for catalogs."""
+    """Give the site a schema for catalogs."""
     plugins = ckan_config["ckan.plugins"]
     names = plugins if isinstance(plugins, list) else plugins.split()
-    # CKAN 2.11 sends subfields to Solr as they are, which Solr takes for documents within documents.
+    # CKAN 2.11 sends subfields to Solr as they are, and Solr takes them for nested documents.
     more = ["scheming_datasets", "scheming_nerf_index"]
     monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join([*names, *more]))
     schema = "ckanext.freshness.tests.harvesting:catalog_schema.json"

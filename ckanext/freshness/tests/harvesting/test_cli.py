@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
 @pytest.fixture
 def harvest(fdp: FdpServer) -> Harvest:
-    """A source with three datasets, harvested."""
+    """A harvested source with three datasets."""
     catalog = fdp.add_catalog()
     for number in range(3):
         fdp.add_dataset(catalog, title=f"Dataset {number}")
@@ -29,7 +29,7 @@ def harvest(fdp: FdpServer) -> Harvest:
 
 @pytest.fixture
 def run(cli: Any) -> Any:
-    """Call ``ckan freshness`` with arguments, and perhaps an answer to its question."""
+    """Call ``ckan freshness`` with arguments, and optionally answer its question."""
 
     def call(*arguments: str, answer: str | None = None) -> Any:
         return cli.invoke(ckan, ["freshness", *arguments], input=answer)
@@ -38,7 +38,7 @@ def run(cli: Any) -> Any:
 
 
 def without_log(output: str) -> str:
-    """The JSON of an output, in which click 8.1 has the log's lines too."""
+    """Return the JSON of an output. With click 8.1 the output also contains log lines."""
     return output[output.index("\n{") :] if not output.startswith("{") else output
 
 
@@ -134,7 +134,7 @@ def test_release_without_asking(run: Any, fdp: FdpServer, harvest: Harvest) -> N
 
 
 def test_doctor(run: Any, monkeypatch: pytest.MonkeyPatch, harvest: Harvest) -> None:
-    """Nobody serves the queues of the tests."""
+    """The queues of the tests have no consumers."""
     result = run("doctor")
     assert result.exit_code == 1
     assert "PROBLEM: No consumer of the harvest queues is running" in result.output

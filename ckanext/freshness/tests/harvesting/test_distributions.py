@@ -1,4 +1,4 @@
-"""Resources of distributions that cannot be read: what a job says, what stays, and which ids they keep."""
+"""Resources of unreadable distributions: messages, the resources that stay, and their ids."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 
 def a_day_passes() -> None:
-    """Let all that a job remembers of distributions be a day older."""
+    """Make everything that a job keeps about distributions a day older."""
     extra = harvest_model.HarvestObjectExtra
     for row in model.Session.query(extra).filter_by(key="distributions"):
         remembered = json.loads(row.value)
@@ -43,7 +43,7 @@ def child(dataset: Record, number: int) -> Record:
 
 
 def ids(harvest: Harvest, fdp: FdpServer, dataset: Record) -> dict[str, str]:
-    """The ids of a dataset's resources by name."""
+    """Return the ids of a dataset's resources by name."""
     return {one["name"]: one["id"] for one in harvest.dataset(dataset, fdp)["resources"]}
 
 
@@ -116,7 +116,7 @@ def dcat(clean_site: None) -> Iterator[None]:
 
 
 def test_resources_of_another_harvester(fdp: FdpServer, dcat: None) -> None:
-    """They stay while their distributions cannot be read, and their ids are remembered."""
+    """They stay while their distributions cannot be read, and keep their ids."""
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
     catalogue = as_single_catalogue(fdp)
     fdp.files["/catalogue.ttl"] = Answer(200, catalogue, {"Content-Type": "text/turtle"})
@@ -146,7 +146,7 @@ def test_resources_of_another_harvester(fdp: FdpServer, dcat: None) -> None:
 
 
 def forget_history() -> None:
-    """What clearing a source's history does: only current objects are left."""
+    """Clear a source's history as ckanext-harvest does: only current objects stay."""
     model.Session.execute(
         sa.text(
             "DELETE FROM harvest_object_extra WHERE harvest_object_id IN "
@@ -174,7 +174,7 @@ def test_a_server_whose_containers_have_merged(pages: bool) -> None:
 
 
 def test_a_distribution_that_moves_to_another_dataset(fdp: FdpServer) -> None:
-    """The dataset that it moves to is told of twice while the source is read, and written once."""
+    """The crawl reports the target dataset twice. It is written once."""
     catalog = fdp.add_catalog()
     new = fdp.add_dataset(catalog, "1", distributions=0)
     old = fdp.add_dataset(catalog, "2", distributions=1)

@@ -1,4 +1,4 @@
-"""From harvest objects to datasets: identity, names, what is kept, what fails."""
+"""Import: identity and names of datasets, values that are kept, failures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def patch(dataset: dict[str, Any], **fields: Any) -> None:
 
 
 def with_extra(dataset: dict[str, Any], key: str, value: str) -> list[dict[str, str]]:
-    """The extras of a dataset with another value of one, as its form sends them."""
+    """Return a dataset's extras with one value changed, as its form sends them."""
     kept = {name: old for name, old in extras(dataset).items() if not name.startswith("harvest_")}
     return [{"key": name, "value": new} for name, new in {**kept, key: value}.items()]
 
@@ -74,7 +74,7 @@ def test_an_import_that_died_before_solr_had_the_dataset_is_completed(fdp: FdpSe
 
 
 def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> None:
-    """However often: what was imported stays so, and what came after it too."""
+    """An imported object stays imported, and later changes stay too, however often the message comes."""
     catalog = fdp.add_catalog()
     _kept, edited, gone = [fdp.add_dataset(catalog, title=title) for title in ("K", "E", "G")]
     harvest = add_source(fdp.source_url)
@@ -97,7 +97,7 @@ def test_messages_that_come_again_after_their_job_has_ended(fdp: FdpServer) -> N
 
 
 def test_a_message_of_an_object_whose_job_was_aborted(fdp: FdpServer) -> None:
-    """It was not imported: ckanext-harvest's word holds."""
+    """The object was not imported. The state that ckanext-harvest gave it stays."""
     fdp.add_dataset(fdp.add_catalog())
     harvest = add_source(fdp.source_url)
     job_id = harvest.start()
@@ -176,7 +176,7 @@ def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
     assert {one["title"] for one in after.values()} == {"Another title"}
 
 
-# What is not the source's
+# Values that are not the source's
 
 
 EDITED = {
@@ -300,7 +300,7 @@ def test_default_tags_and_groups(fdp: FdpServer) -> None:
 
 @pytest.fixture
 def two(fdp: FdpServer) -> tuple[Record, Record]:
-    """Two datasets in one catalog: one that stays, and one that the test is about."""
+    """Two datasets in a catalog: one that stays, and one that the test changes."""
     catalog = fdp.add_catalog()
     return fdp.add_dataset(catalog, title="Stays"), fdp.add_dataset(catalog, title="Goes")
 
@@ -392,7 +392,7 @@ def test_two_sources_over_one_server_keep_to_their_own(
     assert len(second.current()) == 2
 
 
-# What fails
+# Failures
 
 
 def test_a_deletion_that_fails_is_done_by_the_next_run(

@@ -1,4 +1,4 @@
-"""Properties of a source's records without a field: named by the preview and by the job's report."""
+"""Properties without a field of their own, as the preview and the job's report list them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_of_a_source_has_no_field_is_told_by_preview_and_job(
     assert 'spatial_resolution_in_meters: "0.5" is kept; left out: "25.0"' in told
     assert any(one.startswith("license: the record names 3: ") for one in told)
 
-    # Unchanged records are not parsed again, and are told of nevertheless.
+    # Unchanged records are not parsed again, but still reported.
     second = harvest.run()
     assert second.stats["added"] == second.stats["updated"] == 0
     assert call_action("harvest_job_report", id=second.id)["unmapped"] == expected

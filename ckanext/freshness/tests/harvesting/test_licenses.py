@@ -1,4 +1,4 @@
-"""Licences looked up in CKAN's own register, and in one that names them by their publishers' URLs."""
+"""Licences looked up in CKAN's own register, and in a register with the publishers' URLs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ckanext.freshness.harvesting.licenses import license_id, license_index, nor
 
 
 def _core() -> dict[str, str]:
-    """CKAN's default register (titles there are translated, which takes a running CKAN)."""
+    """Return CKAN's default register. Its own titles are translated, which needs a running CKAN."""
     return license_index(
         {"id": one.id, "url": one.url, "title": one.id.replace("-", " ").title()}
         for one in DefaultLicense.__subclasses__()
@@ -86,7 +86,7 @@ def test_ckans_own_register(text: str, expected: str | None) -> None:
         ("http://creativecommons.org/licenses/by/4.0/deed.nl", "CC-BY-4.0"),
         ("http://publications.europa.eu/resource/authority/licence/CC_BY_4_0", "CC-BY-4.0"),
         ("cc-by 4.0", "CC-BY-4.0"),
-        # Another version is another licence where the register has versions.
+        # If the register has versions, another version is another licence.
         ("http://creativecommons.org/licenses/by/3.0/", None),
         ("http://purl.org/NET/rdflicense/cc-zero1.0", "CC0-1.0"),
         ("https://opendatacommons.org/licenses/odbl/1-0/", "ODbL-1.0"),

@@ -1,4 +1,4 @@
-"""What happens between a gather and its import: sources and packages go, or become somebody else's."""
+"""Changes between a gather and its import: sources and packages are deleted or get another owner."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TITLES = ("One", "Two", "Three")
 
 @pytest.fixture
 def harvest(fdp: FdpServer) -> Harvest:
-    """A source with three datasets, harvested."""
+    """A harvested source with three datasets."""
     catalog = fdp.add_catalog()
     for title in TITLES:
         fdp.add_dataset(catalog, title=title, distributions=0)
@@ -35,7 +35,7 @@ def harvest(fdp: FdpServer) -> Harvest:
 
 
 def end(harvest: Harvest) -> None:
-    """Delete a source; its packages stay."""
+    """Delete a source. Its packages stay."""
     call_action("harvest_source_delete", {"user": sysadmin()}, id=harvest.source["id"])
 
 
@@ -44,20 +44,20 @@ def ids(harvest: Harvest) -> dict[str, str]:
 
 
 def active() -> list[str]:
-    """Titles of all active datasets."""
+    """Return the titles of all active datasets."""
     model.Session.remove()
     rows = model.Session.query(model.Package.title).filter_by(type="dataset", state="active")
     return sorted(title for (title,) in rows)
 
 
-# The source goes
+# The source is deleted
 
 
 @pytest.mark.parametrize("taken", [False, True], ids=["in the queue", "taken by a consumer"])
 def test_a_deletion_whose_source_is_deleted_meanwhile(
     fdp: FdpServer, harvest: Harvest, taken: bool
 ) -> None:
-    """What a deleted source has stays, for the source that is made again to take over."""
+    """A deleted source's packages stay, so that a new source can take them over."""
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)
@@ -86,13 +86,13 @@ def test_a_deletion_whose_source_is_deleted_meanwhile(
     assert active() == sorted(TITLES)
 
 
-# The job goes
+# The job is aborted
 
 
 def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     fdp: FdpServer, harvest: Harvest
 ) -> None:
-    """By then a later job may have found the record again."""
+    """A later job may have found the record again by then."""
     before = ids(harvest)
     goes, (catalog,) = fdp.datasets[1], fdp.catalogs
     fdp.unlist(goes, catalog)
@@ -116,11 +116,11 @@ def test_a_deletion_whose_job_is_aborted_while_its_consumer_waits(
     assert active() == sorted(TITLES)
 
 
-# The package goes
+# The package is deleted
 
 
 def test_packages_that_go_while_they_are_being_adopted(fdp: FdpServer, harvest: Harvest) -> None:
-    """One that was deleted comes back with its source, one that was purged is made anew."""
+    """A deleted package comes back with its source. A purged one is created anew."""
     before = ids(harvest)
     names = {title: stored(before[title])["name"] for title in TITLES}
     end(harvest)
@@ -143,7 +143,7 @@ def test_packages_that_go_while_they_are_being_adopted(fdp: FdpServer, harvest: 
 
 
 def test_packages_that_went_before_are_not_adopted(fdp: FdpServer, harvest: Harvest) -> None:
-    """An editor deleted it after its source was gone: the new source makes its own."""
+    """An editor deleted the package after its source: the new source creates its own."""
     before = ids(harvest)
     end(harvest)
     call_action("package_delete", {"user": sysadmin()}, id=before["Two"])
@@ -156,7 +156,7 @@ def test_packages_that_went_before_are_not_adopted(fdp: FdpServer, harvest: Harv
     assert again.run().stats["not modified"] == 3
 
 
-# Somebody else has it
+# Another source has the package
 
 
 def two_new_sources(fdp: FdpServer) -> tuple[Harvest, Harvest]:
@@ -175,7 +175,7 @@ def each_has_its_own(before: dict[str, str], one: Harvest, other: Harvest) -> No
 
 
 def test_two_new_sources_adopt_each_package_once(fdp: FdpServer, harvest: Harvest) -> None:
-    """Both were gathered while nobody had the packages."""
+    """Both sources were gathered before either had the packages."""
     before = ids(harvest)
     end(harvest)
     one, other = two_new_sources(fdp)
@@ -193,7 +193,7 @@ def test_two_new_sources_adopt_each_package_once(fdp: FdpServer, harvest: Harves
 
 
 def test_two_consumers_adopt_a_package_once(fdp: FdpServer, harvest: Harvest) -> None:
-    """At the same moment: none of them has it when both look."""
+    """They run at the same time: neither has the package when both look."""
     before = ids(harvest)
     end(harvest)
     for record in fdp.datasets:

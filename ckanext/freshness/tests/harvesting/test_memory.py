@@ -1,4 +1,4 @@
-"""How much memory a gather needs: that of the records under way, however many a source has."""
+"""Memory of a gather: bounded by the records under way, not by the size of the source."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ print(json.dumps(peaks))
 
 @contextmanager
 def server(records: int) -> Iterator[str]:
-    """A server in a process of its own; its URL."""
+    """Start a server in a separate process and return its URL."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER, str(records)], stdout=subprocess.PIPE, text=True
     )
@@ -106,17 +106,18 @@ def server(records: int) -> Iterator[str]:
 
 
 def peaks(ini: str, *harvests: Harvest) -> list[int]:
-    """The most bytes that a consumer of its own needs to gather sources one by one, after its start."""
+    """Return the peak of memory, in bytes, of a consumer that gathers the sources one by one."""
     jobs = [harvest.start() for harvest in harvests]
     done = subprocess.run(
         [sys.executable, "-c", GATHER, ini, *jobs], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    peaks: list[int] = json.loads(done.stdout.splitlines()[-1])
+    return peaks
 
 
 def states(harvest: Harvest) -> dict[str, int]:
-    """How many objects of a source that are not current are in each state."""
+    """Return how many of a source's objects that are not current are in each state."""
     model.Session.remove()
     table = harvest_model.HarvestObject.__table__
     rows = model.Session.execute(
@@ -128,7 +129,7 @@ def states(harvest: Harvest) -> dict[str, int]:
 
 
 def as_if_imported(harvest: Harvest) -> None:
-    """Let all objects be current; whose packages they have is nothing to a gather."""
+    """Make all objects current. Their packages do not matter to a gather."""
     package_id = factories.Dataset()["id"]
     table = harvest_model.HarvestObject.__table__
     model.Session.execute(
@@ -145,7 +146,7 @@ def as_if_imported(harvest: Harvest) -> None:
 
 @pytest.mark.usefixtures("clean_site")
 def test_a_gather_does_not_grow_with_its_source(request: pytest.FixtureRequest) -> None:
-    """Neither the first one of a source, nor the next, which knows all its records."""
+    """Neither the first gather of a source, nor the next one, which knows all records."""
     ini = request.config.option.ckan_ini
     with server(FEW) as few, server(MANY) as many:
         sources = [add_source(url, requests_per_second=10_000) for url in (few, many)]

@@ -1,4 +1,4 @@
-"""A newly harvested package over the one that is there."""
+"""A newly harvested package merged with the existing one."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_ckan_sets_the_time_of_the_change_itself() -> None:
 
 
 def test_extras() -> None:
-    """In today's order, new ones behind; nobody else's are lost, and what CKAN only shows is not stored."""
+    """They keep their order, and extras of others stay. Extras that CKAN only shows are not stored."""
     assert list(extras(merged()).items()) == [
         ("theme", '["b"]'),
         ("review_date", "2024-01-01"),
@@ -143,7 +143,7 @@ def test_groups_are_only_added_to() -> None:
 
 
 def test_tags() -> None:
-    """The stored ones as they are stored, and none of a vocabulary is lost."""
+    """Existing tags keep their ids, and vocabulary tags stay."""
     assert merged()["tags"] == [{"name": "Added"}, EXISTING["tags"][0], EXISTING["tags"][2]]
 
 
@@ -247,7 +247,7 @@ def test_the_arguments_are_left_alone() -> None:
 
 
 def test_nothing_to_update() -> None:
-    """Written as CKAN shows it, and so equal: numbers are texts there, and keys have come along."""
+    """A package as CKAN shows it, with numbers as texts and additional keys, counts as equal."""
     shown = {
         **EXISTING,
         "version": "1",
@@ -300,7 +300,7 @@ CONTACT = '[{"email": "%s@example.org", "name": "%s"}]'
 @pytest.mark.parametrize(
     ("stored", "before", "now", "kept"),
     [
-        # what the dataset has, the source's contacts before and now, what it has then
+        # the dataset's value, the source's contacts before and now, the merged value
         (None, None, "desk", "desk"),
         ("", "desk", "desk", "desk"),
         ("desk", "desk", "new", "new"),

@@ -1,4 +1,4 @@
-"""The pages for a source's editors: held deletions and their release, previews."""
+"""The pages for a source's editors: held deletions, their release, previews."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
 
 @pytest.fixture
 def editor() -> dict[str, Any]:
-    """Somebody who may change the source of :func:`harvest`, with an API token."""
+    """A user with an API token who may edit the source of :func:`harvest`."""
     return factories.UserWithToken()
 
 
@@ -43,14 +43,14 @@ def source(fdp: FdpServer, editor: dict[str, Any]) -> Harvest:
 
 @pytest.fixture
 def harvest(source: Harvest) -> Harvest:
-    """The same, harvested."""
+    """The same source, harvested."""
     source.run()
     return source
 
 
 @pytest.fixture
 def held(fdp: FdpServer, harvest: Harvest) -> Harvest:
-    """The same, after it was emptied."""
+    """The same source, emptied and harvested again."""
     for record in fdp.datasets:
         fdp.remove(record)
     harvest.run()
@@ -58,7 +58,7 @@ def held(fdp: FdpServer, harvest: Harvest) -> Harvest:
 
 
 class Browser:
-    """Asks for pages as somebody."""
+    """A browser that is logged in as a user."""
 
     def __init__(self, app: Any, user: dict[str, Any] | None) -> None:
         self._app = app
@@ -143,7 +143,7 @@ def test_there_is_no_such_source(app: Any, editor: dict[str, Any]) -> None:
 
 
 def test_sources_of_other_harvesters(app: Any) -> None:
-    """Their pages look as always, and there is no preview of them."""
+    """Their pages are unchanged and offer no preview."""
     with p.use_plugin("ckan_harvester"):
         source = add_source("http://127.0.0.1:9", source_type="ckan").source
         page = Browser(app, factories.SysadminWithToken()).get(f"/harvest/admin/{source['name']}")
@@ -169,8 +169,10 @@ def test_a_url_that_is_no_web_address_is_no_link(
 def test_other_sites_cannot_send_the_forms(
     monkeypatch: pytest.MonkeyPatch, make_app: Any, held: Harvest
 ) -> None:
-    """With CKAN's own protection left out for plugins, as in 2.11, and switched off by an earlier
-    visit without a session, as in 2.12."""
+    """CKAN's own protection is off.
+
+    In 2.11 it does not cover plugins; in 2.12 an earlier request without a session switches it off.
+    """
     pages = [path(held, page) for page in ("held", "preview")]
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
     browser = make_app().test_client()  # with cookies, and the same one for all
@@ -206,12 +208,12 @@ def now() -> datetime:
 
 
 def work() -> None:
-    """Do the background jobs there are."""
+    """Run the waiting background jobs."""
     Worker().work(burst=True)
 
 
 def look_again(page: BeautifulSoup) -> list[str]:
-    """Where the links lead by which somebody looks again."""
+    """Return the targets of the links that reload the page."""
     return [str(link["href"]) for link in page.select("a") if link.get_text() == "Look again"]
 
 
@@ -230,7 +232,7 @@ def test_a_preview_from_the_page(
     page = browser.post(path(harvest, "preview"))
     assert "it waits for a background worker" in words(page)
     assert look_again(page) == [path(harvest, "preview")]
-    # Nothing moves under the eyes of who reads (WCAG 2.2.1).
+    # The page does not reload while somebody reads it (WCAG 2.2.1).
     assert page.select_one("meta[http-equiv=refresh]") is None
     assert page.select_one(".module-content form") is None
     assert fdp.requests == []  # not within a web request
@@ -289,7 +291,7 @@ def test_one_preview_at_a_time(editor: dict[str, Any], source: Harvest) -> None:
     ("minutes", "state"), [(1, PreviewState.RUNNING), (10, PreviewState.FAILED)]
 )
 def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: PreviewState) -> None:
-    """It is noticed, and another preview can be asked for."""
+    """The page notices it, and another preview can be started."""
     source_id = source.source["id"]
     preview_job.start(source_id, "A source", "editor", now())
     job = job_from_id(f"freshness-preview-{source_id}")

@@ -1,4 +1,4 @@
-"""ckanext-dcat's parser in place of the harvester's own mapping."""
+"""ckanext-dcat's parser instead of the harvester's own mapping."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def parsed(graph: Graph, subject: str = str(SUBJECT), names: list[str] = HEALTH)
 
 @pytest.fixture(autouse=True)
 def site_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ckanext-dcat makes the harvesting site the home page of every dataset."""
+    """ckanext-dcat writes the harvesting site's URL as the home page of every dataset."""
     monkeypatch.setitem(config, "ckan.site_url", "https://catalogue.example.com")
 
 
@@ -137,12 +137,12 @@ MIB = 1024 * 1024
 
 
 def literals(text: str, size: int, count: int = 1) -> list[str]:
-    """Different texts of almost the same size that repeat another one."""
+    """Return different texts of almost the same size, each repeating a text."""
     return [text * ((size - n) // len(text)) for n in range(count)]
 
 
 HOSTILE: dict[str, tuple[str, list[str], str]] = {
-    # where it stands, the texts, what becomes of the record
+    # where the literal stands, the texts, the result
     "parentheses": ("geometry", literals("POLYGON ((((((", MIB // 4), "whole"),
     "a number": ("geometry", [f"POINT ({'9' * (MIB // 4 - 99)} 1)"], "whole"),
     "many geometries": ("geometry", literals("POLYGON ((((((", MIB // 4, 200), "geometries"),
@@ -176,7 +176,7 @@ def hostile(where: str, texts: list[str]) -> Graph:
 
 @pytest.mark.parametrize(("where", "texts", "becomes"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_literals(where: str, texts: list[str], becomes: str) -> None:
-    """None takes half a minute or half a gigabyte, whatever geomet and the profiles do with it."""
+    """No literal takes half a minute or half a gigabyte in geomet and the profiles."""
     graph = hostile(where, texts)
     reader, writer = os.pipe()
     child = os.fork()

@@ -1,4 +1,4 @@
-"""A source whose configuration names profiles of ckanext-dcat, harvested end to end."""
+"""A source whose configuration names ckanext-dcat profiles, harvested from end to end."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_profiles_of_ckanext_dcat(schema: str, fdp: FdpServer) -> None:
     if schema == "dcat":
         assert told["contact"] == [{"name": "Help desk", "email": "help@example.org"}]
     else:
-        # Ours would be one extra with the whole: this shows whose parser it was.
+        # Our own mapping would make one extra: this proves that ckanext-dcat's parser ran.
         assert (told["contact_name"], told["contact_email"]) == ("Help desk", "help@example.org")
     assert told["uri"] == fdp.iri_of(record)
     assert extras(dataset)["guid"] == (

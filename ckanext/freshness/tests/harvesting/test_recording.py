@@ -1,4 +1,4 @@
-"""A recorded FAIR Data Point harvested end to end, with and without its page endpoints."""
+"""A recorded FAIR Data Point harvested from end to end, with and without its page endpoints."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEALTH = f'["{EU}/data-theme/HEAL"]'
 
 
 def plain(number: int, url: str) -> dict[str, Any]:
-    """One of the datasets that the recording has many of."""
+    """A typical dataset of the recording."""
     catalog = SECOND if number > 12 else RARE
     return {
         "name": f"dataset-{number:02}",
@@ -178,7 +178,7 @@ def recorded(request: pytest.FixtureRequest) -> Iterator[ReplayServer]:
 
 
 def said(package: dict[str, Any], base: str) -> dict[str, Any]:
-    """What a package says, whoever harvested it when: all that CKAN makes itself left out."""
+    """Return a package without the values that CKAN makes itself, so that two harvests can be compared."""
     fields = {key: package[key] for key in EXPECTED[DATASET_14] if key in package}
     fields["tags"] = [tag["name"] for tag in package["tags"]]
     fields["extras"] = {
@@ -194,11 +194,12 @@ def said(package: dict[str, Any], base: str) -> dict[str, Any]:
         }
         for resource in package["resources"]
     ]
-    return there(fields, base, "{base}")
+    neutral: dict[str, Any] = there(fields, base, "{base}")
+    return neutral
 
 
 def there(value: Any, base: str, other: str) -> Any:
-    """The same data with another base address."""
+    """Return the same data with another base address."""
     if isinstance(value, str):
         return value.replace(base, other)
     if isinstance(value, list):
@@ -240,7 +241,7 @@ def test_a_recorded_fair_data_point(recorded: ReplayServer) -> None:
 
 
 def test_an_empty_list_whose_last_page_is_minus_one_is_no_error() -> None:
-    """As the reference implementation answers: that page does not exist, and asking for it is a fault."""
+    """The reference implementation answers so: the page does not exist, and a request for it fails."""
     turtle = {"Content-Type": "text/turtle"}
     page = "{base}/catalog/1/page/dataset?page=%s&size=50"
     links = f'<{page % 0}>; rel="first", <{page % -1}>; rel="last"'

@@ -1,4 +1,4 @@
-"""One source harvested into sites with different schemas: the same keys, each where its site has it."""
+"""A source harvested into sites with different schemas: the same keys, each where its site has it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THEMES = [f"{EU}/data-theme/ECON", f"{EU}/data-theme/HEAL"]
 
 @pytest.fixture
 def cohort(fdp: FdpServer) -> Record:
-    """A dataset that uses every kind of field that schemas have."""
+    """A dataset with every kind of field that schemas have."""
     return fdp.add_dataset(
         fdp.add_catalog(),
         title=[Literal("Cohort", "en"), Literal("Cohorte", "es")],
@@ -135,7 +135,7 @@ IN_EXTRAS: dict[str, dict[str, Any]] = {
 
 
 def opened(value: str) -> Any:
-    """What an extra's text stands for."""
+    """Return the value that an extra's text represents."""
     return json.loads(value) if value[:1] in "[{" or value.isdigit() else value
 
 

@@ -1,4 +1,4 @@
-"""Data services that are documents of their own: read for title and endpoint, and never lost by an error."""
+"""Data services with documents of their own: read for title and endpoint, and never lost by an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDPOINT = "https://api.example.org/rows"
 
 
 def services(harvest: Harvest) -> list[dict[str, Any]]:
-    """The access services of the one resource that names a document of its own."""
+    """Return the access services of the only resource that names such a document."""
     (found,) = [
         resource["access_services"]
         for dataset in harvest.datasets().values()
@@ -35,7 +35,7 @@ def services(harvest: Harvest) -> list[dict[str, Any]]:
 
 
 def a_day_passes(url: str) -> None:
-    """Let what is remembered of a service be a day older."""
+    """Make the facts kept about a service a day older."""
     row = model.Session.query(HarvestDocument).filter_by(url=url).one()
     *document, since = row.outline
     earlier = datetime.fromisoformat(since) - timedelta(hours=24)
@@ -48,7 +48,7 @@ def test_a_service_with_a_document_of_its_own(pages: bool, monkeypatch: pytest.M
     monkeypatch.setitem(tk.config, "ckanext.freshness.attempts", "1")
     recording = load_recording(FDP_RICH)
     for answer in recording["responses"].values():
-        # Nothing is forgotten of a source that could not be read whole, as with a catalog elsewhere.
+        # Outlines are kept if not all containers could be read, such as a catalog on another host.
         answer["body"] = answer["body"].replace(ELSEWHERE, "")
     with ReplayServer(recording, pages=pages) as server:
         of_catalog, url = server.urls("services")

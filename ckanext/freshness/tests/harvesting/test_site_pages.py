@@ -1,4 +1,4 @@
-"""The pages of a site after harvests: ckanext-harvest's, CKAN's and ours, for visitors and for editors."""
+"""The pages of a site after harvests, for visitors and for editors: ckanext-harvest's, CKAN's and ours."""
 
 from __future__ import annotations
 

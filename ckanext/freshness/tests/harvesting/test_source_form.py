@@ -1,4 +1,4 @@
-"""A harvest source made with the form of the web interface, and what everybody can read of it."""
+"""A harvest source created with the form of the web interface, and its public parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET = "s3cret-of-the-source"
 
 
 class Browser:
-    """A person with cookies, who fills in forms as the pages have them."""
+    """A browser with cookies that submits forms as the pages contain them."""
 
     def __init__(self, app: Any) -> None:
         self._client = app.test_client()
@@ -36,7 +36,7 @@ class Browser:
         return BeautifulSoup(answer.data, "html.parser")
 
     def submit(self, at: str, form: str, /, **fields: str) -> tuple[int, BeautifulSoup]:
-        """Fill in the form (a CSS selector) at a URL, and send it."""
+        """Fill in the form (a CSS selector) at a URL, and submit it."""
         page = self.get(at).select_one(form)
         assert page is not None, f"{at} has no {form}"
         hidden = page.select("input[type=hidden][name]")
@@ -44,7 +44,7 @@ class Browser:
         return self.post(str(page.get("action") or at), {**data, **fields})
 
     def post(self, url: str, data: dict[str, str]) -> tuple[int, BeautifulSoup]:
-        """Status and contents of the page that the person ends up on."""
+        """Return status and contents of the page that follows."""
         answer = self._client.post(url, data=data, follow_redirects=True)
         return answer.status_code, BeautifulSoup(answer.data, "html.parser")
 
@@ -56,7 +56,7 @@ class Browser:
 
 @pytest.fixture
 def editor() -> dict[str, Any]:
-    """An editor of an organisation, as any publisher has one."""
+    """An editor of an organisation, such as a publisher has."""
     user = factories.User(password=PASSWORD)
     organization = factories.Organization(users=[{"name": user["name"], "capacity": "editor"}])
     return {**user, "organization": organization["id"]}
@@ -66,7 +66,7 @@ def editor() -> dict[str, Any]:
 def browser(
     editor: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch, make_app: Any
 ) -> Browser:
-    """The editor's browser, logged in to a site that is protected as real ones are."""
+    """The editor's browser, logged in to a site with CSRF protection."""
     monkeypatch.setitem(ckan_config, "WTF_CSRF_ENABLED", True)
     browser = Browser(make_app())
     browser.log_in(editor)
@@ -218,7 +218,7 @@ def test_urls_that_no_source_can_have() -> None:
 def test_an_editor_names_only_secrets_that_the_site_lists(
     browser: Browser, editor: dict[str, Any], fdp: FdpServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who edits a source chooses the URL that they are sent to as well."""
+    """An editor of a source also chooses the URL that receives the values."""
     monkeypatch.setitem(tk.config, "ckanext.freshness.harvest.header_secrets", ["env:FDP_TOKEN"])
 
     def save(name: str) -> BeautifulSoup:

@@ -1,4 +1,4 @@
-"""ckanext-harvest indexes a source again after each job, and the source must come out of it whole."""
+"""ckanext-harvest indexes a source after each job. The source must keep its type and configuration."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 
 def is_whole(harvest: Harvest, config: dict[str, Any]) -> bool:
-    """Whether everybody who shows the source finds its type and configuration where they belong."""
+    """Return whether every action that shows the source has its type and configuration in place."""
     source_id = harvest.source["id"]
     (found,) = call_action("package_search", fq="dataset_type:harvest")["results"]
     shown = [
@@ -42,7 +42,7 @@ def test_a_source_stays_whole_after_its_jobs(fdp: FdpServer, cli: Any) -> None:
         assert harvest.run().errors == []
         assert is_whole(harvest, config)
 
-    # Ends in a KeyError where it finds no source_type.
+    # Raises a KeyError if it finds no source_type.
     result = cli.invoke(ckan, ["harvester", "run-test", harvest.source["name"]])
     assert result.exit_code == 0, result.output
     assert is_whole(harvest, config)
@@ -51,7 +51,7 @@ def test_a_source_stays_whole_after_its_jobs(fdp: FdpServer, cli: Any) -> None:
 
 @pytest.mark.skipif(not IS_2_12, reason="CKAN 2.11 does not have that way of indexing")
 def test_what_ckanext_harvest_does_by_itself(fdp: FdpServer) -> None:
-    """The day this fails, ckanext-harvest has been mended and our action can go."""
+    """If this fails, ckanext-harvest has been fixed, and our action can be removed."""
     config = {"language": "en"}
     harvest = add_source(fdp.source_url, **config)
     arguments = {"id": harvest.source["id"]}

@@ -1,4 +1,4 @@
-"""Datasets stay who they are: when their source changes its harvester, and when it is made again."""
+"""Datasets keep their identity when their source changes its harvester, and when it is created again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 
 @pytest.fixture
 def dcat(clean_site: None) -> Iterator[None]:
-    """ckanext-dcat's harvester, beside ours."""
+    """Load ckanext-dcat's harvester beside ours."""
     with p.use_plugin("dcat"), p.use_plugin("dcat_rdf_harvester"):
         yield
 
@@ -39,7 +39,7 @@ def look(harvest: Harvest) -> Preview:
 
 
 def switch(harvest: Harvest, **fields: Any) -> None:
-    """Change a source, as its form does."""
+    """Change a source as its form does."""
     shown = call_action("harvest_source_show", id=harvest.source["id"])
     keys = ("id", "name", "title", "url", "source_type", "frequency", "owner_org", "config")
     kept = {key: shown[key] for key in keys if key in shown}
@@ -114,7 +114,7 @@ def test_a_source_of_dcat_rdf_becomes_ours(
 
 
 GUIDS = [
-    # as another harvester wrote it, the dataset's "uri", its class with us, gone when no longer listed
+    # the other harvester's guid, the dataset's "uri", its class with us, whether it is deleted when unlisted
     ("catalog={catalog};dataset={dataset}", "", RecordClass.CHANGED, True),
     ("dataset={dataset}", "", RecordClass.MOVED, True),
     ("{dataset}", "{dataset}", RecordClass.MOVED, True),
@@ -128,7 +128,7 @@ GUIDS = [
 
 
 def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
-    """Recognised where it can be; never deleted where nobody can tell whether it is still there."""
+    """Recognised where possible; never deleted if nothing tells whether the record is still there."""
     filled(fdp, datasets=len(GUIDS) + 1)
     harvest = add_source(fdp.source_url, max_delete_fraction=1)
     harvest.run()
@@ -157,7 +157,7 @@ def test_the_guids_that_other_harvesters_write(fdp: FdpServer) -> None:
 
 
 def written_by_another(package_id: str, guid: str, uri: str) -> None:
-    """Leave of a record's object what another harvester would have written."""
+    """Reduce a record's object to what another harvester would have written."""
     (row,) = model.Session.query(harvest_model.HarvestObject).filter_by(
         package_id=package_id, current=True
     )
@@ -173,7 +173,7 @@ def written_by_another(package_id: str, guid: str, uri: str) -> None:
     call_action("package_update", {"user": sysadmin()}, **{**package, "extras": kept})
 
 
-# The same source again
+# A source that is created again
 
 
 @pytest.mark.parametrize("config", [{}, {"language": "en"}], ids=["plain", "with a config"])
@@ -287,7 +287,7 @@ def test_whoever_may_make_no_source_takes_nothing(fdp: FdpServer) -> None:
 
 
 def make_again(harvest: Harvest, *, form: bool = False, user: str = "", **other: str) -> Harvest:
-    """Make a source like another one; ckanext-harvest's form calls ``package_create`` itself."""
+    """Create a source like another one. ckanext-harvest's form calls ``package_create`` itself."""
     keys = ("name", "title", "url", "source_type", "owner_org", "config")
     fields = {key: harvest.source.get(key) or "" for key in keys} | other
     context = {"user": user or sysadmin(), "ignore_auth": False}
