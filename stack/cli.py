@@ -105,7 +105,9 @@ def check_platform() -> None:
 
 
 @contextmanager
-def prepared(layout: Layout, series: str, *, services: bool = True) -> Iterator[Context]:
+def prepared(
+    layout: Layout, series: str, *, services: bool = True, for_tests: bool = False
+) -> Iterator[Context]:
     """Environments made and, unless they are not needed, services running for the block."""
     tools_bin = ensure_tools(layout)
     ckan_bin = ensure_ckan(layout, series)
@@ -114,7 +116,7 @@ def prepared(layout: Layout, series: str, *, services: bool = True) -> Iterator[
     ledger = Ledger(layout.processes, myself)
     if ledger.sweep():
         say("Ended what a killed ./dev had left running")
-    servers = Services(layout, tools_bin)
+    servers = Services(layout, tools_bin, for_tests=for_tests)
     try:
         if services:
             servers.acquire()
@@ -189,7 +191,7 @@ def test(layout: Layout, options: argparse.Namespace) -> int:
             command = [*pytest, *tests.distribution(plan.workers, plan.workers), *plan.arguments]
             return context.run(Instance(layout, options.ckan, Kind.TEST), command)
     with (
-        prepared(layout, options.ckan) as context,
+        prepared(layout, options.ckan, for_tests=True) as context,
         test_sites(context, max(plan.workers, 1)) as sites,
     ):
         template = Instance(layout, options.ckan, Kind.TEMPLATE)

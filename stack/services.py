@@ -46,13 +46,15 @@ class Services:
 
     Every command that needs them holds a shared lock while it runs. Whoever ends as the last stops them,
     unless ``./dev services start`` asked for them to stay.
+
+    :param for_tests: start them as a test run needs them; those that run already stay as they are.
     """
 
-    def __init__(self, layout: Layout, tools_bin: Path) -> None:
+    def __init__(self, layout: Layout, tools_bin: Path, *, for_tests: bool = False) -> None:
         self.folder = layout.services
         self.postgres = Postgres(tools_bin, self.folder / "postgres")
         self.redis = Redis(tools_bin, self.folder / "redis")
-        self.solr = Solr(layout, tools_bin)
+        self.solr = Solr(layout, tools_bin, for_tests=for_tests)
         self._in_use = Lock(self.folder / "in-use.lock")
 
     @property
