@@ -31,7 +31,7 @@ def sources() -> list[Any]:
 
 
 def in_registries(package_ids: Sequence[str]) -> set[str]:
-    """Return those datasets whose files are checked by a cycle, or will be by the next one."""
+    """Return the ids of datasets whose files cycles check, now or from the next cycle on."""
     if not p.plugin_loaded("harvest"):
         return set()
     values = {"ids": list(package_ids), "type": SOURCE_TYPE}

@@ -1,1 +1,1 @@
-"""Harvests of IATI registries: reporting organisations and their datasets, each of which is one file."""
+"""Harvests of IATI registries: reporting organisations and their datasets. A dataset is one file."""

@@ -100,30 +100,32 @@ class CkanRegistry:
 
     async def _read_organisations(self, take: Take) -> int:
         names = 0
-        async for page in self._pages(self._page_of_names, lambda name: name, None):
+        url = self.organisations_url
+        async for page in self._pages(url, self._page_of_names, lambda name: name, None):
             names += len(page)
-        without_id = found = 0
+        without_id = received = 0
         if not names:
             return 0
         # A page has 1,000 names but only 25 whole organisations. The count allows concurrent requests.
-        async for rows in self._pages(self._page_of_organisations, _id, names):
+        async for rows in self._pages(url, self._page_of_organisations, _id, names):
             for raw in rows:
-                found += 1
+                received += 1
                 if text_of(_id(raw)) is None:
                     without_id += 1
                 else:
                     take(self._organisation(raw))
-        if found != names:
-            raise _Changing(f"it lists {names} organisations and gives {found}")
+        if received != names:
+            raise _Changing(f"it lists {names} organisations and gives {received}")
         return without_id
 
     async def _read_datasets(self, take: Take) -> int:
         first = await self._page_of_datasets(0)
-        without_id = found = 0
+        without_id = received = 0
         last = ""
-        async for rows in self._pages(self._page_of_datasets, _id, first.count, first):
+        url = self.datasets_url
+        async for rows in self._pages(url, self._page_of_datasets, _id, first.count, first):
             for raw in rows:
-                found += 1
+                received += 1
                 registry_id = text_of(_id(raw))
                 if registry_id is None:
                     without_id += 1
@@ -132,12 +134,13 @@ class CkanRegistry:
                     raise _Changing("its datasets do not come in the order of their ids")
                 last = registry_id
                 take(self._dataset(raw))
-        if found != first.count:
-            raise _Changing(f"it says that it has {first.count} datasets and gives {found}")
+        if received != first.count:
+            raise _Changing(f"it says that it has {first.count} datasets and gives {received}")
         return without_id
 
     async def _pages(
         self,
+        url: str,
         page: Callable[[int], Awaitable[RegistryPage]],
         key: Callable[[Any], Any],
         count: int | None,
@@ -145,6 +148,7 @@ class CkanRegistry:
     ) -> AsyncIterator[list[Any]]:
         """Yield the pages of a list, each without the record it shares with the page before.
 
+        :param url: of the list, for errors
         :param page: requests the page at an offset
         :param key: returns the identity of a record
         :param count: records of the whole list; None: read until a page is not full
@@ -167,24 +171,22 @@ class CkanRegistry:
             if count is not None:
                 ahead = max(1, min(AT_ONCE, -(-(count - start) // (size - 1))))
             starts = [start + number * (size - 1) for number in range(ahead)]
-            for found in await _all([page(offset) for offset in starts]):
-                if found.count != first.count:
+            for following in await _all([page(offset) for offset in starts]):
+                if following.count != first.count:
                     raise _Changing("how many records it has changes while it is read")
-                if not found.rows or key(found.rows[0]) != last:
+                if not following.rows or key(following.rows[0]) != last:
                     raise _Changing("its pages do not meet")
                 if start > self._terms.max_records:
-                    raise UnreadableListing(
-                        self.datasets_url,
-                        f"lists more than max_records ({self._terms.max_records})",
-                    )
-                yield found.rows[1:]
-                if len(found.rows) < size:
+                    words = f"lists more than max_records ({self._terms.max_records})"
+                    raise UnreadableListing(url, words)
+                yield following.rows[1:]
+                if len(following.rows) < size:
                     return
-                last, start = key(found.rows[-1]), start + size - 1
+                last, start = key(following.rows[-1]), start + size - 1
 
     async def _page_of_names(self, start: int) -> RegistryPage:
         query = {"sort": "name asc", "limit": ROWS, "offset": start}
-        return RegistryPage(_rows(*await self._ask("organization_list", query)))
+        return RegistryPage(_rows(*await self._call("organization_list", query)))
 
     async def _page_of_organisations(self, start: int) -> RegistryPage:
         query = {
@@ -194,19 +196,19 @@ class CkanRegistry:
             "limit": ROWS,
             "offset": start,
         }
-        return RegistryPage(_rows(*await self._ask("organization_list", query)))
+        return RegistryPage(_rows(*await self._call("organization_list", query)))
 
     async def _page_of_datasets(self, start: int) -> RegistryPage:
         query = {"sort": "id asc", "rows": ROWS, "start": start}
-        url, found = await self._ask("package_search", query)
-        if not isinstance(found, dict) or isinstance(found.get("count"), bool):
+        url, result = await self._call("package_search", query)
+        if not isinstance(result, dict) or isinstance(result.get("count"), bool):
             raise UnreadableListing(url, "answered with no list of datasets")
-        count = found.get("count")
+        count = result.get("count")
         if not isinstance(count, int) or count < 0:
             raise UnreadableListing(url, "does not say how many datasets there are")
-        return RegistryPage(_rows(url, found.get("results")), count)
+        return RegistryPage(_rows(url, result.get("results")), count)
 
-    async def _ask(self, action: str, query: dict[str, Any]) -> tuple[str, Any]:
+    async def _call(self, action: str, query: dict[str, Any]) -> tuple[str, Any]:
         url = f"{self._action(action)}?{urlencode(query)}"
         answer = await self._asker.json(url)
         if not isinstance(answer, dict) or answer.get("success") is not True:
@@ -238,10 +240,10 @@ def _id(raw: Any) -> Any:
     return raw.get("id") if isinstance(raw, dict) else None
 
 
-def _rows(url: str, found: Any) -> list[Any]:
-    if not isinstance(found, list):
+def _rows(url: str, result: Any) -> list[Any]:
+    if not isinstance(result, list):
         raise UnreadableListing(url, "answered with no list")
-    return found
+    return result
 
 
 async def _all(requests: Iterable[Awaitable[RegistryPage]]) -> list[RegistryPage]:

@@ -239,6 +239,14 @@ def test_an_endless_listing_ends_at_max_records(server: RegistryServer) -> None:
     assert len(found.read(catalogs=False)) == 5
 
 
+def test_too_many_organisations_are_no_fault_of_the_datasets() -> None:
+    with RegistryServer(sample(12, 3)) as server:
+        server.organisations_max = 3
+        found = Crawler(server, max_records=5)
+    (url,) = found.crawled.containers.unreadable
+    assert "organization_list" in url
+
+
 # Unusable answers
 
 ANSWERS: list[tuple[str, Callable[[], faults.Fault], str]] = [
