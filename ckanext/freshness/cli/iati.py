@@ -105,11 +105,11 @@ def show_reports(reports: Iterable[CycleReport], *, as_json: bool) -> None:
 @contextlib.contextmanager
 def _progress() -> Iterator[Callable[[str, tuple[int, ...]], None]]:
     """Show the harvest as a count, and the checks as a bar."""
-    with check_progress() as visits:
+    with check_progress() as show_checks:
 
         def show(part: str, numbers: tuple[int, ...]) -> None:
             if part == cycle.FILES:
-                visits(numbers)
+                show_checks(numbers)
             elif sys.stderr.isatty() and numbers[0]:
                 click.echo(f"\r{part}: {numbers[0]}\033[K", err=True, nl=False)
 
