@@ -268,13 +268,13 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     from ckanext.freshness.search import unindexed
 
     unindexed.index = lambda marks: []  # type: ignore[assignment]
-    check_run._visiting = _found  # type: ignore[assignment]
+    check_run._checks_of = _found  # type: ignore[assignment]
     now = datetime.now(timezone.utc)
     before, cpu = time.perf_counter(), time.process_time()
     _, done = check_run.check(check_run.CheckScope(), lambda: now)
     seconds, cpu = time.perf_counter() - before, time.process_time() - cpu
     _judge(done, count)
-    return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counting.visits}
+    return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counts.checks}
 
 
 def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
@@ -327,24 +327,24 @@ def _memory(site: Any, count: int, port: int) -> dict[str, Any]:
     _, done = check_run.check(check_run.CheckScope(), lambda: datetime.now(timezone.utc))
     seconds = time.perf_counter() - before
     _judge(done, count)
-    errors = done.counting.errors
-    if errors or done.failures or done.solr_away:
-        raise SystemExit(f"{errors} errors, {done.failures}, {done.solr_away}")
+    errors = done.counts.errors
+    if errors or done.index_failures or done.solr_away:
+        raise SystemExit(f"{errors} errors, {done.index_failures}, {done.solr_away}")
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return {
         "seconds": seconds,
         "extra_mb": _status("VmHWM") - loaded,
         "loaded_mb": loaded,
         "children_mb": children,
-        "visits": done.counting.visits,
+        "visits": done.counts.checks,
     }
 
 
 def _judge(done: Any, count: int) -> None:
     """A run that left something out has not done what is to be measured."""
-    counted = sum(done.counting.resources().values())
-    if counted != count or done.left:
-        raise SystemExit(f"{counted} resources were counted, {done.left} shards left")
+    counted = sum(done.counts.resources().values())
+    if counted != count or done.shards_left:
+        raise SystemExit(f"{counted} resources were counted, {done.shards_left} shards left")
 
 
 def _status(name: str) -> float:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
-from ckanext.freshness.checking import engine
 from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import KnownContent
-from ckanext.freshness.checking.results import CheckedResource, CheckResult
+from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.web.address_guard import Guard
 from ckanext.freshness.web.client import Client, ClientSettings, Limits, run
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
@@ -45,19 +46,20 @@ class Ours:
         """One run over all."""
         return run(self._visit([self._of(url) for url in urls]))
 
-    def _of(self, url: str) -> CheckedResource:
+    def _of(self, url: str) -> ResourceToCheck:
         memory = self.memories.get(url) or KnownContent()
-        return CheckedResource(url, "bench", url, memory, format="CSV")
+        return ResourceToCheck(url, "bench", url, memory, format="CSV")
 
-    async def _visit(self, visits: list[CheckedResource]) -> list[CheckResult]:
+    async def _visit(self, visits: list[ResourceToCheck]) -> list[CheckResult]:
         settings = ClientSettings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))
         found: list[CheckResult] = []
-        options = engine.EngineOptions(runners=self.runners, confirm_after=0.5)
+        options = EngineOptions(runners=self.runners, confirm_after=0.5)
         with ContainerSandbox() as sandbox:
             async with Client(settings, Hosts(self.policy)) as client:
-                await engine.check(visits, client, sandbox, options, found.append, now=_now)
+                tools = HdxTools(client, sandbox, _now)
+                await check_resources(visits, tools, options, found.append)
         for finding in found:
-            self.memories[finding.visit.url] = finding.memory
+            self.memories[finding.resource.url] = finding.memory
         return found
 
 

@@ -110,9 +110,9 @@ class _Whole:
             check_run.CheckScope(), lambda: datetime.now(timezone.utc) + later
         )
         seconds = _cpu_seconds() - before
-        if done.failures or done.left or done.solr_away:
+        if done.index_failures or done.shards_left or done.solr_away:
             raise SystemExit(
-                f"The run did not do what was to be measured: {check_run.missing(done)}"
+                f"The run did not do what was to be measured: {check_run.missing_in_words(done)}"
             )
         found = model.Session.execute(sa.text(_OUTCOMES)).scalars()
         answer = {

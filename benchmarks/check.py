@@ -125,7 +125,7 @@ class Bench:
     def _judge(self, found: Sequence[CheckResult], behaviours: dict[str, Behaviour]) -> None:
         """No healthy file may be said to be broken, and no other to be well."""
         for finding in found:
-            path = "/" + finding.visit.url.partition("://")[2].partition("/")[2]
+            path = "/" + finding.resource.url.partition("://")[2].partition("/")[2]
             kind = behaviours.get(path)
             bad = kind in (Behaviour.HANG, Behaviour.MISSING)
             if (finding.outcome is Outcome.ERROR) is not bad:

@@ -1,73 +1,99 @@
-"""What an answer says of what is at a URL, beside its body."""
+"""The headers of an answer, as :mod:`.decisions` needs them, and an answer's status in words."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from http import HTTPStatus
 
 from ..web.client import Answer
 from ..web.headers import can_be_sent, parse_http_date
-from .bot_walls import is_wall
-from .decisions import AnswerDates, Decision, Outcome
+from .decisions import AnswerHeaders, Decision, Outcome
 
-_KEPT = 1024
-"""The longest validator that is kept; an ETag has some forty characters."""
+_LONGEST_VALIDATOR = 1024
+"""Longest validator that is stored; an ETag has some forty characters."""
+
+REQUEST_DENIED = 999
+"""LinkedIn's own status for suspected bots. It is not registered with IANA."""
+
+BOT_WALLS: tuple[tuple[str, frozenset[str]], ...] = (
+    # https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
+    ("cf-mitigated", frozenset({"challenge"})),
+    # 202 and 405:
+    # https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
+    ("x-amzn-waf-action", frozenset({"challenge", "captcha"})),
+    # https://vercel.com/docs/headers/response-headers
+    ("x-vercel-mitigated", frozenset({"challenge", "deny"})),
+)
+"""Headers and values by which a bot wall says that it answered in place of the site.
+
+Only documented signs are listed. A wall that answers with 401, 403 or 429 needs no row.
+"""
 
 
-def read_headers(answer: Answer) -> AnswerDates:
-    """What the headers of an answer say."""
-    given, modified, date, age = answer.headers, None, None, timedelta(0)
-    text = given.get("Last-Modified")
-    # A 304 is believed whatever its dates, and parsing two is half of the work on its headers.
+def read_headers(answer: Answer) -> AnswerHeaders:
+    headers, modified, date, age = answer.headers, None, None, timedelta(0)
+    text = headers.get("Last-Modified")
+    # A 304 counts whatever its dates, and parsing them is half of the work on its headers.
     if text is not None and answer.status != 304:
         modified = parse_http_date(text)
-        # Only to judge Last-Modified by.
-        date = parse_http_date(given.get("Date", ""))
-        age = _age(given.get("Age", ""))
-    return AnswerDates(
+        # These two are only compared with Last-Modified.
+        date = parse_http_date(headers.get("Date", ""))
+        age = _age(headers.get("Age", ""))
+    return AnswerHeaders(
         answer.status,
-        _storable(given.get("ETag")),
+        _storable(headers.get("ETag")),
         _storable(text),
         modified,
         date,
-        is_wall(answer.status, given),
-        given.get("Content-Length") == "0",
+        is_bot_wall(answer.status, headers),
+        headers.get("Content-Length") == "0",
         age,
     )
 
 
+def is_bot_wall(status: int, headers: Mapping[str, str]) -> bool:
+    """Decide whether a bot wall answered in place of the site.
+
+    :param headers: a mapping that ignores the case of names
+    """
+    if status == REQUEST_DENIED:
+        return True
+    return any(headers.get(name, "").strip().lower() in values for name, values in BOT_WALLS)
+
+
 def _age(text: str) -> timedelta:
-    """Return the time that an Age header names (RFC 9111, section 5.1); 0 if it names none."""
+    """Return the time in an Age header (RFC 9111, section 5.1); 0 if it names none."""
     text = text.strip()
     is_number = text.isascii() and text.isdigit() and len(text) <= 9
     return timedelta(seconds=int(text) if is_number else 0)
 
 
 def _storable(value: str | None) -> str | None:
-    """A validator, if it can be kept and sent back."""
-    if not value or len(value) > _KEPT or not can_be_sent(value):
+    """Return a validator if it can be stored and sent back."""
+    if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
         return None
     return value
 
 
 def mimetype_of(answer: Answer) -> str | None:
-    """What the server says the bytes are, without parameters; None where it says nothing usable."""
+    """Return the media type in Content-Type, without parameters; None if there is no usable one."""
     text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
     return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
 
 
-def words_of(step: Decision, headers: AnswerDates) -> str | None:
-    """What an answer's status was, in words, where it is to be told."""
+def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
+    """Return why an answer was of no use, in words for people; None if it was."""
     if step.outcome is Outcome.ERROR:
         return f"answered {status_in_words(headers.status)}"
     if step.outcome is Outcome.CANNOT_TELL:
-        by = "a wall against robots answered" if headers.wall else "answered"
-        return f"{by} {status_in_words(headers.status)}: it may be there for people"
+        answered = "a bot wall answered" if headers.wall else "answered"
+        return f"{answered} {status_in_words(headers.status)}: the link may still work in a browser"
     return None
 
 
 def status_in_words(status: int) -> str:
-    """A status with its name, where it has one."""
+    """Return a status with its name: ``404 (Not Found)``."""
     try:
         return f"{status} ({HTTPStatus(status).phrase})"
     except ValueError:

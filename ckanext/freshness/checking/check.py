@@ -1,8 +1,8 @@
-"""What :mod:`.engine` asks of the conversations that it holds, whatever their policy.
+"""The interface between :mod:`.engine` and the policies that decide what a check asks.
 
-A policy is a factory (:data:`Begin`) of objects with these methods: which request comes first, what an
-answer means, and whether there is another question. When a request is made, how long its host is waited
-for and how often it is attempted are not its affair.
+A policy gives the engine a factory (:data:`BeginCheck`) of objects with the methods of :class:`Check`. They
+decide which request comes first, what an answer means, and whether another request follows. The engine decides
+when a request is sent, how long a host is waited for, and how often a request is repeated.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ from ..web.urls import Target
 
 
 class NextStep(Enum):
-    """How a conversation goes on."""
+    """How a check continues."""
 
     END = "end"
     ASK_NOW = "ask now"
-    """Another request has taken the place of the last one (:meth:`Talk.begin`)."""
+    """:meth:`Check.begin` returns another request, to be sent at once."""
     CONFIRM = "confirm"
-    """Likewise, after :attr:`.engine.Options.confirm_after`."""
+    """:meth:`Check.begin` returns another request, to be sent after
+    :attr:`.engine.EngineOptions.confirm_after`."""
 
 
 class CheckInput(Protocol):
-    """Somebody who wants to know of a URL.
+    """A URL to be checked.
 
-    :ivar start_at: where to ask, if it is not ``url``: see :meth:`Talk.handed`
+    :ivar start_at: URL to ask, if it is not ``url``: see :meth:`Check.handed`
     """
 
     @property
@@ -39,41 +40,49 @@ class CheckInput(Protocol):
     def start_at(self) -> str | None: ...
 
 
-V = TypeVar("V", bound=CheckInput)
-F = TypeVar("F")
-V_contra = TypeVar("V_contra", bound=CheckInput, contravariant=True)
-F_co = TypeVar("F_co", covariant=True)
+InputT = TypeVar("InputT", bound=CheckInput)
+ResultT = TypeVar("ResultT")
+InputT_contra = TypeVar("InputT_contra", bound=CheckInput, contravariant=True)
+ResultT_co = TypeVar("ResultT_co", covariant=True)
 
 
-class Check(Protocol[V_contra, F_co]):
-    """One URL, and those who want to know. Each of them gets one finding, however it ends."""
+class Check(Protocol[InputT_contra, ResultT_co]):
+    """A check of one URL. However it ends, it gives the sink one result for each of its inputs."""
 
-    def takes(self, visit: V_contra, /) -> bool:
-        """Whether that one wants to know the same, and is now answered here as well.
+    def takes(self, item: InputT_contra, /) -> bool:
+        """Add an input if its requests would be the same, and return whether it was added.
 
-        Only asked before the first request, of visits with the same ``url``.
+        Called before the first request, with inputs of the same ``url``.
         """
 
     def begin(self) -> RequestAttempts:
-        """The request that is to be made, or is on its way.
+        """Return the request that is to be sent, or is being sent.
 
-        :raises FetchError: the URL cannot be asked for: ends the run, as a fault of ours
+        :raises FetchError: no request can be made of the URL. This ends the run, as a bug
         """
 
-    async def answered(self, answer: Answer, sink: Callable[[F_co], None], /) -> NextStep:
-        """Draw the conclusions from an answer, whatever its status."""
+    async def answered(self, answer: Answer, sink: Callable[[ResultT_co], None], /) -> NextStep:
+        """Evaluate an answer, whatever its status."""
 
-    def failed(self, error: FetchError, sink: Callable[[F_co], None], /) -> NextStep:
-        """There was no answer, and no attempt is left. Before the first request (the URL is none)
-        nothing can follow."""
+    def failed(self, error: FetchError, sink: Callable[[ResultT_co], None], /) -> NextStep:
+        """Evaluate the error of the last attempt.
 
-    def handed(self, sink: Callable[[F_co], None], /) -> None:
-        """The URL redirects to a host of another worker's: it goes on from ``begin().target`` there."""
+        If the URL is invalid, this is called in place of :meth:`begin`, and the check ends.
+        """
+
+    def handed(self, sink: Callable[[ResultT_co], None], /) -> None:
+        """End the check, since the URL redirects to another worker's host.
+
+        That worker continues at ``begin().target``.
+        """
 
     def close(self) -> None:
-        """It is left as it is: nothing on disk is kept."""
+        """Remove temporary files: the check is interrupted."""
 
 
-Begin = Callable[[V, str, "Target | None"], Check[V, F]]
-"""Begins a conversation: for a visit; its URL's host, normalised (empty where the URL names none); and
-what the URL to be asked is, parsed (None where it is none, and :meth:`Talk.failed` is called at once)."""
+BeginCheck = Callable[[InputT, str, "Target | None"], Check[InputT, ResultT]]
+"""Begins a check of an input.
+
+The other arguments are the normalised host of its URL (empty if the URL names none) and the parsed URL to ask
+(None if it is invalid; :meth:`Check.failed` is called next).
+"""

@@ -1,18 +1,17 @@
-"""What is known of each resource's URL, read for a run: all of it once, and more of what is visited.
+"""What the database knows of each resource's URL, read for a run.
 
-1. :func:`sync`: there is a row for each resource, and none for any other.
-2. :func:`stream`: all of them go by, for :mod:`.selection` to choose from.
-3. :func:`visits`: what the chosen ones' visits start from.
+1. :func:`sync` gives each resource a row in ``freshness_check``, and removes all other rows.
+2. :func:`stream` reads all resources as the candidates of :mod:`.selection`.
+3. :func:`resources_to_check` reads the rest of what a check needs, for the chosen candidates alone.
 
-What visits bring home is written by :mod:`.recording`. Moments in rows are in UTC, without a zone.
+:mod:`.result_writer` writes the results. Moments in rows are naive and in UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,25 +23,30 @@ from ..web.client import FetchError
 from ..web.urls import parse_url
 from .decisions import KnownContent
 from .fields import OURS
-from .results import CheckedResource
-from .rotation import SelectedResource
+from .results import ResourceToCheck
 from .selection import Candidate, SelectionRules, shard_of
 
-LOCKS = 0x66726573
-"""The class of our advisory locks ("fres"): those on shards have their numbers."""
-_ROWS = 5000
-"""Rows that are read at a time."""
-_VISITS = 1000
+LOCK_CLASS = 0x66726573
+"""The class of our advisory locks ("fres"). The lock of a shard has the shard's number."""
+
+_TABLE_LOCK = {"class": LOCK_CLASS, "table": -1}
+
+_STREAM_BATCH = 5000
+"""Rows that :func:`stream` reads at a time."""
+
+_CHECK_BATCH = 1000
+"""Rows that :func:`resources_to_check` reads at a time."""
+
 REQUESTABLE_KEYS = ("is_requestdata_type",)
-"""HDX's extra that is true if a dataset is given out on request."""
+"""HDX's extra that is true if a dataset is only available on request."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncedRows:
-    """What :func:`sync` did.
+    """The changes that :func:`sync` made.
 
-    :ivar added: resources that are new, or have another URL than before
-    :ivar replaced: resources that took the place of others with the same URL, and what was known of them
+    :ivar added: resources that are new or have another URL
+    :ivar replaced: new resources that took over the row of a removed resource with the same URL
     :ivar removed: resources that are gone
     """
 
@@ -52,53 +56,50 @@ class SyncedRows:
 
 
 def host_of(url: str) -> str:
-    """The host that a URL names, normalised; empty if it names none."""
+    """Return the normalised host of a URL; empty if the URL names none."""
     try:
         return parse_url(url).host
     except FetchError:
         return ""
 
 
-def wait_for_writers(session: Any) -> None:
-    """Let nobody else write to the table until this transaction ends: what follows goes all over it."""
+def lock_table(session: Any) -> None:
+    """Wait until no other transaction writes to the table, and keep it so until this one ends."""
     session.execute(sa.text("SELECT pg_advisory_xact_lock(:class, :table)"), _TABLE_LOCK)
 
 
-def let_others_write(session: Any) -> None:
-    """Let nobody go all over the table until this transaction ends: some of its rows are written."""
+def lock_table_shared(session: Any) -> None:
+    """Wait for :func:`lock_table` of other transactions, and let none succeed until this one ends."""
     session.execute(sa.text("SELECT pg_advisory_xact_lock_shared(:class, :table)"), _TABLE_LOCK)
 
 
-_TABLE_LOCK = {"class": LOCKS, "table": -1}
-
-
 def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
-    """Let there be a row for each active resource of active packages of some types, and commit.
+    """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
-    A row whose resource is gone goes over to a resource of the same dataset with the same URL, if one
-    is new, and its copy with it: so it is where resources are written without their ids. A row whose
-    URL is another one now begins anew; what the checker wrote is only kept so that it is told apart.
+    If a resource is gone and a new resource of the same dataset has the same URL, the new one takes over the
+    row and the copy: some tools write resources without their ids. If the URL of a resource has changed, its
+    row is reset. Only the values that a check wrote into the resource are kept, to recognise them as ours.
 
-    :param now: start of the run, with its zone.
+    :param now: start of the run, aware
     """
     session = model.Session
-    wait_for_writers(session)
+    lock_table(session)
     values = {"types": sorted(package_types), "now": utc(now)}
     session.execute(sa.text(_COMPARE), values)
     session.execute(sa.text(_REPLACE_COPIES))
     replaced = session.execute(sa.text(_REPLACE)).rowcount
     removed = session.execute(sa.text(_REMOVE)).rowcount
     added = 0
-    for part in _fetched(session, _MISSING, {}):
-        added += len(part)
+    for batch in _fetched(session, _MISSING, {}):
+        added += len(batch)
         session.execute(
             sa.text(_ADD),
             {
-                "ids": [row.id for row in part],
-                "packages": [row.package_id for row in part],
-                "urls": [row.url for row in part],
-                "hosts": [host_of(row.url) for row in part],
-                "dates": [row.last_modified for row in part],
+                "ids": [row.id for row in batch],
+                "packages": [row.package_id for row in batch],
+                "urls": [row.url for row in batch],
+                "hosts": [host_of(row.url) for row in batch],
+                "dates": [row.last_modified for row in batch],
                 "now": values["now"],
             },
         )
@@ -107,19 +108,19 @@ def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
 
 
 def _fetched(connection: Any, statement: str, values: Mapping[str, Any]) -> Iterator[Sequence[Any]]:
-    """The rows of a query, in parts, within a transaction."""
-    # Cursors are planned as if only their first rows were wanted.
+    """Yield the rows of a query in batches, within a transaction."""
+    # By default PostgreSQL plans cursors as if only the first rows were read.
     connection.execute(sa.text("SET LOCAL cursor_tuple_fraction = 1"))
     connection.execute(sa.text("SET LOCAL jit = off"))
     connection.execute(sa.text(f"DECLARE freshness_rows NO SCROLL CURSOR FOR {statement}"), values)
-    fetch = sa.text(f"FETCH {_ROWS} FROM freshness_rows")
+    fetch = sa.text(f"FETCH {_STREAM_BATCH} FROM freshness_rows")
     while rows := connection.execute(fetch).all():
         yield rows
     connection.execute(sa.text("CLOSE freshness_rows"))
 
 
 def unassessed(package_types: Collection[str]) -> list[str]:
-    """The ids of active packages of some types whose freshness was never judged."""
+    """Return the ids of active packages of some types whose freshness was never assessed."""
     rows = model.Session.execute(sa.text(_UNASSESSED), {"types": sorted(package_types)}).scalars()
     found = list(rows)
     model.Session.commit()
@@ -127,9 +128,9 @@ def unassessed(package_types: Collection[str]) -> list[str]:
 
 
 def total(rules: SelectionRules | None = None) -> int:
-    """How many resources there are: what the rotation's budget is a part of.
+    """Return the number of resources, of which the rotation's budget is a share.
 
-    :param rules: of the hosts of the shards that these rules name; None for all.
+    :param rules: count only hosts of these rules' shards; None for all
     """
     statement = "SELECT host, count(*) FROM freshness_check GROUP BY host"
     rows = model.Session.execute(sa.text(statement)).all()
@@ -144,18 +145,18 @@ def stream(
     *,
     package_ids: Collection[str] | None = None,
     host: str | None = None,
-    handed: bool = False,
-) -> Iterator[Candidate]:
-    """All resources that have a row, in no order, as the rules need them; memory stays flat.
+    handed_on: bool = False,
+) -> Generator[Candidate, None, None]:
+    """Yield all resources that have a row as candidates, in no order. Memory stays flat.
 
-    Read it to its end, or close it: it is one transaction on a connection of its own.
+    Read to the end or close the generator: it holds a transaction on a connection of its own.
 
-    :param now: start of the run, with its zone.
-    :param package_ids: only of these packages.
-    :param host: only on this (normalised) host.
-    :param handed: only what was handed on, as resources of the host that it goes on at. Else each is one
-        of its own URL's host, so that a part which begins after another has handed something on does
-        not take it for its own.
+    :param now: start of the run, aware
+    :param package_ids: only of these packages
+    :param host: only on this normalised host
+    :param handed_on: only resources whose checks were handed on, as resources of the host to continue at.
+        Without it, each resource belongs to its own URL's host. Therefore no part of a run takes a check
+        that another part has just handed on.
     """
     parameters = {
         "now": utc(now),
@@ -169,81 +170,76 @@ def stream(
         statement += " AND c.package_id = ANY(:ids)"
     if host is not None:
         statement += " AND c.host = :host"
-    if handed:
+    if handed_on:
         statement += " AND c.handed_to IS NOT NULL"
     with model.Session.get_bind().connect() as connection, connection.begin():
-        for part in _fetched(connection, statement, parameters):
-            for found in part:
-                row = Candidate(*found[:-1])
-                if handed:
-                    row.host = host_of(found[-1])
-                yield row
+        for batch in _fetched(connection, statement, parameters):
+            for row in batch:
+                # The SELECT list is made from the class: by name, 149,308 candidates took a second more.
+                candidate = Candidate(*row)
+                yield (
+                    candidate._replace(host=host_of(candidate.handed_to or ""))
+                    if handed_on
+                    else candidate
+                )
 
 
-def handed_on() -> bool:
-    """Whether anything was handed on, and not yet taken up."""
+def any_handed_on() -> bool:
+    """Return whether a check was handed on and not continued yet."""
     statement = "SELECT EXISTS (SELECT FROM freshness_check WHERE handed_to IS NOT NULL)"
     found = bool(model.Session.execute(sa.text(statement)).scalar())
     model.Session.commit()
     return found
 
 
-def visits(
-    picked: Iterable[SelectedResource], now: datetime, aging: Aging, *, handed: bool = False
-) -> Iterator[CheckedResource]:
-    """What the visits to the chosen resources start from, read in parts while they go on.
+def resources_to_check(
+    candidates: Sequence[Candidate],
+    rotation: Collection[str],
+    now: datetime,
+    aging: Aging,
+    *,
+    handed_on: bool = False,
+) -> Iterator[ResourceToCheck]:
+    """Read what the checks of the chosen candidates need, in batches.
 
-    Left out are resources that are gone since, or have another URL.
+    Resources that are gone since, or have another URL, are left out.
 
-    :param now: start of the run, with its zone.
-    :param handed: what was handed on goes on where it was handed to; else it begins at its URL.
+    :param rotation: ids of the resources whose files are read whatever the server says
+    :param now: start of the run, aware
+    :param handed_on: continue where the checks were handed on to; else begin at the resource's URL
     """
-    fresh_after = _FreshAfter(now, aging)
-    rest = iter(picked)
-    while part := {one.resource_id: one.hash_anyway for one in islice(rest, _VISITS)}:
+    for start in range(0, len(candidates), _CHECK_BATCH):
+        batch = {one.resource_id: one for one in candidates[start : start + _CHECK_BATCH]}
         with model.Session.get_bind().connect() as connection:
-            rows = connection.execute(sa.text(_VISIT), {"ids": list(part)}).all()
+            rows = connection.execute(sa.text(_TO_CHECK), {"ids": list(batch)}).all()
         for row in rows:
-            yield _visit(row, part, fresh_after, handed)
-
-
-class _FreshAfter:
-    """After which moment a resource must have changed to be fresh now, by frequency."""
-
-    def __init__(self, now: datetime, aging: Aging) -> None:
-        self._now = now
-        self._aging = aging
-        self._known: dict[int, datetime] = {}
-
-    def of(self, frequency_days: int | None) -> datetime | None:
-        if frequency_days is None or frequency_days <= 0:
-            return None
-        if frequency_days not in self._known:
-            limits = self._aging.thresholds.limits(frequency_days)
-            self._known[frequency_days] = shifted(self._now, -limits.due)
-        return self._known[frequency_days]
-
-
-def _visit(
-    row: Any, hash_anyway: Mapping[str, bool], fresh_after: _FreshAfter, handed: bool
-) -> CheckedResource:
-    # In one go, since a row's columns are slow to be asked for one by one.
-    id_, package_id, url, format_, mimetype, *memory, handed_to, frequency_days, known = row
-    etag, last_modified, hash_, earlier, outdated, tabular, promised, found = memory
-    return CheckedResource(
-        resource_id=id_,
-        package_id=package_id,
-        url=url,
-        memory=KnownContent(
-            etag, last_modified, hash_, tuple(earlier), outdated, tabular, promised, found
-        ),
-        known=aware(known),
-        fresh_after=fresh_after.of(frequency_days),
-        hash_anyway=hash_anyway[id_],
-        format=format_ or None,
-        mimetype=mimetype or None,
-        start_at=handed_to if handed else None,
-    )
+            fresh_after = None
+            if row.frequency_days is not None and row.frequency_days > 0:
+                limits = aging.thresholds.limits(row.frequency_days)
+                fresh_after = shifted(now, -limits.due)
+            yield ResourceToCheck(
+                resource_id=row.id,
+                package_id=row.package_id,
+                url=row.url,
+                memory=KnownContent(
+                    etag=row.etag,
+                    last_modified=row.last_modified,
+                    hash=row.hash,
+                    earlier=tuple(row.earlier),
+                    outdated=row.outdated,
+                    tabular=row.tabular,
+                    promised=row.promised,
+                    found=row.found,
+                ),
+                last_change=aware(row.last_change),
+                fresh_after=fresh_after,
+                hash_anyway=row.id in rotation,
+                format=row.format or None,
+                mimetype=row.mimetype or None,
+                start_at=row.handed_to if handed_on else None,
+                is_new=batch[row.id].is_new,
+                is_touched=batch[row.id].is_touched,
+            )
 
 
 def remember_dates(
@@ -252,18 +248,19 @@ def remember_dates(
     package_ids: Collection[str] | None = None,
     host: str | None = None,
 ) -> int:
-    """Remember each resource's own date as this run saw it, and commit; how many were others.
+    """Store each resource's own date for the next run, which compares it, and commit.
 
-    To be called once, at the end of a run: the next one tells by it which dates are newer.
+    Call it once, at the end of a run.
 
-    :param package_ids: only of these packages.
-    :param host: only on this (normalised) host.
+    :param package_ids: only of these packages
+    :param host: only on this normalised host
+    :returns: number of dates that have changed
     """
     values = {"types": sorted(package_types), "ids": list(package_ids or ()), "host": host}
     of_packages = "" if package_ids is None else "AND p.id = ANY(:ids)"
     on_host = "" if host is None else "AND c.host = :host"
     statement = _REMEMBER.format(of_packages=of_packages, on_host=on_host)
-    wait_for_writers(model.Session)
+    lock_table(model.Session)
     rows = model.Session.execute(sa.text(statement), values).rowcount
     model.Session.commit()
     return int(rows)
@@ -272,14 +269,14 @@ def remember_dates(
 _OWN_DATE = f"""
     CASE WHEN r.last_modified IS DISTINCT FROM CAST({OURS.format("last_modified")} AS timestamp)
     THEN r.last_modified ELSE c.seen_modified END"""
-"""A resource's own date, and not what the checker wrote."""
+"""A resource's own date, unless a check wrote it."""
 
 _CHECKED = """
     SELECT r.id, r.package_id, r.url, r.url_type, r.last_modified
     FROM resource r JOIN package p ON p.id = r.package_id
     WHERE r.state = 'active' AND p.state = 'active' AND p.type = ANY(:types)"""
 
-# Everything is gone through once; few resources differ.
+# Compare all rows in one statement: few differ.
 _COMPARE = f"""
 CREATE TEMPORARY TABLE freshness_difference ON COMMIT DROP AS
 SELECT k.id, k.url, c.resource_id AS known_id, coalesce(k.package_id, c.package_id) AS package_id,
@@ -303,7 +300,7 @@ UPDATE freshness_check c SET resource_id = new.id
 FROM gone JOIN new USING (package_id, url, number)
 WHERE c.resource_id = gone.known_id"""
 
-# Or the last known good bytes would go with the id, even if the source has failed by then.
+# Otherwise the copy would be removed with the old id, even if the source fails by then.
 _REPLACE_COPIES = f"""{_PAIRS}
 UPDATE freshness_copy c SET resource_id = new.id
 FROM gone JOIN new USING (package_id, url, number)
@@ -324,9 +321,9 @@ _ANEW = (
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
     *("undetermined", "handed_to", "attempts", "tabular", "promised", "found"),
 )
-"""What is forgotten with a URL."""
+"""The columns that are reset if the URL changes."""
 
-# A date that a resource was first met with is no news, whether or not that run came to its end.
+# The date of a new resource is not a change, even if the run that adds the row is interrupted.
 _ADD = f"""
 INSERT INTO freshness_check (resource_id, package_id, url, host, seen_modified, first_seen)
 SELECT n.*, :now FROM unnest(
@@ -348,15 +345,34 @@ REGISTERED = """EXISTS (
         SELECT FROM freshness_iati i JOIN package s ON s.id = i.source_id AND s.state = 'active'
         WHERE i.resource_id = {resource}
     )"""
-"""Whether a resource is a file of an IATI registry, in SQL: those have cycles, and rules of their own. A
-source that was deleted has no cycles any more."""
+"""SQL: whether a resource is a file of an IATI registry. Update cycles check these, by rules of their own. A
+deleted source has no cycles any more."""
+
+_CANDIDATE = {
+    "resource_id": "c.resource_id",
+    "package_id": "c.package_id",
+    "url_type": "r.url_type",
+    "host": "c.host",
+    "assessed": "d.package_id IS NOT NULL",
+    "frequency_days": "d.frequency_days",
+    "due": "d.due",
+    "archived": "a.package_id IS NOT NULL",
+    "requestable": "q.package_id IS NOT NULL",
+    "visited_at": "c.visited_at",
+    "has_hash": "c.hash IS NOT NULL",
+    "hashed_at": "c.hashed_at",
+    "tried_at": "c.tried_at",
+    "succeeded_at": "c.succeeded_at",
+    "failures": "c.failures",
+    "unconfirmed": "c.unconfirmed",
+    "is_new": "c.first_seen >= :now",
+    "is_touched": f"coalesce(({_OWN_DATE}) > coalesce(c.seen_modified, '-infinity'), false)",
+    "handed_to": "c.handed_to",
+}
+"""SQL of each field of :class:`.selection.Candidate`."""
 
 _STREAM = f"""
-SELECT c.resource_id, c.package_id, r.url_type, c.host, d.package_id IS NOT NULL, d.frequency_days,
-    d.due, a.package_id IS NOT NULL, q.package_id IS NOT NULL, c.visited_at, c.hash IS NOT NULL,
-    c.hashed_at, c.tried_at, c.succeeded_at, c.failures, c.unconfirmed, c.first_seen >= :now,
-    coalesce(({_OWN_DATE}) > coalesce(c.seen_modified, '-infinity'), false),
-    c.handed_to
+SELECT {", ".join(_CANDIDATE[name] for name in Candidate._fields)}
 FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
@@ -364,9 +380,9 @@ LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.pack
 WHERE r.state = 'active'
     AND NOT {REGISTERED.format(resource="c.resource_id")}"""
 
-# A media type that a check has written is the server's word, and promises nothing. Where a dataset comes from a
-# source, what happens to its resources here says nothing of the data.
-_VISIT = f"""
+# A media type that a check has written is the server's word, not the catalogue's. If the dataset comes from a
+# harvest source, the dates when its resources were created or moved here say nothing of the data.
+_TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
@@ -379,7 +395,7 @@ SELECT r.id, r.package_id, r.url, r.format,
                 WHERE h.package_id = c.package_id AND h.evidence = 'harvest'
             )
         )
-    ) AS known
+    ) AS last_change
 FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS i (id, number)
 JOIN freshness_check c ON c.resource_id = i.id
 JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'

@@ -1,23 +1,21 @@
-"""What an answer means for what we know of a resource: the rules of one visit, by policy ``hdx``.
+"""What an answer means for a resource: the rules of a check by the policy ``hdx``.
 
-Pure: neither network nor database nor clock. After each step of a visit a function here says what comes
-next:
+Pure: no network, database or clock. After each step of a check, one of these functions decides the next one:
 
-1. :func:`question`: what to ask, conditional where we hold validators.
-2. :func:`after_headers`: the answer's headers are there: the end, or the body is to be hashed.
-3. :func:`after_hash`: the body's hash is there: the end, or a second download is to confirm a new hash.
-4. :func:`after_confirmation`: the second hash is there.
+1. :func:`conditions`: the validators to send, if we have any.
+2. :func:`after_headers`: the headers have arrived. The check ends, or the body is hashed.
+3. :func:`after_hash`: the body is hashed. The check ends, or a second download is to confirm a new hash.
+4. :func:`after_confirmation`: the second download is hashed.
 
-**Nothing is remembered as seen before it is confirmed**: until then neither the new hash nor the new
-validators are kept, so that the next run meets the change again and none is lost.
+**Nothing new is stored before it is confirmed**: neither the new hash nor the new validators. If the
+confirmation fails, the next run finds the same change again.
 
-The rules are those of HDX's data freshness process, with what it lacks: conditional requests, and no
-belief in dates that a server makes up on the fly.
+The rules are those of HDX's data freshness process, with two additions: conditional requests, and distrust of
+dates that a server makes for each answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -26,58 +24,56 @@ MADE_ON_THE_FLY = timedelta(minutes=1)
 """A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
 
 WESTERNMOST = 12
-"""Hours by which local time is behind GMT at most: servers write it and call it GMT."""
+"""The most hours by which local time is behind GMT. Some servers send local time and call it GMT."""
 
 _HOUR = timedelta(hours=1)
 
 EARLIER_HASHES = 20
-"""How many earlier hashes of a resource are kept, the newest first."""
+"""Number of earlier hashes stored for a resource, the newest first."""
 
 _CANNOT_TELL = frozenset({202, 401, 403, 407, 429, 451})
-"""202: there will be something to look at later (RFC 9110, section 15.3.3)."""
+"""202: the file may exist later (RFC 9110, section 15.3.3). The others: people may get the file."""
 
 _READABLE = frozenset({200, 203})
-"""The bytes come with these. 204 and 205 have none, and 206 is an answer to nothing that was asked."""
+"""Statuses that come with the file. 204 and 205 have no body; 206 answers a request that we never send."""
 
 
 class Outcome(Enum):
-    """What a check found."""
-
-    __hash__ = object.__hash__  # as of Evidence
+    """The outcome of a check."""
 
     NOT_MODIFIED = "not modified"
-    """304: the server says that it is as we have it."""
+    """304: the file is the one that we know."""
     HEADER = "http header"
     """A newer Last-Modified, which makes the resource fresh."""
     SAME_HASH = "same hash"
     FIRST_HASH = "first hash"
-    """Nothing was stored to compare with: no change of date."""
+    """No hash was stored to compare with: no change of date."""
     REPEAT_HASH = "repeat hash"
-    """A hash that was seen in an earlier run: no change of date."""
+    """A hash of an earlier run: no change of date."""
     CHANGED = "hash"
-    """Another hash, confirmed by a second download."""
+    """A new hash, confirmed by a second download."""
     API = "api"
-    """Each download differs: whether the data changed cannot be determined."""
+    """Each download differs: it cannot be determined whether the data changed."""
     UNCONFIRMED = "unconfirmed"
-    """Another hash, and the second download failed: the next run asks again."""
+    """A new hash, but the second download failed: the next run checks again."""
     ERROR = "error"
     CANNOT_TELL = "cannot tell"
-    """401, 403, 429 or a wall against robots: it may be there for people. 202: it may come."""
+    """401, 403, 429 or a bot wall: people may get the file. 202: the file may exist later."""
 
 
 class Agreement(Enum):
-    """What a server's Last-Modified was worth, measured against the hash of the bytes."""
+    """Whether a server's Last-Modified agreed with the hash of the file."""
 
     AGREED = "agreed"
-    """Both moved, or neither."""
+    """Both changed, or neither."""
     MISSED = "missed a change"
-    """The bytes changed, the date did not."""
+    """Only the file changed."""
     MOVED = "moved without a change"
-    """The date moved, the bytes did not."""
+    """Only the date changed."""
 
 
 class NextRequest(Enum):
-    """What a visit does next."""
+    """The next step of a check."""
 
     END = "end"
     HASH = "hash"
@@ -86,68 +82,68 @@ class NextRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownContent:
-    """What is remembered of the bytes behind a resource's URL; of another URL nothing is."""
+    """What is stored of the file at a resource's URL. Reset if the URL changes."""
 
     etag: str | None = None
     last_modified: str | None = None
     """Last-Modified as the server wrote it, to be sent back."""
     hash: str | None = None
-    """Of the bytes that came with the validators; names its detector, as in ``sha256:...``."""
+    """Hash of the file that came with the validators. It begins with the detector's name: ``sha256:...``."""
     earlier: tuple[str, ...] = ()
-    """Hashes seen before that one, the newest first."""
+    """Earlier hashes, the newest first."""
     outdated: bool = False
-    """The hash is older than the validators: a newer Last-Modified ended a visit before the bytes were
-    read. The next hash is compared with nothing."""
+    """The hash is older than the validators, since a newer Last-Modified ended a check before the file was
+    read. The next hash is not compared with it."""
     tabular: bool = False
-    """The last good bytes were a table of several lines or columns, where a table is promised."""
+    """The last good file was a table of several lines or columns, and the catalogue promises a table."""
     promised: str | None = None
-    """The format that was promised when the last bytes were of another kind; None if they fitted."""
+    """The promised format, if the last file was of another kind; None if it fitted."""
     found: str | None = None
-    """The kind of those bytes, in words."""
+    """The kind of that file, in words."""
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerDates:
-    """What the headers of an answer say; dates are aware, None where absent or not understood."""
+class AnswerHeaders:
+    """The headers of an answer. Dates are aware, and None if absent or not understood."""
 
     status: int
     etag: str | None = None
     last_modified_text: str | None = None
     last_modified: datetime | None = None
     date: datetime | None = None
-    """When the server says it answered."""
+    """The server's time of the answer."""
     wall: bool = False
-    """A page against robots answers, whatever its status."""
+    """A bot wall answered, whatever the status."""
     empty: bool = False
-    """Nothing comes, says Content-Length."""
+    """Content-Length is 0."""
     age: timedelta = timedelta(0)
     """How long a cache has kept the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What follows from what is known so far."""
+    """The conclusions from a step of a check."""
 
     next: NextRequest
     memory: KnownContent
-    """To be kept if the visit ends here."""
+    """What to store if the check ends here."""
     outcome: Outcome | None = None
-    """Set where the visit ends."""
+    """Set if the check ends."""
     modified: datetime | None = None
-    """A newer Last-Modified: evidence ``http header``, however the visit goes on. Each step is given
-    that of the step before."""
+    """A newer Last-Modified: evidence ``http header``, however the check continues. Each step is given the
+    date of the step before."""
 
     @property
     def changed(self) -> bool:
-        """Whether the bytes changed: evidence ``hash``, as of now."""
+        """Whether the file changed: evidence ``hash``."""
         return self.outcome is Outcome.CHANGED
 
 
-def question(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
-    """The ETag and the Last-Modified to ask with; without either the request is unconditional.
+def conditions(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, str | None]:
+    """Return the ETag and the Last-Modified to send. Without either, the request is unconditional.
 
-    :param hash_anyway: the bytes are wanted whatever the server believes: the rotation's visits exist to
-        find out what servers do not tell.
+    :param hash_anyway: read the file whatever the server says of it: the rotation exists to find changes that
+        servers do not report
     """
     if hash_anyway or memory.hash is None:
         return None, None
@@ -156,31 +152,31 @@ def question(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, st
 
 def after_headers(
     memory: KnownContent,
-    headers: AnswerDates,
+    headers: AnswerHeaders,
     *,
-    known: datetime | None,
-    fresh: Callable[[datetime], bool],
+    last_change: datetime | None,
+    fresh_after: datetime | None,
     hash_anyway: bool,
     now: datetime,
 ) -> Decision:
-    """What an answer's headers mean.
+    """Decide what the headers of an answer mean.
 
-    :param known: the resource's last modification as it is known, if it is.
-    :param fresh: whether a resource modified then would be fresh now.
-    :param hash_anyway: the body is hashed, whatever the headers say.
+    :param last_change: the resource's last modification, if it is known
+    :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
+    :param hash_anyway: hash the body whatever the headers say
     """
-    if tells_nothing(headers):
+    if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(NextRequest.END, memory, Outcome.NOT_MODIFIED)
     if headers.status not in _READABLE:
         return Decision(NextRequest.END, memory, Outcome.ERROR)
     modified = believed(headers, now)
-    if modified is not None and known is not None and modified <= known:
+    if modified is not None and last_change is not None and modified <= last_change:
         modified = None
-    # The date of an empty file is that of the moment in which somebody lost the data.
-    wanted = hash_anyway or memory.hash is None or headers.empty
-    if modified is None or wanted or not fresh(modified):
+    makes_fresh = modified is not None and fresh_after is not None and modified > fresh_after
+    # The date of an empty file is the moment when the data were lost.
+    if not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)
     unread = replace(
         memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
@@ -188,43 +184,43 @@ def after_headers(
     return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
 
 
-def tells_nothing(headers: AnswerDates) -> bool:
-    """Whether an answer was meant for somebody else, or came too early."""
+def cannot_tell(headers: AnswerHeaders) -> bool:
+    """Return whether an answer says nothing of the file: it is meant for bots, or came too early."""
     return headers.wall or headers.status in _CANNOT_TELL
 
 
-def has_bytes(headers: AnswerDates) -> bool:
-    """Whether what follows the headers is what the URL stands for."""
+def has_file(headers: AnswerHeaders) -> bool:
+    """Return whether the body of an answer is the file."""
     return headers.status in _READABLE and not headers.wall
 
 
-def believed(headers: AnswerDates, now: datetime) -> datetime | None:
-    """Return the Last-Modified of an answer if it says something of the data, else None.
+def believed(headers: AnswerHeaders, now: datetime) -> datetime | None:
+    """Return the Last-Modified of an answer; None if it was made for the answer, or lies in the future.
 
-    :param now: when the answer was received: not every server sends Date, and some send a wrong one.
+    :param now: receipt of the answer: some servers send no Date, or a wrong one
     """
     modified = headers.last_modified
     if modified is None or modified >= now - MADE_ON_THE_FLY:
         return None
     date = now if headers.date is None else headers.date
-    # Some caches keep the Date of the answer, others make one anew.
-    passed = [at - modified - kept for at in (now, date) for kept in (timedelta(0), headers.age)]
-    return None if any(_is_made_on_the_fly(one) for one in passed) else modified
+    # Some caches keep the answer's Date, others replace it.
+    ages = [at - modified - kept for at in (now, date) for kept in (timedelta(0), headers.age)]
+    return None if any(_is_made_on_the_fly(age) for age in ages) else modified
 
 
-def _is_made_on_the_fly(passed: timedelta) -> bool:
+def _is_made_on_the_fly(age: timedelta) -> bool:
     """Decide whether a date was made for an answer, in GMT or in the local time of a zone behind it.
 
-    :param passed: from the date to the answer
+    :param age: from the date to the answer
     """
-    hours = round(passed / _HOUR)
-    return 0 <= hours <= WESTERNMOST and abs(passed - hours * _HOUR) <= MADE_ON_THE_FLY
+    hours = round(age / _HOUR)
+    return 0 <= hours <= WESTERNMOST and abs(age - hours * _HOUR) <= MADE_ON_THE_FLY
 
 
 def after_hash(
-    memory: KnownContent, headers: AnswerDates, digest: str, modified: datetime | None
+    memory: KnownContent, headers: AnswerHeaders, digest: str, modified: datetime | None
 ) -> Decision:
-    """What the hash of a body means, compared with what is remembered."""
+    """Decide what the hash of a body means, compared with the stored ones."""
     if memory.hash is None or memory.outdated:
         outcome = Outcome.FIRST_HASH
     elif digest == memory.hash:
@@ -240,31 +236,30 @@ def after_hash(
 
 def after_confirmation(
     memory: KnownContent,
-    headers: AnswerDates,
+    headers: AnswerHeaders,
     first: str,
     second: str | None,
     modified: datetime | None,
 ) -> Decision:
-    """What a second download means.
+    """Decide what the second download means.
 
-    :param headers: those of the second download, so that validators and bytes belong together.
-    :param second: its hash; None if it failed.
+    :param headers: of the second download, so that the stored validators belong to the stored hash
+    :param second: hash of the second download; None if it failed
     """
     if second is None:
         return Decision(NextRequest.END, memory, Outcome.UNCONFIRMED, modified)
     if second == first:
         return Decision(NextRequest.END, _seen(memory, headers, second), Outcome.CHANGED, modified)
     if second == memory.hash:
-        # As before after all: several servers behind one name, or a moment's fault.
+        # Unchanged after all: several servers behind one name, or a temporary fault.
         return Decision(NextRequest.END, memory, Outcome.SAME_HASH, modified)
     return Decision(NextRequest.END, memory, Outcome.API, modified)
 
 
-def agreement(memory: KnownContent, headers: AnswerDates, digest: str) -> Agreement | None:
-    """What Last-Modified was worth, once the hash of a body is certain; None where there is nothing
-    to compare.
+def agreement(memory: KnownContent, headers: AnswerHeaders, digest: str) -> Agreement | None:
+    """Return whether Last-Modified agreed with a hash that is certain; None if there is nothing to compare.
 
-    :param memory: as it was before the visit
+    :param memory: before the check
     """
     if memory.hash is None or memory.outdated:
         return None
@@ -279,12 +274,14 @@ def agreement(memory: KnownContent, headers: AnswerDates, digest: str) -> Agreem
     return Agreement.MISSED if changed else Agreement.MOVED
 
 
-def _seen(memory: KnownContent, headers: AnswerDates, digest: str) -> KnownContent:
-    """Return what is remembered once a body is known."""
+def _seen(memory: KnownContent, headers: AnswerHeaders, digest: str) -> KnownContent:
+    """Return what to store once the hash of a body is certain."""
     earlier = memory.earlier
     if memory.hash or earlier:
         before = (memory.hash, *earlier) if memory.hash else earlier
-        earlier = tuple(one for one in dict.fromkeys(before) if one != digest)[:EARLIER_HASHES]
+        earlier = tuple(hash_ for hash_ in dict.fromkeys(before) if hash_ != digest)[
+            :EARLIER_HASHES
+        ]
     return KnownContent(
         headers.etag,
         headers.last_modified_text,

@@ -1,167 +1,140 @@
-"""Visits many URLs, each host at its own pace and none waiting for another.
+"""Checks many URLs at the same time, each host at its own pace.
 
-Hosts that give no answer are given up for a while; their URLs are tried once more when all other URLs are
-done, in a last round.
+There is a queue for each host, and a few hundred runners that serve the hosts that may be asked now. A runner
+waits for answers only. It never waits for a host's rate or a pause that a host asked for, a name lookup, or the
+delay before another attempt or a second download.
 
-A queue per host, and a few hundred runners who serve whichever host may be asked now. A runner only ever
-waits for answers: while a host's rate, a pause that it asked for, a name to be looked up, the delay
-before another attempt or before a second download holds a URL up, no runner knows of it.
+A host that answers no request is given up for a while. Its URLs are tried once more in a last round, when all
+other URLs are done.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Generic
 
-from ..copies.store import StagedBody
 from ..web.client import Client, FetchError
 from ..web.errors import FailureReason
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
-from .check import Begin, Check, F, NextStep, V
-from .container_sandbox import ContainerSandbox
-from .content import DETECTORS
-from .detectors import Detector
-from .hdx_check import HdxCheck, HdxTools
-from .results import CheckedResource, CheckResult
+from .check import BeginCheck, Check, InputT, NextStep, ResultT
 
 _WORTH_A_CONNECTION = 0.1
-"""Seconds of waiting for a host that a further connection to it is worth: one costs a handshake, and
-its host a place."""
+"""Seconds of waiting for a host that justify another connection to it, which costs a handshake and
+occupies the host."""
 
-_AT_LEAST = 0.01
-"""Seconds that a request is taken to last before the host has answered one."""
+_SHORTEST_REQUEST = 0.01
+"""Assumed seconds of a request until the host has answered one."""
 
-_KEPT = 10.0
-"""Seconds that a connection is kept for a request which is certain to come; the client keeps it for 15."""
+_KEEP_ALIVE = 10.0
+"""Seconds for which a connection is kept for a delayed check; the client closes it after 15."""
 
 _LOOKUPS = 20_000
-"""Names that are looked up at the same time, with two questions each: name servers tell 65,536 apart."""
+"""Names looked up at the same time, with two queries each: a resolver can tell 65,536 queries apart."""
 
-_PATIENCE = 0.05
-"""Seconds until a host is looked at again, if its places were taken by others than us."""
+_RETRY_BUSY = 0.05
+"""Seconds until a host is tried again if other users of the client occupy all its connections."""
 
 
-def _everywhere(_: str) -> bool:
+def _all_hosts(_: str) -> bool:
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How visits are made; limits of time, size and attempts are the client's.
+    """How checks are made. The client has the limits on time, size and attempts.
 
-    :ivar runners: requests at the same time, at all hosts together
+    :ivar runners: number of requests at the same time, at all hosts together
     :ivar confirm_after: seconds between the two downloads that prove a change
-    :ivar mine: whether a host (normalised name) is visited by this worker. Visits that are redirected
-        to another's are handed back with the URL to go on at.
-    :ivar stage: makes a place for bytes that are put aside for a copy; None: nothing is
+    :ivar mine: whether this worker checks a host, by its normalised name. A check that is redirected to another
+        host is handed on with the URL to continue at.
     """
 
     runners: int = 200
     confirm_after: float = 30.0
-    mine: Callable[[str], bool] = _everywhere
-    detectors: Sequence[type[Detector]] = DETECTORS
-    stage: Callable[[], StagedBody] | None = None
+    mine: Callable[[str], bool] = _all_hosts
 
 
-async def check(
-    visits: Iterable[CheckedResource],
+async def check_all(
+    inputs: Iterable[InputT],
     client: Client,
-    sandbox: ContainerSandbox,
+    begin: BeginCheck[InputT, ResultT],
     options: EngineOptions,
-    sink: Callable[[CheckResult], None],
-    *,
-    now: Callable[[], datetime],
+    sink: Callable[[ResultT], None],
 ) -> None:
-    """Visit all by the policy ``hdx``; see :func:`converse`.
+    """Check all inputs by a policy. Each gives the sink one result, whatever its server does.
 
-    :param now: the time, aware
-    """
-    tools = HdxTools(client, sandbox, now, options.detectors, options.stage)
+    Inputs with the same URL share one check if their requests are the same. An exception of the sink, or a bug
+    in a policy, ends all checks at once and is raised.
 
-    def begin(visit: CheckedResource, host: str, target: Target | None) -> HdxCheck:
-        return HdxCheck(tools, visit, host, target)
-
-    await converse(visits, client, begin, options, sink)
-
-
-async def converse(
-    visits: Iterable[V],
-    client: Client,
-    begin: Begin[V, F],
-    options: EngineOptions,
-    sink: Callable[[F], None],
-) -> None:
-    """Visit all by any policy; each visit gives the sink one finding, whatever its server does.
-
-    URLs that several visits share are asked once, where they ask the same. What the sink raises ends
-    everything at once and is raised; so is a fault of ours.
-
-    :param visits: taken up before the first request is made
+    :param inputs: read to the end before the first request
     :param begin: the policy
     """
-    await _Engine(client, begin, options, sink).run(visits)
+    await _Engine(client, begin, options, sink).run(inputs)
 
 
 @dataclass(slots=True, eq=False)
-class _Queue(Generic[V, F]):
-    """What is to be asked of one host.
+class _Queue(Generic[InputT, ResultT]):
+    """The checks of one host.
 
-    :ivar places: how often it stands in the line of those who may be asked, or is being asked
-    :ivar timer: set while it may not be asked
-    :ivar looked_up: set for whoever comes next when the name has just been looked up
-    :ivar put_off: how many conversations are to arrive later
-    :ivar due: when the last of these does, by the loop's clock
-    :ivar postponed: conversations that wait for the last round: the host was given up
-    :ivar in_last_round: whether it has begun
+    :ivar places: how often the host is in the line of hosts to be asked, or is being asked
+    :ivar timer: set while the host may not be asked
+    :ivar looked_up: whether its name has just been looked up, for the next check
+    :ivar delayed: number of checks that come back later
+    :ivar due: when the last of these comes back, by the loop's clock
+    :ivar postponed: checks that wait for the last round, since the host was given up
     """
 
     host: Host
-    waiting: deque[Check[V, F]] = field(default_factory=deque)
+    waiting: deque[Check[InputT, ResultT]] = field(default_factory=deque)
     places: int = 0
     timer: asyncio.TimerHandle | None = None
     looking_up: bool = False
     looked_up: bool = False
-    put_off: int = 0
+    delayed: int = 0
     due: float = 0.0
-    postponed: list[Check[V, F]] = field(default_factory=list)
+    postponed: list[Check[InputT, ResultT]] = field(default_factory=list)
     in_last_round: bool = False
 
     @property
-    def patience(self) -> float:
-        """Seconds of waiting for this host that are still to come, by what it took so far."""
+    def expected_wait(self) -> float:
+        """Seconds that the host's answers are expected to take, by the requests so far."""
         seen = self.host.statistics
-        return len(self.waiting) * (seen.seconds / seen.requests if seen.seconds else _AT_LEAST)
+        per_request = seen.seconds / seen.requests if seen.seconds else _SHORTEST_REQUEST
+        return len(self.waiting) * per_request
 
 
-class _Engine(Generic[V, F]):
+class _Engine(Generic[InputT, ResultT]):
     def __init__(
-        self, client: Client, begin: Begin[V, F], options: EngineOptions, sink: Callable[[F], None]
+        self,
+        client: Client,
+        begin: BeginCheck[InputT, ResultT],
+        options: EngineOptions,
+        sink: Callable[[ResultT], None],
     ) -> None:
         self._client = client
         self._begin = begin
         self._options = options
         self._sink = sink
         self._loop = asyncio.get_running_loop()
-        self._queues: dict[str, _Queue[V, F]] = {}
-        self._line: deque[_Queue[V, F]] = deque()
+        self._queues: dict[str, _Queue[InputT, ResultT]] = {}
+        self._line: deque[_Queue[InputT, ResultT]] = deque()
         self._idle: list[asyncio.Future[None]] = []
         self._woken = 0
         self._free = 0
-        self._delayed: dict[Check[V, F], asyncio.TimerHandle] = {}
-        self._names: deque[tuple[_Queue[V, F], Target]] = deque()
+        self._delayed: dict[Check[InputT, ResultT], asyncio.TimerHandle] = {}
+        self._names: deque[tuple[_Queue[InputT, ResultT], Target]] = deque()
         self._lookups: set[asyncio.Task[None]] = set()
         self._open = 0
         self._postponed = 0
         self._ended: asyncio.Future[None] = self._loop.create_future()
 
-    async def run(self, visits: Iterable[V]) -> None:
-        """Until there is a finding for each."""
-        self._take_up(visits)
+    async def run(self, inputs: Iterable[InputT]) -> None:
+        """Run until there is a result for each input."""
+        self._begin_all(inputs)
         if not self._open:
             return
         runners = [
@@ -169,7 +142,7 @@ class _Engine(Generic[V, F]):
             for _ in range(min(self._options.runners, self._open))
         ]
         try:
-            # Nobody is free yet: each host gets one connection. Those who are left have time for more.
+            # With no runner free, each host gets one connection; the second pass hands out what is left.
             for queue in self._queues.values():
                 self._offer(queue)
             self._free = len(runners)
@@ -183,25 +156,25 @@ class _Engine(Generic[V, F]):
                 task.cancel()
             await asyncio.gather(*runners, *self._lookups, return_exceptions=True)
 
-    def _take_up(self, visits: Iterable[V]) -> None:
-        of_url: dict[str, Check[V, F]] = {}
-        for visit in visits:
-            talk = of_url.get(visit.url)
-            if talk is not None and talk.takes(visit):
+    def _begin_all(self, inputs: Iterable[InputT]) -> None:
+        of_url: dict[str, Check[InputT, ResultT]] = {}
+        for item in inputs:
+            check = of_url.get(item.url)
+            if check is not None and check.takes(item):
                 continue
             try:
-                target = first = parse_url(visit.url)
-                if visit.start_at is not None:
-                    first = parse_url(visit.start_at)
+                target = first = parse_url(item.url)
+                if item.start_at is not None:
+                    first = parse_url(item.start_at)
             except FetchError as error:
-                self._begin(visit, "", None).failed(error, self._sink)
+                self._begin(item, "", None).failed(error, self._sink)
                 continue
             host = target.host.rstrip(".")
-            talk = of_url[visit.url] = self._begin(visit, host, first)
-            self._queue(first.host).waiting.append(talk)
+            check = of_url[item.url] = self._begin(item, host, first)
+            self._queue(first.host).waiting.append(check)
             self._open += 1
 
-    def _queue(self, name: str) -> _Queue[V, F]:
+    def _queue(self, name: str) -> _Queue[InputT, ResultT]:
         host = self._client.hosts.of(name)
         queue = self._queues.get(host.name)
         if queue is None:
@@ -210,38 +183,38 @@ class _Engine(Generic[V, F]):
 
     # The line of hosts
 
-    def _offer(self, queue: _Queue[V, F]) -> None:
-        """Put a host into the line, as often as it may be asked."""
-        while queue.waiting and queue.timer is None and queue.places < self._most(queue):
+    def _offer(self, queue: _Queue[InputT, ResultT]) -> None:
+        """Put a host into the line once for each connection that it may get now."""
+        while queue.waiting and queue.timer is None and queue.places < self._connections(queue):
             if wait := queue.host.opens_in:
                 self._close_for(queue, wait)
-            elif self._named(queue):
+            elif self._knows_name(queue):
                 queue.places += 1
                 self._line.append(queue)
             else:
                 return
 
-    def _most(self, queue: _Queue[V, F]) -> int:
-        """How many connections the host gets: more than one if somebody has time, and it pays."""
-        if len(self._line) >= self._free or queue.patience < _WORTH_A_CONNECTION:
+    def _connections(self, queue: _Queue[InputT, ResultT]) -> int:
+        """Return how many connections a host gets: more than one if a runner is free and it saves time."""
+        if len(self._line) >= self._free or queue.expected_wait < _WORTH_A_CONNECTION:
             return 1
         return queue.host.policy.connections
 
-    def _close_for(self, queue: _Queue[V, F], seconds: float) -> None:
+    def _close_for(self, queue: _Queue[InputT, ResultT], seconds: float) -> None:
         if queue.timer is None:
             queue.timer = self._later(seconds, self._opened, queue)
 
-    def _opened(self, queue: _Queue[V, F]) -> None:
+    def _opened(self, queue: _Queue[InputT, ResultT]) -> None:
         queue.timer = None
         self._offer(queue)
         self._wake()
 
-    def _wake(self, besides: int = 0) -> None:
-        """A runner for each place in the line.
+    def _wake(self, awake: int = 0) -> None:
+        """Wake a runner for each place in the line.
 
-        :param besides: runners who are awake, and come to the line next
+        :param awake: number of runners that come to the line next, without being woken
         """
-        while self._idle and self._woken + besides < len(self._line):
+        while self._idle and self._woken + awake < len(self._line):
             self._woken += 1
             self._idle.pop().set_result(None)
 
@@ -266,12 +239,15 @@ class _Engine(Generic[V, F]):
 
     # Names
 
-    def _named(self, queue: _Queue[V, F]) -> bool:
-        """Whether the name of what is next is known; if not it will be, and the host offered then."""
+    def _knows_name(self, queue: _Queue[InputT, ResultT]) -> bool:
+        """Return whether the name of the next request is known.
+
+        If it is not, start a lookup that offers the host again.
+        """
         if queue.looking_up:
             return False
         if queue.looked_up:
-            # Even if the name is forgotten by now: otherwise it might be looked up for ever.
+            # Even if the client has forgotten the name by now: otherwise lookups might never end.
             queue.looked_up = False
             return True
         target = queue.waiting[0].begin().target
@@ -284,7 +260,7 @@ class _Engine(Generic[V, F]):
         return False
 
     async def _look_up(self) -> None:
-        """Look names up until none is left to be."""
+        """Look up names until none is left."""
         try:
             while self._names:
                 queue, target = self._names.popleft()
@@ -298,7 +274,7 @@ class _Engine(Generic[V, F]):
         finally:
             self._lookups.discard(asyncio.current_task())  # type: ignore[arg-type]
 
-    # Conversations
+    # Checks
 
     async def _runner(self) -> None:
         try:
@@ -310,80 +286,80 @@ class _Engine(Generic[V, F]):
                     self._woken -= 1
                 self._free -= 1
                 await self._serve(self._line.popleft())
-                self._wake(besides=1)
+                self._wake(awake=1)
         except Exception as error:
             self._fail(error)
 
-    async def _serve(self, queue: _Queue[V, F]) -> None:
+    async def _serve(self, queue: _Queue[InputT, ResultT]) -> None:
         try:
             if not queue.waiting:
                 return
             if wait := queue.host.opens_in:
                 self._close_for(queue, wait)
                 return
-            talk = queue.waiting.popleft()
+            check = queue.waiting.popleft()
             try:
-                await self._converse(queue, talk)
+                await self._send(queue, check)
             except BaseException:
-                talk.close()
+                check.close()
                 raise
         finally:
             queue.places -= 1
             self._free += 1
         self._offer(queue)
 
-    async def _converse(self, queue: _Queue[V, F], talk: Check[V, F]) -> None:
-        """One step of a conversation."""
-        asking = talk.begin()
-        # The others who are at this host take what is left, or nobody does.
-        asking.last = len(queue.waiting) < queue.places and not self._comes_soon(queue)
-        before = asking.target
+    async def _send(self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT]) -> None:
+        """Send one request of a check and evaluate its answer."""
+        request = check.begin()
+        # The connection is closed if the host's other runners suffice for the checks that wait.
+        request.last = len(queue.waiting) < queue.places and not self._comes_soon(queue)
+        before = request.target
         try:
-            answer = await self._client.step(asking)
+            answer = await self._client.step(request)
         except FetchError as error:
             if error.reason is FailureReason.HOST_SILENT and not queue.in_last_round:
-                self._postpone(queue, talk)
+                self._postpone(queue, check)
             else:
-                self._go_on(talk, talk.failed(error, self._sink))
+                self._continue(check, check.failed(error, self._sink))
             return
         if answer is None:
-            if asking.pause:
-                self._delay(talk, asking.pause)
+            if request.pause:
+                self._delay(check, request.pause)
                 return
-            if asking.target is before:
-                self._close_for(queue, queue.host.opens_in or _PATIENCE)
-            self._arrive(talk)
+            if request.target is before:
+                self._close_for(queue, queue.host.opens_in or _RETRY_BUSY)
+            self._arrive(check)
             return
-        self._go_on(talk, await talk.answered(answer, self._sink))
+        self._continue(check, await check.answered(answer, self._sink))
 
-    def _go_on(self, talk: Check[V, F], then: NextStep) -> None:
-        if then is NextStep.END:
+    def _continue(self, check: Check[InputT, ResultT], step: NextStep) -> None:
+        if step is NextStep.END:
             self._end()
-        elif then is NextStep.ASK_NOW:
-            self._arrive(talk)
+        elif step is NextStep.ASK_NOW:
+            self._arrive(check)
         else:
-            self._delay(talk, self._options.confirm_after)
+            self._delay(check, self._options.confirm_after)
 
-    def _comes_soon(self, queue: _Queue[V, F]) -> bool:
-        """Whether a conversation that was put off arrives while a connection can be kept."""
-        return queue.put_off > 0 and queue.due - self._loop.time() < _KEPT
+    def _comes_soon(self, queue: _Queue[InputT, ResultT]) -> bool:
+        """Return whether a delayed check comes back while the connection can be kept."""
+        return queue.delayed > 0 and queue.due - self._loop.time() < _KEEP_ALIVE
 
-    def _delay(self, talk: Check[V, F], seconds: float) -> None:
-        queue = self._queue(talk.begin().target.host)
-        queue.put_off += 1
+    def _delay(self, check: Check[InputT, ResultT], seconds: float) -> None:
+        queue = self._queue(check.begin().target.host)
+        queue.delayed += 1
         queue.due = max(queue.due, self._loop.time() + seconds)
-        self._delayed[talk] = self._later(seconds, self._arrive, talk)
+        self._delayed[check] = self._later(seconds, self._arrive, check)
 
-    def _arrive(self, talk: Check[V, F]) -> None:
-        """A conversation that has begun goes on, before those that have not."""
-        queue = self._queue(talk.begin().target.host)
-        if self._delayed.pop(talk, None) is not None:
-            queue.put_off -= 1
+    def _arrive(self, check: Check[InputT, ResultT]) -> None:
+        """Put a check that has begun before those that have not."""
+        queue = self._queue(check.begin().target.host)
+        if self._delayed.pop(check, None) is not None:
+            queue.delayed -= 1
         if not self._options.mine(queue.host.name):
-            talk.handed(self._sink)
+            check.handed(self._sink)
             self._end()
             return
-        queue.waiting.appendleft(talk)
+        queue.waiting.appendleft(check)
         self._offer(queue)
         self._wake()
 
@@ -397,23 +373,24 @@ class _Engine(Generic[V, F]):
 
     # The last round
 
-    def _postpone(self, queue: _Queue[V, F], talk: Check[V, F]) -> None:
-        queue.postponed.append(talk)
+    def _postpone(self, queue: _Queue[InputT, ResultT], check: Check[InputT, ResultT]) -> None:
+        queue.postponed.append(check)
         self._postponed += 1
         if self._open == self._postponed:
             self._begin_last_round()
 
     def _begin_last_round(self) -> None:
-        """Try what was postponed once more, now that nothing else is left to do."""
+        """Try the postponed checks once more, now that all others are done."""
         self._postponed = 0
         for queue in list(self._queues.values()):
             if not queue.postponed:
                 continue
             queue.in_last_round = True
             self._client.begin_last_round(queue.host)
-            for talk in queue.postponed:
-                talk.begin().once_more()
-            # The last ones first: those that come next are neighbours of those that failed.
+            for check in queue.postponed:
+                check.begin().once_more()
+            # In reverse order, since the checks behind the postponed ones may ask the same broken part of a
+            # site.
             queue.waiting.extend(reversed(queue.postponed))
             queue.postponed.clear()
             self._offer(queue)

@@ -1,11 +1,11 @@
-"""What a visit says of a resource's own fields: last_modified, size, mimetype and hash.
+"""Decides what a check writes into a resource's own fields: last_modified, size, mimetype and hash.
 
-They are filled in where they are empty or proved wrong, and only for links. What was written is
-remembered, under the fields' names: so that it is never taken for somebody's word, and is there again when
-an update by others has emptied it. What was written while the resource had another URL is kept under the
-names with ``old_`` in front, and is only good for the former.
+A check fills in fields that are empty or proved wrong, and only for links. What it wrote is stored under the
+fields' names, for two reasons: it is never mistaken for the publisher's word, and it is restored when another
+update empties the field. What was written while the resource had another URL is kept under the names with
+``old_`` in front, for the first reason alone.
 
-Values are as JSON has them: moments as text in UTC without zone, which sorts by time.
+Values are as in JSON: moments are text in UTC without zone, which sorts by time.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from ..dates import utc
 from .results import CheckResult
 
 FIELDS = ("last_modified", "size", "mimetype", "hash")
-"""In the order of the columns of CKAN's table that they are."""
+"""Columns of CKAN's table ``resource``."""
 
 Fields = Mapping[str, Any]
 
 _SAYS_NOTHING = frozenset(
     {"application/octet-stream", "binary/octet-stream", "application/x-download", "text/plain"}
 )
-"""What servers call files of which they know nothing."""
+"""Media types that servers send for files that they do not know."""
 
 
 def stored(last_modified: datetime | None, size: Any, mimetype: Any, hash_: Any) -> dict[str, Any]:
-    """A resource's fields as they are compared; empty ones are left out."""
+    """Return a resource's fields for comparison, without empty ones."""
     values = {
         "last_modified": None if last_modified is None else last_modified.isoformat(),
         "size": size,
@@ -39,27 +39,27 @@ def stored(last_modified: datetime | None, size: Any, mimetype: Any, hash_: Any)
     return {name: value for name, value in values.items() if value not in (None, "")}
 
 
-def found(finding: CheckResult) -> dict[str, Any]:
-    """What a visit says of the fields; what it does not know is left out."""
-    dates = [one for one in (finding.modified, finding.changed_at) if one is not None]
+def found(result: CheckResult) -> dict[str, Any]:
+    """Return the values of the fields by a check, as far as it found them."""
+    dates = [date for date in (result.modified, result.changed_at) if date is not None]
     values = {
         "last_modified": utc(max(dates)).isoformat(timespec="seconds") if dates else None,
-        "size": finding.size,
-        "mimetype": None if finding.mimetype in _SAYS_NOTHING else finding.mimetype,
-        "hash": None if finding.memory.outdated else finding.memory.hash,
+        "size": result.size,
+        "mimetype": None if result.mimetype in _SAYS_NOTHING else result.mimetype,
+        "hash": None if result.memory.outdated else result.memory.hash,
     }
     return {name: value for name, value in values.items() if value is not None}
 
 
-def after_visit(
+def after_check(
     has: Fields, wrote: Fields, said: Fields, allowed: Collection[str]
 ) -> dict[str, Any]:
-    """What to write into a resource's fields after a visit.
+    """Return what to write into a resource's fields after a check.
 
-    :param has: its fields, see :func:`stored`.
-    :param wrote: what was written into them before.
-    :param said: what the visit says of them, see :func:`found`.
-    :param allowed: the fields that may be written.
+    :param has: the resource's fields, see :func:`stored`
+    :param wrote: what earlier checks wrote into them
+    :param said: the values by the check, see :func:`found`
+    :param allowed: the fields that may be written
     """
     return {
         name: value
@@ -71,7 +71,7 @@ def after_visit(
 
 
 def again(has: Fields, wrote: Fields, allowed: Collection[str]) -> dict[str, Any]:
-    """What to write into a resource's fields again, after an update by others."""
+    """Return what to write into a resource's fields again after another update emptied them."""
     return {
         name: wrote[name]
         for name in FIELDS
@@ -82,18 +82,18 @@ def again(has: Fields, wrote: Fields, allowed: Collection[str]) -> dict[str, Any
 
 
 def ours(wrote: Fields, name: str) -> Any:
-    """What of ours may stand in a field; None if nothing does."""
+    """Return the value of a check that a field may have; None if there is none."""
     return wrote.get(name, wrote.get(f"old_{name}"))
 
 
 OURS = "coalesce(c.wrote ->> '{0}', c.wrote ->> 'old_{0}')"
-"""The same in SQL, as text."""
+"""SQL of :func:`ours`, as text."""
 
 _PROVED: dict[str, Callable[[Any, Any], bool]] = {
     "last_modified": lambda has, said: bool(has < said),
     "size": lambda has, said: True,
-    # A server's word against the publisher's; and hashes are of many kinds.
+    # The server may be wrong about the media type, and the publisher's hash may be of another kind.
     "mimetype": lambda has, said: False,
     "hash": lambda has, said: False,
 }
-"""Whether what a field has is wrong, given that a visit says something else."""
+"""Whether a field's value is wrong if a check found another one."""

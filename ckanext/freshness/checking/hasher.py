@@ -1,6 +1,6 @@
-"""Takes a body as it comes and says what its hash is, with little memory whatever its size.
+"""Hashes a body as it arrives, with little memory whatever its size, and stages it for a copy.
 
-Every body goes through sha256 piece by piece. One that begins like a container is also written to a
+Every body goes through sha256 piece by piece. A body that begins like a container is also written to a
 temporary file without a name, up to a limit, and opened in the sandbox when it is complete.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from ..copies.store import StagedBody, StoreError
 from ..web.exchange import Enough
 from .container_sandbox import ContainerSandbox
 from .content import DETECTORS, RawBytes
@@ -23,22 +24,18 @@ _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class HashedBody:
-    """What a body was.
+    """A complete body.
 
-    :ivar hash: of its content, beginning with the detector's name: ``xlsx:<hex>``
-    :ivar sha256: of its bytes, in hexadecimal, whatever the detector
+    :ivar hash: of the content. It begins with the detector's name: ``xlsx:<hex>``
     :ivar size: in bytes
-    :ivar detector: the name of the one that made ``hash``
     :ivar note: why a file that looks like a container was hashed as plain bytes, in words
-    :ivar first: its first :data:`.formats.FIRST_BYTES`
+    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
     """
 
     hash: str
-    sha256: str
     size: int
-    detector: str
     note: str | None
     first: bytes
 
@@ -46,17 +43,14 @@ class HashedBody:
 class FirstBytes:
     """A :class:`ckanext.freshness.web.exchange.Sink` that keeps the first bytes of a body.
 
-    :ivar first: the first :data:`.formats.FIRST_BYTES`
-    :ivar size: of the body, in bytes, if it is small; else of the part that was read
+    :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
+    :ivar size: of the body in bytes, if it is small; else of the part that was read
     """
-
-    __slots__ = ("first", "size")
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was written."""
         self.first = b""
         self.size = 0
 
@@ -72,9 +66,12 @@ class FirstBytes:
 
 
 class Hasher:
-    """A :class:`ckanext.freshness.web.exchange.Sink` for one body.
+    """A :class:`ckanext.freshness.web.exchange.Sink` that hashes one body.
 
-    :meth:`close` it, or use it as a context manager, if it may be left without a result.
+    If you may leave it without a result, :meth:`close` it or use it as a context manager.
+
+    :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
+        copy.
     """
 
     def __init__(
@@ -82,11 +79,20 @@ class Hasher:
         sandbox: ContainerSandbox,
         *,
         detectors: Sequence[type[Detector]] = DETECTORS,
+        staged: StagedBody | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._detectors = detectors
+        self._staged = staged
         self._file: BinaryIO | None = None
-        self.restart()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sha256 = hashlib.sha256()
+        self._size = 0
+        self._first = b""
+        self._candidates: list[type[Detector]] | None = None
+        self._note: str | None = None
 
     def __enter__(self) -> Hasher:
         return self
@@ -95,98 +101,108 @@ class Hasher:
         self.close()
 
     def restart(self) -> None:
-        """Forget what was written."""
-        self.close()
-        self._sha256 = hashlib.sha256()
-        self._size = 0
-        self._first = b""
-        self._candidates: list[type[Detector]] | None = None
-        self._note: str | None = None
+        """Forget the pieces so far."""
+        self._close_file()
+        self._begin()
+        if self._staged is not None:
+            self._staged.restart()
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Remove the temporary file, and the staged body unless it was taken."""
+        self._close_file()
+        if self._staged is not None:
+            self._staged.close()
+            self._staged = None
+
+    def _close_file(self) -> None:
         if self._file is not None:
-            # A full disk fails here once more, of bytes that nobody wants.
+            # On a full disk, closing fails once more. The bytes are not needed.
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None
 
     def write(self, data: bytes) -> None:
-        """The next piece."""
+        """Take the next piece."""
         self._sha256.update(data)
         before = self._first
         self._size += len(data)
         if len(before) < FIRST_BYTES:
             self._first = before + data[: FIRST_BYTES - len(before)]
         if self._candidates is not None:
-            if self._file is not None:
-                self._spool(data)
+            self._spool(data)
         elif self._size >= MAGIC_BYTES:
-            self._decide()
-            if self._file is not None:
-                # What came before this piece was less than what is kept of the beginning.
-                self._spool(before)
-                self._spool(data)
+            self._find_candidates()
+            # The earlier pieces are shorter than the first bytes, so they are all in `before`.
+            self._spool(before)
+            self._spool(data)
+        if self._staged is not None:
+            try:
+                self._staged.write(data)
+            except StoreError:
+                self._staged.close()
+                self._staged = None
+
+    def take_staged(self) -> StagedBody | None:
+        """Return the staged body if it is whole. The caller closes it."""
+        staged, self._staged = self._staged, None
+        return staged
 
     async def result(self) -> HashedBody:
-        """What the body was, once it is complete. The file is closed.
+        """Return the hash of a complete body, and remove the temporary file.
 
-        A container that cannot be opened is hashed as plain bytes: never raises for a body.
+        A container that cannot be opened is hashed as plain bytes: no body raises an exception.
         """
         if self._candidates is None:
-            self._decide()
+            self._find_candidates()
             self._spool(self._first)
-        found = None
-        if self._file is not None:
-            try:
-                found = await self._open()
-            finally:
-                self.close()
-        sha256 = self._sha256.hexdigest()
+        try:
+            container_hash = await self._open()
+        finally:
+            self._close_file()
         return HashedBody(
-            hash=found or f"{RawBytes.name}:{sha256}",
-            sha256=sha256,
+            hash=container_hash or f"{RawBytes.name}:{self._sha256.hexdigest()}",
             size=self._size,
-            detector=found.partition(":")[0] if found else RawBytes.name,
             note=self._note,
             first=self._first,
         )
 
-    def _decide(self) -> None:
+    def _find_candidates(self) -> None:
         first = self._first[:MAGIC_BYTES]
-        self._candidates = [it for it in self._detectors if it.takes(first)]
+        self._candidates = [detector for detector in self._detectors if detector.takes(first)]
         if self._candidates:
             try:
                 self._file = tempfile.TemporaryFile()  # noqa: SIM115
             except OSError as error:
-                self._leave(f"no temporary file: {error.strerror}")
+                self._give_up(f"no temporary file: {error.strerror}")
 
     def _spool(self, data: bytes) -> None:
+        """Write a piece to the temporary file, if there is one."""
         if self._file is None:
             return
-        most = self._sandbox.limits.max_bytes
-        if self._size > most:
-            self._leave(f"more than {most} bytes")
+        max_bytes = self._sandbox.limits.max_bytes
+        if self._size > max_bytes:
+            self._give_up(f"more than {max_bytes} bytes")
             return
         try:
             self._file.write(data)
         except OSError as error:
-            self._leave(f"no temporary file: {error.strerror}")
+            self._give_up(f"no temporary file: {error.strerror}")
 
-    def _leave(self, reason: str) -> None:
-        """Go on with the plain bytes alone."""
+    def _give_up(self, reason: str) -> None:
+        """Continue with the hash of the plain bytes."""
         self._note = f"hashed as plain bytes: {reason}"
-        self.close()
+        self._close_file()
 
     async def _open(self) -> str | None:
+        """Return the hash of the container in the temporary file; None if it is hashed as plain bytes."""
         if self._file is None or not self._candidates:
             return None
         try:
             self._file.flush()
         except OSError as error:
-            self._leave(f"no temporary file: {error.strerror}")
+            self._give_up(f"no temporary file: {error.strerror}")
             return None
-        parsed = await self._sandbox.parse(self._file, self._candidates)
-        if parsed.reason is not None:
-            self._leave(parsed.reason)
-        return parsed.hash
+        opened = await self._sandbox.parse(self._file, self._candidates)
+        if opened.reason is not None:
+            self._give_up(opened.reason)
+        return opened.hash

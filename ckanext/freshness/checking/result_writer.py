@@ -1,37 +1,35 @@
-"""What visits brought home, written to the database: many at once, and each whole or not at all."""
+"""Writes results of checks to the database: many in one statement, each whole or not at all."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
-from ..ckan_adapter import copy_into, lock_packages, model
+from ..ckan_adapter import lock_packages, model
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
-from .check_rows import let_others_write
+from .check_rows import lock_table_shared
 from .decisions import Outcome
 from .results import CheckResult
 
 ATTEMPTS = 5
-"""Visits to a resource that are kept."""
-
-NULL = "\\N"
-"""How COPY writes NULL."""
+"""Number of checks stored in a resource's history."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What an outcome does to what is known of a resource.
+class OutcomeEffect:
+    """What an outcome changes in the row of a resource.
 
-    :ivar found: the resource is there: the row of failures ends
-    :ivar hashed: the bytes were read, and their hash is remembered or known to be of no use
-    :ivar tells: whether changes can be determined, so that an earlier doubt goes
-    :ivar undetermined: why they cannot be from now on
-    :ivar unconfirmed: another hash was met, and the next run is to ask again; None: as before
+    :ivar found: the file exists: the count of failures starts again
+    :ivar hashed: the file was read and hashed
+    :ivar tells: it can be determined whether the file changes: an earlier doubt ends
+    :ivar undetermined: why it cannot be determined from now on
+    :ivar unconfirmed: whether the next run is to check a new hash again; None: as before
     """
 
     found: bool = False
@@ -41,15 +39,8 @@ class Effect:
     unconfirmed: bool | None = None
 
 
-def _columns(outcome: Outcome, effect: Effect) -> str:
-    """An outcome and what it does, as COPY reads them."""
-    said = (effect.found, effect.hashed, effect.tells, effect.unconfirmed)
-    flags = [NULL if one is None else "t" if one else "f" for one in said]
-    return "\t".join((outcome.value, *flags, effect.undetermined or NULL))
-
-
-_SAME = Effect(found=True, tells=True, unconfirmed=False)
-_READ = Effect(found=True, hashed=True, tells=True, unconfirmed=False)
+_SAME = OutcomeEffect(found=True, tells=True, unconfirmed=False)
+_READ = OutcomeEffect(found=True, hashed=True, tells=True, unconfirmed=False)
 
 EFFECTS = {
     Outcome.NOT_MODIFIED: _SAME,
@@ -58,129 +49,96 @@ EFFECTS = {
     Outcome.FIRST_HASH: _READ,
     Outcome.REPEAT_HASH: _READ,
     Outcome.CHANGED: _READ,
-    Outcome.API: Effect(found=True, hashed=True, undetermined="api", unconfirmed=False),
-    Outcome.UNCONFIRMED: Effect(found=True, unconfirmed=True),
-    Outcome.ERROR: Effect(),
-    Outcome.CANNOT_TELL: Effect(undetermined="blocked"),
+    Outcome.API: OutcomeEffect(found=True, hashed=True, undetermined="api", unconfirmed=False),
+    Outcome.UNCONFIRMED: OutcomeEffect(found=True, unconfirmed=True),
+    Outcome.ERROR: OutcomeEffect(),
+    Outcome.CANNOT_TELL: OutcomeEffect(undetermined="blocked"),
 }
 
-_EFFECTS = {outcome: _columns(outcome, effect) for outcome, effect in EFFECTS.items()}
-
 _NOT_ASKED = frozenset(
-    one.value
-    for one in (
-        FailureReason.HOST_DEFERRED,
-        FailureReason.HOST_SILENT,
-        FailureReason.PROXY,
-        FailureReason.OUT_OF_SOCKETS,
-    )
+    {
+        FailureReason.HOST_DEFERRED.value,
+        FailureReason.HOST_SILENT.value,
+        FailureReason.PROXY.value,
+        FailureReason.OUT_OF_SOCKETS.value,
+    }
 )
-"""Why a visit did not come to anything through no fault of the URL: the next run makes up for it."""
+"""Failures that are not the URL's: the resource counts as not checked, so that the next run checks it."""
 
 
-class WrittenResult(NamedTuple):
-    """A finding that was written, and its resource's own fields as they are."""
+def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[CheckResult, Any]]:
+    """Write results into the rows of their resources; nothing is committed.
 
-    finding: CheckResult
-    url_type: str | None
-    last_modified: datetime | None
-    size: int | None
-    mimetype: str | None
-    hash: str | None
-    wrote: str | None
-    """What the checker wrote into them, in JSON, if anything; see :mod:`.fields`."""
-    doubt_changed: bool
-    """Whether it can be determined that the resource changes, or why not, is another answer now."""
+    The rows of the datasets in CKAN's own table stay locked until the transaction ends, as with everything that
+    writes datasets. If two results are about the same resource, the last one counts.
 
-
-def write(findings: Sequence[CheckResult], run_start: datetime) -> list[WrittenResult]:
-    """Remember what visits brought home. Nothing is committed.
-
-    The datasets' rows in CKAN's table stay locked until the transaction ends, as in every writer of
-    theirs. Of two findings about one resource the last counts.
-
-    :param run_start: when the run started, with its zone: intervals count from there.
-    :returns: those that were written. The others are about a resource that is gone, or has another
-        URL since: they tell nothing.
+    :param run_start: from which intervals count, aware
+    :returns: the results that were written, each with a row of the resource's own fields (``url_type``,
+        ``last_modified``, ``size``, ``mimetype``, ``hash``), what a check has written into them (``wrote``, see
+        :mod:`.fields`), and whether it has changed that changes can be determined (``doubt_changed``). Results
+        for resources that are gone, or have another URL since, are not written.
     """
-    last = {one.visit.resource_id: one for one in findings}
-    if not last:
+    by_id = {result.resource.resource_id: result for result in results}
+    if not by_id:
         return []
-    session = model.Session
-    packages = {one.visit.package_id for one in last.values()}
-    lock_packages(packages)
-    let_others_write(session)
-    session.execute(sa.text(_TABLE))
-    copy_into("freshness_found", (_line(one) for one in last.values()))
-    rows = session.execute(sa.text(_WRITE), {"run_start": utc(run_start)}).all()
-    session.execute(sa.text("DROP TABLE freshness_found"))
-    return [WrittenResult(last[resource_id], *has) for resource_id, *has in rows]
+    lock_packages({result.resource.package_id for result in by_id.values()})
+    lock_table_shared(model.Session)
+    values = {
+        "rows": json.dumps([_row(result) for result in by_id.values()]),
+        "run_start": utc(run_start),
+    }
+    rows = model.Session.execute(sa.text(_WRITE), values).all()
+    return [(by_id[row.resource_id], row) for row in rows]
 
 
-def _line(finding: CheckResult) -> str:
-    """A row of the temporary table, as COPY reads it: see :data:`_TABLE` for the columns."""
-    visit, memory, attempt = finding.visit, finding.memory, finding.attempt
-    texts = (
-        *(visit.url, memory.etag, memory.last_modified, memory.hash),
-        *(memory.promised, memory.found),
-        *(attempt.reason, attempt.words, attempt.final_url, attempt.etag, attempt.last_modified),
-    )
-    if _is_plain("".join(filter(None, texts))):
-        # Nearly always, and cheaper asked once than of each.
-        copied = [NULL if text is None else text for text in texts]
+def _row(result: CheckResult) -> dict[str, Any]:
+    """Return the columns of :data:`_COLUMNS` for a result; missing ones become NULL."""
+    memory, attempt = result.memory, result.attempt
+    row: dict[str, Any] = {"resource_id": result.resource.resource_id, "url": result.resource.url}
+    if result.handed_to is not None:
+        row["handed_to"] = result.handed_to
     else:
-        copied = [_copied(text) for text in texts]
-    url, held_etag, held_modified, hash_, promised, found, *said = copied
-    reason, words, final_url, etag, last_modified = said
-    known = f"{visit.resource_id}\t{url}\t"
-    if finding.handed_to is not None:
-        return known + _copied(finding.handed_to) + _NOTHING
-    failed = "t" if finding.counts_as_failure else "f"
-    visited = "f" if attempt.reason in _NOT_ASKED else "t"
-    return (
-        f"{known}{NULL}\t{held_etag}\t{held_modified}\t{hash_}\t{_array(memory.earlier)}"
-        f"\t{'t' if memory.outdated else 'f'}\t{'t' if memory.tabular else 'f'}\t{promised}\t{found}"
-        f"\t{visited}\t{failed}\t{_EFFECTS[finding.outcome]}"
-        f"\t{utc(attempt.at).isoformat()}\t{utc_text(finding.changed_at) or NULL}"
-        f"\t{attempt.method}\t{NULL if attempt.status is None else attempt.status}"
-        f"\t{reason}\t{words}\t{attempt.received}\t{round(attempt.seconds, 3)}\t{final_url}"
-        f"\t{etag}\t{last_modified}\t{utc_text(attempt.modified) or NULL}\n"
-    )
+        row |= asdict(EFFECTS[result.outcome]) | {
+            "etag": memory.etag,
+            "last_modified": memory.last_modified,
+            "hash": memory.hash,
+            "earlier": memory.earlier,
+            "outdated": memory.outdated,
+            "tabular": memory.tabular,
+            "promised": memory.promised,
+            "found_kind": memory.found,
+            "visited": attempt.reason not in _NOT_ASKED,
+            "failed": result.counts_as_failure,
+            "outcome": result.outcome.value,
+            "at": utc(attempt.at).isoformat(),
+            "changed_at": utc_text(result.changed_at),
+            "method": attempt.method,
+            "status": attempt.status,
+            "reason": attempt.reason,
+            "words": attempt.words,
+            "received": attempt.received,
+            "seconds": round(attempt.seconds, 3),
+            "final_url": attempt.final_url,
+            "sent_etag": attempt.etag,
+            "sent_modified": attempt.last_modified,
+            "modified": utc_text(attempt.modified),
+        }
+    return {
+        name: _storable(value) if isinstance(value, str) else value for name, value in row.items()
+    }
 
 
-def _copied(text: str | None) -> str:
-    """A value as COPY reads it."""
-    if text is None:
-        return NULL
-    if _is_plain(text):
-        return text
-    return _text(text).translate(_ESCAPES)
-
-
-def _is_plain(text: str) -> bool:
-    return text.isprintable() and "\\" not in text
-
-
-_ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
-
-
-def _array(items: Sequence[str]) -> str:
-    """An array of text as COPY reads it."""
-    quoted = (one.replace("\\", "\\\\").replace('"', '\\"') for one in items)
-    return _copied("{" + ",".join(f'"{one}"' for one in quoted) + "}") if items else "{}"
-
-
-def _text(text: str) -> str:
-    """What a server sent, as the database can have it: neither NUL nor half characters."""
+def _storable(text: str) -> str:
+    """Return a text from a server without NUL and lone surrogates, which PostgreSQL refuses."""
     if text.isascii() and "\0" not in text:
         return text
-    plain = text.encode("utf-8", "surrogateescape" if _is_bytes(text) else "replace")
-    return plain.decode("utf-8", "replace").replace("\0", "\ufffd")
-
-
-def _is_bytes(text: str) -> bool:
-    """Whether all half characters in a text stand for bytes, as the client gives illegal ones."""
-    return all(not 0xD800 <= ord(one) <= 0xDFFF or 0xDC80 <= ord(one) <= 0xDCFF for one in text)
+    # The client decodes illegal bytes to lone surrogates in this range.
+    has_bytes = all(
+        not 0xD800 <= ord(character) <= 0xDFFF or 0xDC80 <= ord(character) <= 0xDCFF
+        for character in text
+    )
+    encoded = text.encode("utf-8", "surrogateescape" if has_bytes else "replace")
+    return encoded.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 _COLUMNS = """
@@ -190,9 +148,6 @@ _COLUMNS = """
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, final_url text, sent_etag text, sent_modified text, modified timestamp"""
-_TABLE = f"CREATE TEMPORARY TABLE freshness_found ({_COLUMNS}) ON COMMIT DROP"
-_NOTHING = f"\t{NULL}" * (_COLUMNS.count(",") - 2) + "\n"
-"""What a visit that was handed on has in all columns after the third."""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -231,9 +186,9 @@ UPDATE freshness_check c SET
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
-FROM freshness_found f
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id
 WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
-    CAST(nullif(c.wrote, '{{}}') AS text), c.undetermined IS DISTINCT FROM before.undetermined"""
+    c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS doubt_changed"""

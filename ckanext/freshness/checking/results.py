@@ -1,4 +1,4 @@
-"""What a visit starts from and what it brings home: plain data between the database and the network."""
+"""The resource to check and the result of its check: plain data between the database and the network."""
 
 from __future__ import annotations
 
@@ -8,49 +8,50 @@ from datetime import datetime
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
 
-__all__ = ["Agreement", "Attempt", "CheckResult", "CheckedResource"]
-
 
 @dataclass(frozen=True, slots=True)
-class CheckedResource:
-    """One resource whose URL is to be visited.
+class ResourceToCheck:
+    """A resource that a run has chosen, with all that its check needs to know.
 
-    :ivar known: the resource's last modification as its evidence gives it
-    :ivar fresh_after: a resource that was modified later than this is fresh now; None where no date
-        makes it fresh
-    :ivar hash_anyway: the bytes are wanted whatever the server says of them
-    :ivar format: what the catalogue says the bytes are
-    :ivar mimetype: likewise; None if a check has written it into the resource
-    :ivar start_at: where to ask, if another worker was redirected from ``url`` to there, and handed
-        the visit on
-    :ivar keep_copy: whether good bytes are to be put aside for a copy
+    :ivar last_change: the resource's last modification by its evidence
+    :ivar fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
+    :ivar hash_anyway: whether the file is read whatever the server says of it
+    :ivar format: as the catalogue declares it
+    :ivar mimetype: as the catalogue declares it; None if a check has written it into the resource
+    :ivar start_at: URL to continue at, if another worker was redirected from ``url`` to it and handed the
+        check on
+    :ivar keep_copy: whether a good file is staged for a copy
+    :ivar is_new: whether this run is the first to see the resource
+    :ivar is_touched: whether the resource's own date is later than at the previous run
     """
 
     resource_id: str
     package_id: str
     url: str
     memory: KnownContent = field(default_factory=KnownContent)
-    known: datetime | None = None
+    last_change: datetime | None = None
     fresh_after: datetime | None = None
     hash_anyway: bool = False
     format: str | None = None
     mimetype: str | None = None
     start_at: str | None = None
     keep_copy: bool = False
+    is_new: bool = False
+    is_touched: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What one visit to a URL was like, as it is kept.
+    """A check as it is stored in the resource's history.
 
-    :ivar at: when the visit ended, with its zone
+    :ivar at: end of the check, aware
     :ivar status: of the last answer; None if there was none
-    :ivar reason: why there was no answer, or no use in it: a value of
-        :class:`ckanext.freshness.web.errors.Reason`, or ``format``; None if there was one
-    :ivar words: what went wrong, for people, without secrets; None if nothing did
+    :ivar reason: why there was no answer, a value of :class:`ckanext.freshness.web.errors.FailureReason`, or
+        ``format`` if the answer was of no use; else None
+    :ivar words: the failure in words for people, without secrets; None if there was none
     :ivar received: bytes of the body
     :ivar seconds: of the last request, without waiting in our own queues
-    :ivar final_url: what answered after redirects, fit to be shown; None if it is the resource's URL
+    :ivar final_url: URL after redirects, without secrets; None if it is the resource's URL
     :ivar modified: the Last-Modified that was believed
     """
 
@@ -68,27 +69,26 @@ class Attempt:
     modified: datetime | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a visit brought home.
+    """The result of a resource's check.
 
-    :ivar host: the host of the resource's URL, normalised; empty where the URL names none
-    :ivar memory: to be kept from now on
+    :ivar host: of the resource's URL, normalised; empty if the URL names none
+    :ivar memory: what to store for the next check
     :ivar modified: a newer Last-Modified: evidence ``http header``
-    :ivar changed_at: when a confirmed new hash was met: evidence ``hash``
-    :ivar hashed: whether the bytes were read and hashed
-    :ivar counts_as_failure: whether it counts towards "broken": the URL's own fault, and certain
-    :ivar size: of the bytes, where they were read whole
-    :ivar mimetype: what the server says they are, without parameters; None where it said nothing
-        or was proved wrong
-    :ivar put_off: its host gives no answer to anybody, so that it was not asked for: nothing was found,
-        whatever ``outcome`` says, and the next run asks
-    :ivar handed_to: where to go on, if the URL redirects to another worker's host; nothing was found
-        then, whatever ``outcome`` says
-    :ivar staged: good bytes that were put aside for a copy; whoever gets them closes them
+    :ivar changed_at: when a new hash was found that is confirmed now: evidence ``hash``
+    :ivar hashed: whether the file was read and hashed
+    :ivar counts_as_failure: whether the result counts towards "broken": certain, and the URL's own fault
+    :ivar size: of the file, if it was read whole
+    :ivar mimetype: as the server says, without parameters; None if the server says nothing, or the answer was
+        of no use
+    :ivar put_off: whether no request was sent because the host answers nobody. Ignore ``outcome``: the next run
+        checks the URL.
+    :ivar handed_to: URL to continue at, if the URL redirects to another worker's host. Ignore ``outcome``.
+    :ivar staged: a good file, staged for a copy; the receiver closes it
     """
 
-    visit: CheckedResource
+    resource: ResourceToCheck
     host: str
     outcome: Outcome
     memory: KnownContent

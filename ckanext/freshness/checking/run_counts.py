@@ -1,61 +1,55 @@
-"""What a run met, counted: flags while it goes on, labels only in the end.
+"""Counts of a run, by HDX's labels.
 
-The labels are HDX's. Of a resource: what its metadata did since the run before, with a prefix for
-what is not visited, joined by commas with what a visit found. Of a dataset: its status, and what was
-updated. Where a check finds what HDX's process does not tell apart, :class:`Outcome` has a label more.
+The label of a resource says how its metadata changed since the previous run, with a prefix if it is not
+checked, and the outcome of its check. The label of a dataset says its status and what was updated.
+:class:`.decisions.Outcome` has a few outcomes more than HDX's process.
 
-Memory is bound by the number of datasets, and of hosts that were visited; a resource leaves nothing but
-a count.
+Memory grows with the number of datasets and of checked hosts, not with the number of resources.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, Flag, auto
 from typing import NamedTuple
 
-from ..aging.frequency import ALWAYS_FRESH, AS_NEEDED, LIVE, NEVER
+from ..aging.frequency import AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
-from .decisions import Outcome
-from .results import Agreement, CheckResult
-from .rotation import SelectedResource
+from .decisions import Agreement, Outcome
+from .results import CheckResult, ResourceToCheck
 from .selection import Candidate, SelectionReason
 
 HOSTS_KEPT = 500
-"""Of so many hosts, the most visited ones, a run's numbers are kept one by one; of all in the sum."""
+"""Number of hosts whose figures are stored, the most checked ones. The sum includes all hosts."""
 
 ALL_HOSTS = "*"
-"""What the sum of all hosts is called among them; no host can be called so."""
+"""Key of the sum of all hosts; no host can have this name."""
 
 
 class ResourcePlace(Enum):
-    """Where the bytes of a resource are, as far as it decides whether they are looked at."""
-
-    __hash__ = object.__hash__  # as of Evidence
+    """Where the file of a resource is, as far as it decides whether the URL is checked."""
 
     EXTERNAL = ""
     INTERNAL = "internal-"
-    """On the site itself, or in its file store: its metadata moves with the file."""
+    """On the site itself, or in its file store: its metadata change with the file."""
     AD_HOC = "adhoc-"
-    """On a host that makes up its answers: whether they changed cannot be determined."""
+    """On a host that makes files on request: it cannot be determined whether they changed."""
 
 
 class MetadataChange(Enum):
-    """What the catalogue's own date of a resource did since the run before."""
-
-    __hash__ = object.__hash__  # as of Evidence
+    """How the resource's own date changed since the previous run."""
 
     FIRST_RUN = "firstrun"
-    """No run has seen the resource, or not at this URL."""
+    """No run has seen the resource at this URL."""
     NOTHING = "nothing"
     FILESTORE = "filestore"
-    """It is newer."""
+    """The date is later."""
 
 
 class NewerDates(Flag):
-    """What is newer of a dataset than at the run before."""
+    """The dates of a dataset that are later than at the previous run."""
 
     NOTHING = 0
     FILESTORE = auto()
@@ -65,14 +59,14 @@ class NewerDates(Flag):
     HASH = auto()
 
 
-_WORDS = {
+_NEWER_LABELS = {
     NewerDates.FILESTORE: "filestore",
     NewerDates.REVIEW: "review date",
     NewerDates.SCRIPT: "script update",
     NewerDates.HTTP_HEADER: "http header",
     NewerDates.HASH: "hash",
 }
-"""In the order in which they are joined."""
+"""In the order in which a label joins them."""
 
 STATUSES = {
     Status.FRESH: "0: Fresh",
@@ -84,129 +78,136 @@ STATUSES = {
 """HDX's labels of statuses."""
 
 FREQUENCIES = {LIVE: "live", NEVER: "never", AS_NEEDED: "as needed"}
-"""The frequencies that are counted, as a run's row calls them."""
+"""The update frequencies that are counted, with their keys in a run's row."""
 
 ERRORS = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED})
-"""The outcomes that a dataset's ``error`` stands for. "Cannot tell" is none: people may get the bytes."""
-
-_UNSOUND = frozenset({Outcome.ERROR, Outcome.UNCONFIRMED, Outcome.CANNOT_TELL})
-"""Outcomes that come without an answer that is worth counting headers of."""
+"""Outcomes that a dataset's label ``error`` stands for. "Cannot tell" is none: people may get the file."""
 
 
-class _Met(NamedTuple):
-    """A resource as it is counted."""
+class _ResourceLabel(NamedTuple):
+    """The parts of a resource's label."""
 
     place: ResourcePlace
     metadata: MetadataChange
     header: bool = False
     outcome: Outcome | None = None
 
-    @property
-    def label(self) -> str:
-        said = [] if self.metadata is not MetadataChange.FILESTORE else [self.metadata.value]
+    def __str__(self) -> str:
+        parts = [] if self.metadata is not MetadataChange.FILESTORE else [self.metadata.value]
         if self.header and self.outcome is not Outcome.HEADER:
-            said.append(Outcome.HEADER.value)
+            parts.append(Outcome.HEADER.value)
         if self.outcome is not None:
-            said.append(self.outcome.value)
-        return self.place.value + (",".join(said) or self.metadata.value)
+            parts.append(self.outcome.value)
+        return self.place.value + (",".join(parts) or self.metadata.value)
 
 
-class _Bit:
-    """What is remembered of a dataset while a run goes on, beside the values of :class:`NewerDates`.
+@dataclass(slots=True)
+class _DatasetFacts:
+    """What a run has learned of a dataset.
 
-    Plain numbers: this is done for each resource, and an enum's operators cost microseconds.
+    :ivar has_new: whether it has a resource that no run has seen before
+    :ivar has_known: whether it has another resource
+    :ivar has_errors: whether a check ended with an error
+    :ivar has_results: whether a check ended with another outcome
     """
 
-    UPDATED = (1 << len(_WORDS)) - 1
-    NEW = 1 << 8
-    """Has a resource that no run has seen before."""
-    KNOWN = 1 << 9
-    """Has another one."""
-    FAILED = 1 << 10
-    """A visit to one ended with an error."""
-    TOLD = 1 << 11
-    """A visit to one did not."""
-    LEFT_OUT = 1 << 12
+    newer: NewerDates = NewerDates.NOTHING
+    has_new: bool = False
+    has_known: bool = False
+    has_errors: bool = False
+    has_results: bool = False
+    left_out: bool = False
 
+    @property
+    def has_resources(self) -> bool:
+        return self.has_new or self.has_known
 
-_FILESTORE, _HTTP_HEADER, _HASH = (
-    one.value for one in (NewerDates.FILESTORE, NewerDates.HTTP_HEADER, NewerDates.HASH)
-)
+    def merge(self, other: _DatasetFacts) -> None:
+        self.newer |= other.newer
+        self.has_new |= other.has_new
+        self.has_known |= other.has_known
+        self.has_errors |= other.has_errors
+        self.has_results |= other.has_results
+        self.left_out |= other.left_out
 
-
-_METADATA = {
-    MetadataChange.FIRST_RUN: _Bit.NEW,
-    MetadataChange.NOTHING: _Bit.KNOWN,
-    MetadataChange.FILESTORE: _Bit.KNOWN | _FILESTORE,
-}
+    def label(self) -> str:
+        if not self.has_resources:
+            return "no resources"
+        parts = [label for date, label in _NEWER_LABELS.items() if date in self.newer]
+        if not parts:
+            parts = ["nothing" if self.has_known else "firstrun"]
+        # HDX's rule: an error only if no check had another outcome.
+        if self.has_errors and not self.has_results:
+            parts.append("error")
+        return ",".join(parts)
 
 
 @dataclass(slots=True)
 class HostCounts:
-    """What the visits to a host were like. Of the resources and datasets only those that were visited."""
+    """Figures of the checks of a host. Only checked resources and their datasets count."""
 
     visits: int = 0
     errors: int = 0
     blocked: int = 0
-    """Visits that ended with "cannot tell"."""
+    """Checks with the outcome "cannot tell"."""
     bytes: int = 0
     seconds: float = 0.0
-    """Of the last request of each visit."""
+    """Of the last request of each check."""
     answered: int = 0
-    """Resources with an answer to count headers of."""
+    """Resources with a useful answer."""
     etag: int = 0
-    """Those of them whose answer had an ETag."""
+    """Of these, answers with an ETag."""
     last_modified: int = 0
+    """Of these, answers with a Last-Modified."""
     either: int = 0
-    """Those with a Last-Modified or an ETag."""
+    """Of these, answers with a Last-Modified or an ETag."""
     agreed: int = 0
-    """Of those hashed and hashed before: the hash and Last-Modified both moved, or neither did."""
+    """Files hashed now and before: both the hash and Last-Modified changed, or neither."""
     missed: int = 0
-    """The hash moved, Last-Modified did not."""
+    """Files hashed now and before: only the hash changed."""
     moved: int = 0
-    """Last-Modified moved, the hash did not."""
+    """Files hashed now and before: only Last-Modified changed."""
     put_off: int = 0
-    """Resources that were not asked for, because a host gave no answer to anybody."""
+    """Resources that were not checked, because the host answered nobody."""
     packages: dict[str, bool] = field(default_factory=dict)
-    """Datasets with an answer to count headers of, and whether one had a Last-Modified or an ETag."""
+    """Datasets with a useful answer, and whether one had a Last-Modified or an ETag."""
 
-    def add(self, finding: CheckResult) -> None:
-        """Count a visit."""
-        attempt = finding.attempt
+    def add(self, result: CheckResult) -> None:
+        attempt = result.attempt
         self.visits += 1
         self.bytes += attempt.received
         self.seconds += attempt.seconds
-        if finding.outcome in _UNSOUND:
-            if finding.outcome is Outcome.CANNOT_TELL:
-                self.blocked += 1
-            else:
-                self.errors += 1
+        if result.outcome is Outcome.CANNOT_TELL:
+            self.blocked += 1
             return
-        either = finding.has_etag or finding.has_last_modified
+        if result.outcome in ERRORS:
+            self.errors += 1
+            return
+        either = result.has_etag or result.has_last_modified
         self.answered += 1
-        self.etag += finding.has_etag
-        self.last_modified += finding.has_last_modified
+        self.etag += result.has_etag
+        self.last_modified += result.has_last_modified
         self.either += either
-        package_id = finding.visit.package_id
+        package_id = result.resource.package_id
         self.packages[package_id] = self.packages.get(package_id, False) or either
-        if finding.agreement is not None:
-            name = _AGREEMENTS[finding.agreement]
+        if result.agreement is not None:
+            name = _AGREEMENTS[result.agreement]
             setattr(self, name, getattr(self, name) + 1)
 
     def merge(self, other: HostCounts) -> None:
-        """Add what another process has counted."""
+        """Add the figures of another process."""
         for name in _NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for package_id, either in other.packages.items():
             self.packages[package_id] = self.packages.get(package_id, False) or either
 
     def as_dict(self) -> dict[str, float]:
-        """The numbers, as a run keeps them; ``datasets`` of which ``datasets_either`` have either."""
-        plain = {name: getattr(self, name) for name in _NUMBERS}
-        plain["seconds"] = round(self.seconds, 3)
-        plain["datasets"] = len(self.packages)
-        plain["datasets_either"] = sum(self.packages.values())
-        return plain
+        """Return the figures for a run's row, with ``datasets`` and, of these, ``datasets_either``."""
+        figures = {name: getattr(self, name) for name in _NUMBERS}
+        figures["seconds"] = round(self.seconds, 3)
+        figures["datasets"] = len(self.packages)
+        figures["datasets_either"] = sum(self.packages.values())
+        return figures
 
 
 _AGREEMENTS = {
@@ -214,7 +215,7 @@ _AGREEMENTS = {
     Agreement.MISSED: "missed",
     Agreement.MOVED: "moved",
 }
-_NUMBERS = tuple(one.name for one in fields(HostCounts) if one.name != "packages")
+_NUMBERS = tuple(figure.name for figure in fields(HostCounts) if figure.name != "packages")
 
 
 _PLACES = {
@@ -223,137 +224,140 @@ _PLACES = {
 }
 
 
-def metadata_of(row: Candidate | SelectedResource) -> MetadataChange:
-    """What the catalogue's own date of a resource did."""
-    if row.is_new:
+def metadata_change(resource: Candidate | ResourceToCheck) -> MetadataChange:
+    if resource.is_new:
         return MetadataChange.FIRST_RUN
-    return MetadataChange.FILESTORE if row.is_touched else MetadataChange.NOTHING
+    return MetadataChange.FILESTORE if resource.is_touched else MetadataChange.NOTHING
 
 
 class RunCounts:
-    """The counts of one run, or of one process's part of it.
+    """The counts of a run, or of one process's part of it.
 
-    First every resource, once: :meth:`chosen`. Then those of them that were visited: :meth:`visited`. Then
-    every dataset, once: :meth:`dataset`, with the status that it has after the run. Several processes'
-    counts, whoever has seen and visited what, are put together with :meth:`merge` before that.
+    First call :meth:`chosen` once for each resource, then :meth:`checked` for those that were checked, then
+    :meth:`dataset` once for each dataset. :meth:`merge` the counts of several processes before the last step; a
+    process may check resources that another one counted as chosen.
     """
 
     def __init__(self) -> None:
-        self._resources: Counter[_Met] = Counter()
-        self._packages: dict[str, int] = {}
+        self._resources: Counter[_ResourceLabel] = Counter()
+        self._facts: defaultdict[str, _DatasetFacts] = defaultdict(_DatasetFacts)
         self._datasets: Counter[tuple[Status, str]] = Counter()
         self._frequencies: Counter[int] = Counter()
-        self._hosts: dict[str, HostCounts] = {}
+        self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
         self._all = HostCounts()
 
     @property
-    def visits(self) -> int:
-        """How many visits have been counted."""
+    def checks(self) -> int:
+        """Number of checks."""
         return self._all.visits
 
     @property
     def errors(self) -> int:
-        """How many of them ended with an error."""
+        """Number of checks that ended with an error."""
         return self._all.errors
 
     @property
     def put_off(self) -> int:
-        """How many resources were to be visited and were not asked for: their hosts gave no answer."""
+        """Number of resources that were not checked, because their hosts answered nobody."""
         return self._all.put_off
 
-    def chosen(self, row: Candidate, verdict: SelectionReason) -> None:
-        """Count a resource as it is chosen, as one that is not visited."""
-        if row.requestable:
-            self.leave_out(row.package_id)
+    def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:
+        """Count a resource as not checked."""
+        if candidate.requestable:
+            self.leave_out(candidate.package_id)
         else:
-            self.seen(
-                row.package_id, _PLACES.get(verdict, ResourcePlace.EXTERNAL), metadata_of(row)
-            )
+            place = _PLACES.get(reason, ResourcePlace.EXTERNAL)
+            self.seen(candidate.package_id, place, metadata_change(candidate))
 
     def seen(self, package_id: str, place: ResourcePlace, metadata: MetadataChange) -> None:
-        """Count a resource, as one that is not visited."""
-        self._resources[_Met(place, metadata)] += 1
-        bits = _METADATA[metadata]
-        self._packages[package_id] = self._packages.get(package_id, 0) | bits
+        """Count a resource as not checked."""
+        self._resources[_ResourceLabel(place, metadata)] += 1
+        facts = self._facts[package_id]
+        if metadata is MetadataChange.FIRST_RUN:
+            facts.has_new = True
+        else:
+            facts.has_known = True
+        if metadata is MetadataChange.FILESTORE:
+            facts.newer |= NewerDates.FILESTORE
 
-    def visited(self, finding: CheckResult, metadata: MetadataChange) -> None:
-        """Count a visit to a resource that was seen with this metadata.
+    def checked(self, result: CheckResult) -> None:
+        """Count a resource as checked that was counted as not checked.
 
-        What was handed on to another worker has not been visited yet.
+        A check that was handed on to another worker is not counted yet.
         """
-        if finding.handed_to is not None:
+        if result.handed_to is not None:
             return
-        host = self._hosts.get(finding.host)
-        if host is None:
-            host = self._hosts[finding.host] = HostCounts()
-        if finding.put_off:
-            host.put_off += 1
+        if result.put_off:
+            self._hosts[result.host].put_off += 1
             self._all.put_off += 1
             return
-        outcome, header = finding.outcome, finding.modified is not None
-        self._resources[_Met(ResourcePlace.EXTERNAL, metadata)] -= 1
-        self._resources[_Met(ResourcePlace.EXTERNAL, metadata, header, outcome)] += 1
-        bits = _Bit.FAILED if outcome in ERRORS else _Bit.TOLD
-        bits |= _HTTP_HEADER if header else 0
-        bits |= _HASH if outcome is Outcome.CHANGED else 0
-        package_id = finding.visit.package_id
-        self._packages[package_id] = self._packages.get(package_id, 0) | bits
-        self._all.add(finding)
-        host.add(finding)
+        metadata = metadata_change(result.resource)
+        header = result.modified is not None
+        self._resources[_ResourceLabel(ResourcePlace.EXTERNAL, metadata)] -= 1
+        self._resources[
+            _ResourceLabel(ResourcePlace.EXTERNAL, metadata, header, result.outcome)
+        ] += 1
+        facts = self._facts[result.resource.package_id]
+        if result.outcome in ERRORS:
+            facts.has_errors = True
+        else:
+            facts.has_results = True
+        if header:
+            facts.newer |= NewerDates.HTTP_HEADER
+        if result.outcome is Outcome.CHANGED:
+            facts.newer |= NewerDates.HASH
+        self._all.add(result)
+        self._hosts[result.host].add(result)
 
-    def updated(self, package_id: str, what: NewerDates) -> None:
-        """Note what else is newer of a dataset: its review, or what a script says."""
-        self._packages[package_id] = self._packages.get(package_id, 0) | what.value
+    def updated(self, package_id: str, newer: NewerDates) -> None:
+        """Note dates of a dataset that no check finds: its review, or an update by a script."""
+        self._facts[package_id].newer |= newer
 
     def leave_out(self, package_id: str) -> None:
-        """Note that a dataset is not looked at at all; neither it nor its resources count."""
-        self._packages[package_id] = self._packages.get(package_id, 0) | _Bit.LEFT_OUT
+        """Count neither a dataset nor its resources."""
+        self._facts[package_id].left_out = True
 
     def dataset(self, package_id: str, status: Status, frequency_days: int | None) -> None:
-        """Count a dataset as it is after the run. One of which no resource was counted has none."""
-        bits = self._packages.get(package_id, 0)
-        if bits & _Bit.LEFT_OUT:
+        """Count a dataset with its status after the run."""
+        facts = self._facts.get(package_id, _DatasetFacts())
+        if facts.left_out:
             return
-        has_resources = bool(bits & (_Bit.NEW | _Bit.KNOWN))
-        self._datasets[(status, _what(bits) if has_resources else "no resources")] += 1
-        if has_resources and frequency_days is not None and frequency_days in ALWAYS_FRESH:
+        self._datasets[(status, facts.label())] += 1
+        if facts.has_resources and frequency_days in FREQUENCIES:
             self._frequencies[frequency_days] += 1
 
     def merge(self, other: RunCounts) -> None:
-        """Add what another process has counted of other resources. Its own counts are not to be used
-        any more."""
-        # One may have visited what another has seen, which Counter's own sum would drop.
+        """Add the counts of another process."""
+        # Counter's own sum drops negative counts: here, resources that the other process counts as chosen.
         self._resources.update(other._resources)
         self._datasets.update(other._datasets)
         self._frequencies.update(other._frequencies)
-        for package_id, bits in other._packages.items():
-            self._packages[package_id] = self._packages.get(package_id, 0) | bits
+        for package_id, facts in other._facts.items():
+            self._facts[package_id].merge(facts)
         for name, host in other._hosts.items():
-            known = self._hosts.setdefault(name, host)
-            if known is not host:
-                known.merge(host)
+            self._hosts[name].merge(host)
         self._all.merge(other._all)
 
     def resources(self) -> dict[str, int]:
-        """How many resources have which label."""
+        """Return the number of resources by label."""
         labels: Counter[str] = Counter()
-        for met, count in self._resources.items():
-            labels[met.label] += count
+        for label, count in self._resources.items():
+            labels[str(label)] += count
         return {label: count for label, count in labels.items() if count}
 
     def datasets(self) -> dict[str, int]:
-        """How many datasets have which label."""
+        """Return the number of datasets by label."""
         return {
-            f"{STATUSES[status]}, Updated {what}": count
-            for (status, what), count in self._datasets.items()
+            f"{STATUSES[status]}, Updated {label}": count
+            for (status, label), count in self._datasets.items()
         }
 
     def frequencies(self) -> dict[str, int]:
-        """How many datasets are always fresh, and why."""
+        """Return the number of datasets that are always fresh, by update frequency."""
         return {name: self._frequencies[days] for days, name in FREQUENCIES.items()}
 
     def hosts(self) -> Mapping[str, Mapping[str, float]]:
-        """The numbers of the most visited hosts, and the sum of all hosts under :data:`ALL_HOSTS`."""
+        """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`."""
         if not self._hosts:
             return {}
         most = sorted(self._hosts, key=lambda name: (-self._hosts[name].visits, name))[:HOSTS_KEPT]
@@ -361,14 +365,3 @@ class RunCounts:
             ALL_HOSTS: self._all.as_dict(),
             **{name: self._hosts[name].as_dict() for name in most},
         }
-
-
-def _what(bits: int) -> str:
-    """What was updated of a dataset with resources."""
-    said = [words for one, words in _WORDS.items() if bits & one.value]
-    if not said:
-        said = ["nothing" if bits & _Bit.KNOWN else "firstrun"]
-    # As HDX has it: of what was visited, nothing could be told.
-    if bits & _Bit.FAILED and not bits & _Bit.TOLD:
-        said.append("error")
-    return ",".join(said)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import model
 from ..dates import utc
-from .check_rows import LOCKS
+from .check_rows import LOCK_CLASS
 from .selection import SHARDS
 
 _LOST_WORDS = (
@@ -98,7 +98,9 @@ def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
 def held_shards() -> frozenset[int]:
     """The shards that anybody holds now."""
     with model.Session.get_bind().connect() as connection:
-        found = connection.execute(sa.text(_HELD), {"class": LOCKS, "shards": SHARDS}).scalars()
+        found = connection.execute(
+            sa.text(_HELD), {"class": LOCK_CLASS, "shards": SHARDS}
+        ).scalars()
         return frozenset(found)
 
 
@@ -165,7 +167,7 @@ def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -
 
 
 def _each(connection: sa.engine.Connection, statement: str, numbers: list[int]) -> list[int]:
-    values = {"class": LOCKS, "numbers": numbers}
+    values = {"class": LOCK_CLASS, "numbers": numbers}
     return list(connection.execute(sa.text(statement), values).scalars())
 
 

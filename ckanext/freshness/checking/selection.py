@@ -1,113 +1,125 @@
-"""Which resources a run visits, and why: the rules, as pure functions over what is known of a resource.
+"""Which resources a run checks, and why: the rules, as pure functions of what is known of a resource.
 
-The rules are those of HDX's data freshness process: what is fresh by its dates is not asked, but daily data
-always are, and by turns everything is read whole (the *rotation*), so that nothing is believed for ever. On
-top, low frequencies are asked less often, and what fails is asked less and less often, up to a week.
+The rules are those of HDX's data freshness process. A resource that is fresh by its dates is not checked. Daily
+data are always checked. In the *rotation*, each run also reads the share of all resources that has not been
+hashed for the longest time, so that every file is read from time to time. We add two rules: datasets with a low
+update frequency are checked less often, and so are URLs that fail, up to a week apart.
 
-:func:`choose` says what happens with one resource; :mod:`.picking` goes through a whole catalogue with it.
+:func:`choose` decides for one resource. :class:`Selection` chooses from a whole catalogue.
 
-Moments are in UTC, without a zone, as the database gives them: there are 149,308 rows to go through.
+Moments are naive and in UTC, as the database returns them.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import NamedTuple
 from zlib import crc32
 
 SHARDS = 64
-"""Parts into which hosts are divided; a host is visited by whoever holds its shard."""
+"""Number of groups of hosts. Only the process that holds the lock of a host's shard checks the host."""
 
 SLACK = timedelta(hours=1)
-"""An interval counts as passed so much early: nightly runs do not start at the same second."""
+"""How much early an interval counts as passed: nightly runs do not start at the same second."""
 
 DAILY = 1
 _DAY = timedelta(days=1)
 
 
 class SelectionReason(Enum):
-    """What happens with a resource in a run, and why."""
-
-    __hash__ = object.__hash__  # as of Evidence
+    """The reason why a run checks a resource, or does not."""
 
     INTERNAL = "internal"
-    """An upload, or on a host of the site: its metadata move with the file."""
+    """An upload, or a URL on a host of the site: its metadata change with the file."""
     AD_HOC = "ad hoc"
-    """On a host that makes files when asked: whether the data changed cannot be determined."""
+    """On a host that makes files on request: it cannot be determined whether they changed."""
     ARCHIVED = "archived"
-    """Its dataset is kept for history."""
+    """The dataset is archived."""
     REQUESTABLE = "requestable"
-    """Its dataset is given out on request."""
+    """The dataset is only available on request."""
     ELSEWHERE = "elsewhere"
-    """Another run, or another worker of this one, visits its host."""
+    """Another run, or another worker of this run, checks the host."""
     NOT_ASSESSED = "not assessed"
-    """Its dataset's freshness is not known yet."""
+    """The freshness of the dataset is not known yet."""
     NO_FREQUENCY = "no frequency"
-    """Nobody says how often its dataset is updated."""
+    """The dataset has no update frequency."""
     ALWAYS_FRESH = "always fresh"
-    """Updated live, never or as needed."""
+    """The dataset is updated live, never or as needed."""
     FRESH = "fresh"
-    """Fresh by its dates."""
+    """The dataset is fresh by its dates."""
     RECENT = "recent"
-    """Visited not long ago, measured by its dataset's frequency."""
+    """The last check is recent, measured by the dataset's update frequency."""
     BACKING_OFF = "backing off"
-    """It has failed, and waits longer each time."""
+    """The URL failed. The interval doubles with each failure."""
     VISIT_UNCONFIRMED = "visit: unconfirmed"
-    """Another hash was met last time, and could not be confirmed."""
+    """The last check found another hash and could not confirm it."""
     VISIT_ASKED = "visit: asked for"
-    """All were asked for, or just this one."""
+    """The caller asked for this resource, or for all."""
     VISIT_DAILY = "visit: daily"
-    """Daily data are visited, whatever their status."""
+    """Daily data are checked whatever their status."""
     VISIT_NO_DATE = "visit: no date"
-    """Nothing is known of when it changed."""
+    """No date of a change is known."""
     VISIT_DUE = "visit: due"
-    """Not fresh by its dates."""
+    """The dataset is not fresh by its dates."""
     VISIT_ROTATION = "visit: rotation"
-    """Not hashed for long; given by :class:`.picking.Selection` alone."""
+    """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
     @property
-    def visits(self) -> bool:
-        return self in _VISITS
+    def is_checked(self) -> bool:
+        return self in _CHECKED
 
 
-_VISITS = frozenset(one for one in SelectionReason if one.value.startswith("visit"))
+_CHECKED = frozenset(reason for reason in SelectionReason if reason.value.startswith("visit"))
+
+_LEFT_OUT = frozenset(
+    {
+        SelectionReason.ELSEWHERE,
+        SelectionReason.INTERNAL,
+        SelectionReason.ARCHIVED,
+        SelectionReason.REQUESTABLE,
+        SelectionReason.AD_HOC,
+    }
+)
+"""Reasons that exclude a resource from the rotation, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How often resources are visited, by their dataset's frequency.
+    """How long resources wait between two checks, by their dataset's update frequency.
 
-    :ivar steps: (up to this many days of frequency, interval), ascending
-    :ivar above: the interval of all other frequencies, and where there is none
+    :ivar steps: pairs (highest frequency in days, interval), ascending
+    :ivar above: the interval for all other frequencies, and for datasets without one
     """
 
     steps: tuple[tuple[int, timedelta], ...] = ((30, _DAY), (180, 3 * _DAY))
     above: timedelta = 7 * _DAY
 
     def of(self, frequency_days: int | None) -> timedelta:
-        """The interval for a frequency."""
         if frequency_days is not None and frequency_days > 0:
-            for up_to, interval in self.steps:
-                if frequency_days <= up_to:
+            for highest, interval in self.steps:
+                if frequency_days <= highest:
                     return interval
         return self.above
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionRules:
-    """What decides over visits, as the site and the caller of a run want it.
+    """The site's options and the caller's wishes for a selection.
 
-    :ivar internal_hosts: normalised, as all hosts here
-    :ivar adhoc_hosts: hosts whose answers are made when asked
-    :ivar intervals: between two visits
-    :ivar longest_back_off: to which the intervals of failing ones double
-    :ivar rotation: how old a hash may become, and, as its inverse in days, the share of all resources
-        that are hashed for that in one run; none if zero
-    :ivar everything: visit what is fresh, too
-    :ivar at_once: heed no interval
-    :ivar shards: those whose hosts this run may visit; None for all
+    :ivar internal_hosts: hosts of the site, normalised
+    :ivar adhoc_hosts: hosts that make files on request, normalised
+    :ivar intervals: between two checks of a resource
+    :ivar longest_back_off: upper limit of the intervals that double with each failure
+    :ivar rotation: age from which a hash is renewed. In days, its inverse is the share of all resources that
+        the rotation of one run reads. Zero turns the rotation off.
+    :ivar everything: check fresh resources, too
+    :ivar at_once: ignore all intervals
+    :ivar shards: shards whose hosts this run may check; None for all
     """
 
     internal_hosts: Collection[str] = frozenset()
@@ -120,25 +132,27 @@ class SelectionRules:
     shards: Collection[int] | None = None
 
 
-@dataclass(slots=True)
-class Candidate:
-    """What the rules need to know of a resource; moments in UTC, without zone.
+class Candidate(NamedTuple):
+    """A resource as the rules see it.
 
-    :ivar host: of its URL, normalised; of where another worker handed the visit on, if one did
-    :ivar assessed: whether its dataset's freshness is known
-    :ivar frequency_days: of its dataset; None if nobody says one
-    :ivar due: when its dataset becomes due; None where time changes nothing, or no date is known
-    :ivar archived: whether its dataset is
-    :ivar requestable: likewise
-    :ivar visited_at: start of the run that visited it last
-    :ivar has_hash: whether a hash is remembered
-    :ivar hashed_at: when its bytes were hashed last
-    :ivar tried_at: end of the last visit
-    :ivar succeeded_at: end of the last visit that found it there
-    :ivar failures: since then
-    :ivar unconfirmed: another hash was met and could not be confirmed
-    :ivar is_new: whether this run sees it for the first time
-    :ivar is_touched: whether its own date is later than in the run before
+    A NamedTuple, since a run makes one for each resource of the catalogue (``./dev bench check full_size``).
+
+    :ivar host: of the URL, normalised; if another worker handed the check on, of the URL to continue at
+    :ivar assessed: whether the dataset's freshness is known
+    :ivar frequency_days: the dataset's update frequency; None if it has none
+    :ivar due: when the dataset becomes due; None if its status never changes, or no date is known
+    :ivar archived: whether the dataset is archived
+    :ivar requestable: whether the dataset is only available on request
+    :ivar visited_at: start of the run that last checked the resource
+    :ivar has_hash: whether a hash is stored
+    :ivar hashed_at: when the file was last hashed
+    :ivar tried_at: end of the last check
+    :ivar succeeded_at: end of the last check that found the file
+    :ivar failures: number of failed checks since then
+    :ivar unconfirmed: whether the last check found another hash and could not confirm it
+    :ivar is_new: whether this run is the first to see the resource
+    :ivar is_touched: whether the resource's own date is later than at the previous run
+    :ivar handed_to: URL to continue at, if another worker handed the check on
     """
 
     resource_id: str
@@ -159,165 +173,198 @@ class Candidate:
     unconfirmed: bool
     is_new: bool
     is_touched: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateChoice:
-    """What is to be done with a resource.
-
-    :ivar is_candidate: whether the rotation may pick it, to read its bytes whole
-    """
-
-    verdict: SelectionReason
-    is_candidate: bool = False
+    handed_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NextCheck:
-    """When a resource is visited next.
+    """The time of a resource's next check.
 
-    :ivar at: from then on
-    :ivar in_turn: only as far as the rotation comes to it: a run has room for a part of those whose turn it is
+    :ivar at: the earliest moment
+    :ivar in_turn: whether only the rotation checks it. A run has room for some of the resources whose turn has
+        come, so it may be later.
     """
 
     at: datetime
     in_turn: bool = False
 
 
-_CHOICES = {
-    (verdict, candidate): CandidateChoice(verdict, candidate)
-    for verdict in SelectionReason
-    for candidate in (False, True)
-}
-
-
 def shard_of(host: str) -> int:
-    """The shard of a normalised host, the same on every machine."""
+    """Return the shard of a normalised host, the same on every machine."""
     return crc32(host.encode()) % SHARDS
 
 
-def choose(row: Candidate, now: datetime, rules: SelectionRules) -> CandidateChoice:
-    """What happens with a resource in a run that started at ``now`` (UTC, without zone)."""
-    left_out = _left_out(row, rules)
-    if left_out is not None:
-        return _CHOICES[left_out, False]
-    verdict = _reason(row, now, rules)
-    if verdict in _VISITS and not _is_at_once(row, verdict, rules):
-        since = row.visited_at
-        if since is not None and since > now - _interval(row, rules) + SLACK:
-            verdict = SelectionReason.BACKING_OFF if row.failures else SelectionReason.RECENT
-    # What has no hash is read whole by any visit.
-    is_candidate = _has_its_turn(row, now, rules) and (row.has_hash or verdict not in _VISITS)
-    return _CHOICES[verdict, is_candidate]
+class Selection:
+    """The resources that a run checks. Its memory grows with these alone, not with the catalogue.
 
-
-def next_visit(row: Candidate, now: datetime, rules: SelectionRules) -> NextCheck | None:
-    """The first moment, ``now`` (UTC, without zone) or later, at which :func:`choose` has a resource visited.
-
-    :returns: None if there is none as things are.
+    :param now: start of the run
+    :param budget: how many resources the rotation may choose; see :func:`rotation_budget`
+    :ivar reasons: number of candidates by the reason that :func:`choose` gave
     """
-    if _left_out(row, rules) is not None:
+
+    def __init__(self, now: datetime, rules: SelectionRules, budget: int) -> None:
+        self.reasons: Counter[SelectionReason] = Counter()
+        self._now = now
+        self._rules = rules
+        self._budget = budget
+        self._chosen: dict[str, Candidate] = {}
+        self._offered = 0
+        self._oldest: list[tuple[timedelta, int, Candidate]] = []
+        """A heap of the rotation's choice, the youngest first: its age, minus its number, the candidate."""
+
+    def add(self, candidate: Candidate) -> SelectionReason:
+        """Return the reason that :func:`choose` gives. The rotation may still choose the resource."""
+        reason = choose(candidate, self._now, self._rules)
+        self.reasons[reason] += 1
+        if reason.is_checked:
+            self._chosen[candidate.resource_id] = candidate
+        if may_rotate(candidate, reason, self._now, self._rules):
+            # By the last hash alone, files that cannot be read would come first in every run.
+            last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
+            age = timedelta.max if last is None else self._now - last
+            # If ages are equal, the candidate that came first stays.
+            self._offered += 1
+            entry = (age, -self._offered, candidate)
+            if len(self._oldest) < self._budget:
+                heapq.heappush(self._oldest, entry)
+            else:
+                heapq.heappushpop(self._oldest, entry)
+        return reason
+
+    def chosen(self) -> list[Candidate]:
+        """Return the resources to check, those of the rotation last and the oldest of these first."""
+        rotation = {one.resource_id: one for _age, _number, one in sorted(self._oldest)[::-1]}
+        return list((self._chosen | rotation).values())
+
+    def rotation(self) -> frozenset[str]:
+        """Return the ids of the resources whose files are read whatever their server says."""
+        return frozenset(candidate.resource_id for _age, _number, candidate in self._oldest)
+
+
+def rotation_budget(total: int, rules: SelectionRules) -> int:
+    """Return how many of ``total`` resources one run has to read so that the rotation reaches all in time."""
+    days = rules.rotation / _DAY
+    return 0 if days <= 0 else -int(-total // max(days, 1))
+
+
+def choose(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
+    """Decide whether a run that started at ``now`` checks a resource, apart from the rotation."""
+    left_out = _left_out(candidate, rules)
+    if left_out is not None:
+        return left_out
+    reason = _reason(candidate, now, rules)
+    if reason.is_checked and not _ignores_interval(candidate, reason, rules):
+        last = candidate.visited_at
+        if last is not None and last > now - _interval(candidate, rules) + SLACK:
+            return SelectionReason.BACKING_OFF if candidate.failures else SelectionReason.RECENT
+    return reason
+
+
+def may_rotate(
+    candidate: Candidate, reason: SelectionReason, now: datetime, rules: SelectionRules
+) -> bool:
+    """Decide whether the rotation may choose a resource.
+
+    :param reason: that :func:`choose` gave. If the resource is checked and has no hash, the check reads the
+        whole file anyway.
+    """
+    if reason in _LEFT_OUT or (reason.is_checked and not candidate.has_hash):
+        return False
+    turn = _next_turn(candidate, now, rules)
+    return turn is not None and turn <= now
+
+
+def next_check(candidate: Candidate, now: datetime, rules: SelectionRules) -> NextCheck | None:
+    """Return the first moment from ``now`` on at which a run checks a resource; None if there is none."""
+    if _left_out(candidate, rules) is not None:
         return None
-    moments = [_at_its_turn(row, now, rules), _at_its_interval(row, now, rules)]
-    at = min((one for one in moments if one is not None), default=None)
+    moments = (_next_turn(candidate, now, rules), _next_interval(candidate, now, rules))
+    at = min((moment for moment in moments if moment is not None), default=None)
     if at is None:
         return None
-    return NextCheck(at, in_turn=choose(row, at, rules).verdict not in _VISITS)
+    return NextCheck(at, in_turn=not choose(candidate, at, rules).is_checked)
 
 
-def _at_its_turn(row: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
-    """From when on :func:`_has_its_turn`."""
+def _next_turn(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
+    """Return the moment, not before ``now``, from which the rotation may choose a resource."""
     if not rules.rotation:
         return None
-    at = now if row.hashed_at is None else max(now, row.hashed_at + rules.rotation - SLACK)
-    if row.visited_at is None or was_found(row):
-        return at
-    return max(at, row.visited_at + rules.longest_back_off - SLACK)
-
-
-def _at_its_interval(row: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
-    """From when on a resource is visited for another reason than its turn."""
-    reason = _reason(row, now, rules)
     at = now
-    if reason is SelectionReason.FRESH and row.due is not None:
-        at = row.due
-    elif reason not in _VISITS:
+    if candidate.hashed_at is not None:
+        at = max(at, candidate.hashed_at + rules.rotation - SLACK)
+    if candidate.visited_at is not None and not was_found(candidate):
+        # A file that could not be read waits as long as the longest back-off.
+        at = max(at, candidate.visited_at + rules.longest_back_off - SLACK)
+    return at
+
+
+def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -> datetime | None:
+    """Return the moment, not before ``now``, from which a resource is checked apart from the rotation."""
+    reason = _reason(candidate, now, rules)
+    at = now
+    if reason is SelectionReason.FRESH and candidate.due is not None:
+        at = candidate.due
+    elif not reason.is_checked:
         return None
-    if row.visited_at is None or _is_at_once(row, reason, rules):
+    if candidate.visited_at is None or _ignores_interval(candidate, reason, rules):
         return at
-    return max(at, row.visited_at + _interval(row, rules) - SLACK)
+    return max(at, candidate.visited_at + _interval(candidate, rules) - SLACK)
 
 
-def _left_out(row: Candidate, rules: SelectionRules) -> SelectionReason | None:
-    """Why a resource is never visited, or not by this run."""
-    host = row.host
+def _left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
+    """Return why a resource is never checked, or not by this run."""
+    host = candidate.host
     if rules.shards is not None and shard_of(host) not in rules.shards:
         return SelectionReason.ELSEWHERE
-    if row.url_type == "upload" or host in rules.internal_hosts:
+    if candidate.url_type == "upload" or host in rules.internal_hosts:
         return SelectionReason.INTERNAL
-    if row.archived:
+    if candidate.archived:
         return SelectionReason.ARCHIVED
-    if row.requestable:
+    if candidate.requestable:
         return SelectionReason.REQUESTABLE
     if host in rules.adhoc_hosts:
         return SelectionReason.AD_HOC
     return None
 
 
-def _reason(row: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
-    """Why a resource would be visited were there no intervals, or why not."""
-    if row.unconfirmed:
+def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
+    """Return why a resource is checked or not, apart from intervals."""
+    if candidate.unconfirmed:
         return SelectionReason.VISIT_UNCONFIRMED
     if rules.everything:
         return SelectionReason.VISIT_ASKED
-    if not row.assessed:
+    if not candidate.assessed:
         return SelectionReason.NOT_ASSESSED
-    frequency = row.frequency_days
+    frequency = candidate.frequency_days
     if frequency is None:
         return SelectionReason.NO_FREQUENCY
     if frequency <= 0:
         return SelectionReason.ALWAYS_FRESH
     if frequency == DAILY:
         return SelectionReason.VISIT_DAILY
-    if row.due is None:
+    if candidate.due is None:
         return SelectionReason.VISIT_NO_DATE
-    return SelectionReason.FRESH if row.due > now else SelectionReason.VISIT_DUE
+    return SelectionReason.FRESH if candidate.due > now else SelectionReason.VISIT_DUE
 
 
-def _is_at_once(row: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
-    """Whether no interval is heeded."""
-    return rules.at_once or (reason is SelectionReason.VISIT_UNCONFIRMED and was_found(row))
+def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: SelectionRules) -> bool:
+    return rules.at_once or (reason is SelectionReason.VISIT_UNCONFIRMED and was_found(candidate))
 
 
-def _interval(row: Candidate, rules: SelectionRules) -> timedelta:
-    """How long a resource waits between two visits: doubled by each failure after the first."""
-    interval = rules.intervals.of(row.frequency_days)
-    if row.failures <= 1 or interval >= rules.longest_back_off:
+def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
+    """Return how long a resource waits between two checks: doubled by each failure after the first."""
+    interval = rules.intervals.of(candidate.frequency_days)
+    if candidate.failures <= 1 or interval >= rules.longest_back_off:
         return interval
-    # A week is reached long before the exponent is.
-    return min(interval * 2 ** min(row.failures - 1, 20), rules.longest_back_off)
+    # The limit of the exponent only avoids huge numbers: a week is reached long before.
+    return min(interval * 2 ** min(candidate.failures - 1, 20), rules.longest_back_off)
 
 
-def _has_its_turn(row: Candidate, now: datetime, rules: SelectionRules) -> bool:
-    """Whether a resource has not been hashed for so long that the rotation may pick it."""
-    if not rules.rotation:
+def was_found(candidate: Candidate) -> bool:
+    """Return whether the last check found the file."""
+    if candidate.succeeded_at is None or candidate.tried_at is None:
         return False
-    hashed_at = row.hashed_at
-    if hashed_at is not None and hashed_at > now - rules.rotation + SLACK:
-        return False
-    # What could not be read last time is left alone for as long as one that fails.
-    return (
-        row.visited_at is None
-        or was_found(row)
-        or row.visited_at <= now - rules.longest_back_off + SLACK
-    )
-
-
-def was_found(row: Candidate) -> bool:
-    """Whether the last visit found the resource there."""
-    if row.succeeded_at is None or row.tried_at is None:
-        return False
-    return row.succeeded_at >= row.tried_at
+    return candidate.succeeded_at >= candidate.tried_at
 
 
 def is_broken(
@@ -328,7 +375,7 @@ def is_broken(
     least_failures: int,
     least_span: timedelta,
 ) -> bool:
-    """Whether a URL is broken: it failed several times in a row, spread over some time."""
+    """Decide whether a URL is broken: it failed several times in a row, spread over some time."""
     if failing_since is None or tried_at is None:
         return False
     return failures >= least_failures and tried_at - failing_since >= least_span

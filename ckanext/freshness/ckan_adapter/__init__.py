@@ -16,7 +16,6 @@ from ckan.lib.search import is_available as solr_answers
 
 from .csrf import exempt_from_csrf
 from .database import (
-    copy_into,
     disconnect,
     has_newest_migration,
     has_written,
@@ -88,7 +87,6 @@ __all__ = [
     "background_workers",
     "connect_harvest",
     "connect_to_redis",
-    "copy_into",
     "declared_fields",
     "declared_options",
     "disconnect",

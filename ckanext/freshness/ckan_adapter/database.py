@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +28,6 @@ def lock_packages(package_ids: Iterable[str]) -> None:
     # Not FOR UPDATE: resources that are inserted meanwhile only need the package's key.
     statement = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
     model.Session.execute(sa.text(statement), {"ids": list(package_ids)}).all()
-
-
-def copy_into(table: str, lines: Iterable[str]) -> None:
-    """Fill a table in this transaction, by COPY: many rows cost a third of what any INSERT takes.
-
-    :param lines: rows in COPY's text format, each with its end of line.
-    """
-    with model.Session.connection().connection.cursor() as cursor:
-        cursor.copy_expert(f"COPY {table} FROM STDIN", StringIO("".join(lines)))
 
 
 def hold_packages(package_ids: Sequence[str]) -> list[Any]:

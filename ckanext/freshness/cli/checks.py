@@ -10,8 +10,8 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import dataset_rows
-from ..checking.rotation import Selection
 from ..checking.run_records import LocksLostError
+from ..checking.selection import Selection
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
@@ -102,7 +102,7 @@ def check(
                 _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
                 with check_progress() as show:
-                    run, done = check_run.check(scope, utc_now, workers=workers, tell=show)
+                    run, done = check_run.check(scope, utc_now, workers=workers, progress=show)
                 _print_result(run.id, done, as_json, strict)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
@@ -173,11 +173,11 @@ def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
 
 
 def _print_plan(selection: Selection, as_json: bool) -> None:
-    picked = selection.picked()
-    reasons = dict(sorted((reason.value, count) for reason, count in selection.verdicts.items()))
-    rotation = sum(candidate.hash_anyway for candidate in picked)
+    visits = len(selection.chosen())
+    rotation = len(selection.rotation())
+    reasons = dict(sorted((reason.value, count) for reason, count in selection.reasons.items()))
     if as_json:
-        click.echo(json.dumps({"visits": len(picked), "rotation": rotation, "verdicts": reasons}))
+        click.echo(json.dumps({"visits": visits, "rotation": rotation, "verdicts": reasons}))
         return
     for reason, count in reasons.items():
         click.echo(f"{reason}: {count}")
@@ -185,7 +185,7 @@ def _print_plan(selection: Selection, as_json: bool) -> None:
         "{count} resource would be checked, {rotation} of them in the rotation",
         "{count} resources would be checked, {rotation} of them in the rotation",
     )
-    click.echo(counted(forms, len(picked), rotation=rotation))
+    click.echo(counted(forms, visits, rotation=rotation))
 
 
 def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
@@ -199,26 +199,26 @@ def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
     click.echo(words.format(jobs=queued.jobs, queue=queued.queue, run=queued.run_id))
 
 
-def _print_result(run_id: str, done: check_run.CheckedCounts, as_json: bool, strict: bool) -> None:
-    counting = done.counting
+def _print_result(run_id: str, done: check_run.RunResult, as_json: bool, strict: bool) -> None:
+    counts = done.counts
     totals = metrics.RunMetrics(
-        counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
+        counts.resources(), counts.datasets(), counts.frequencies(), counts.hosts()
     )
     if as_json:
         plain = {
             "run": run_id,
-            "visited": counting.visits,
-            "errors": counting.errors,
-            "put_off": counting.put_off,
+            "visited": counts.checks,
+            "errors": counts.errors,
+            "put_off": counts.put_off,
         }
         click.echo(
             json.dumps({**plain, "resources": totals.resources, "datasets": totals.datasets})
         )
     else:
         click.echo("\n\n".join(filter(None, (metrics.text(totals), metrics.headers(totals)))))
-        click.echo("\n" + check_run.visited(done))
-    missing = check_run.missing(done)
+        click.echo("\n" + check_run.checked_in_words(done))
+    missing = check_run.missing_in_words(done)
     for words in missing:
         click.echo(words, err=True)
-    if missing or (strict and counting.errors):
+    if missing or (strict and counts.errors):
         raise click.exceptions.Exit(1)

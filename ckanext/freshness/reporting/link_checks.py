@@ -34,7 +34,7 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     ).all()
     moment = utc(now)
     coming = {
-        row.resource_id: selection.next_visit(row, moment, checks.rules)
+        row.resource_id: selection.next_check(row, moment, checks.rules)
         for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
     copies = copy_urls.urls([row.id for row in rows])

@@ -1,12 +1,12 @@
-"""A run of the checker: what is due is visited, remembered, judged, written and indexed.
+"""A run of checks: it chooses resources, checks their URLs, writes the results and updates the index.
 
-A run has parts, each with its own shards of hosts: one in this process, one for each of several workers,
-or one for each background job. A part holds the locks of its shards, chooses, visits, and writes what it
-finds in batches; what it counted is put together when all have ended (:func:`finish`). A run that is
-killed leaves whole batches behind, and its locks go with it, so that the next run goes on from there.
+A run has parts, each with its own shards of hosts: one part in this process, one in each of several worker
+processes, or one in each background job. A part takes the locks of its shards, chooses, checks, and writes
+results in batches. :func:`finish` adds up the counts when all parts have ended. If a run is killed, whole
+batches remain and its locks are released. The next run continues from there.
 
-The network has a thread of its own (:mod:`..checking.background`); CKAN, the database and Solr belong to
-the thread of the caller.
+The network has a thread of its own (:mod:`..checking.background_loop`). CKAN, the database and Solr are used in
+the caller's thread.
 """
 
 from __future__ import annotations
@@ -23,14 +23,22 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
-from ..checking import check_rows, dataset_rows, engine, run_records
+from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
 from ..checking.container_sandbox import ContainerSandbox
 from ..checking.content import DETECTORS
-from ..checking.results import CheckedResource, CheckResult
-from ..checking.rotation import SelectedResource, Selection, rotation_budget
-from ..checking.run_counts import MetadataChange, RunCounts, metadata_of
-from ..checking.selection import SHARDS, SelectionReason, SelectionRules, shard_of
+from ..checking.engine import EngineOptions
+from ..checking.hdx_check import HdxTools, check_resources
+from ..checking.results import CheckResult, ResourceToCheck
+from ..checking.run_counts import RunCounts
+from ..checking.selection import (
+    SHARDS,
+    Selection,
+    SelectionReason,
+    SelectionRules,
+    rotation_budget,
+    shard_of,
+)
 from ..ckan_adapter import model
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import share
@@ -48,22 +56,22 @@ from .copies import options as copy_options
 from .copies import resource_copies
 
 Clock = Callable[[], datetime]
-Tell = Callable[[tuple[int, ...]], None]
-"""Told how many visits are done, how many of them met an error, and of how many."""
+Progress = Callable[[tuple[int, ...]], None]
+"""Receives three numbers: checks done, checks with an error, and checks to do."""
 
 ALL_SHARDS = tuple(range(SHARDS))
 
-BATCH_OF_FINDINGS = 1000
-"""Findings of one transaction, at most."""
+RESULT_BATCH = 1000
+"""Results written in one transaction, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckScope:
-    """What a run is to look at; without anything, all that is due.
+    """The resources that a run considers; by default all that are due.
 
     :ivar package_ids: only these datasets, whether due or not
-    :ivar host: only URLs of this (normalised) host
-    :ivar everything: what is fresh, too, whenever it was visited last
+    :ivar host: only URLs of this normalised host
+    :ivar everything: also fresh and recently checked resources
     """
 
     package_ids: tuple[str, ...] | None = None
@@ -75,7 +83,7 @@ class CheckScope:
 class RunContext:
     """A run, as all of its parts know it.
 
-    :ivar now: its start, with its zone, from which intervals count
+    :ivar now: start of the run, aware: intervals count from it
     """
 
     id: str
@@ -84,27 +92,27 @@ class RunContext:
 
 
 @dataclass(slots=True)
-class CheckedCounts:
-    """What a part of a run has done, or all parts together.
+class RunResult:
+    """The counts and failures of a run, or of one of its parts.
 
-    :ivar left: shards that another run held: their hosts were not visited
-    :ivar failures: datasets whose documents Solr refused; each run tries them again
-    :ivar not_kept: why copies could not be kept: what was there before still is
-    :ivar solr_away: why documents were not sent, where Solr did not answer: the next run sends them
+    :ivar shards_left: number of shards that another run held: their hosts were not checked
+    :ivar index_failures: datasets whose documents Solr refused; each run tries them again
+    :ivar copy_errors: why copies could not be stored; the earlier copies remain
+    :ivar solr_away: why Solr does not answer; the next run sends the documents
     """
 
-    counting: RunCounts = field(default_factory=RunCounts)
-    left: int = 0
-    failures: list[IndexFailure] = field(default_factory=list)
-    not_kept: list[str] = field(default_factory=list)
+    counts: RunCounts = field(default_factory=RunCounts)
+    shards_left: int = 0
+    index_failures: list[IndexFailure] = field(default_factory=list)
+    copy_errors: list[str] = field(default_factory=list)
     solr_away: str | None = None
 
-    def merge(self, other: CheckedCounts) -> None:
-        """Add what another part has done."""
-        self.counting.merge(other.counting)
-        self.left += other.left
-        self.failures += other.failures
-        self.not_kept += other.not_kept
+    def merge(self, other: RunResult) -> None:
+        """Add the result of another part."""
+        self.counts.merge(other.counts)
+        self.shards_left += other.shards_left
+        self.index_failures += other.index_failures
+        self.copy_errors += other.copy_errors
         self.solr_away = self.solr_away or other.solr_away
 
 
@@ -113,152 +121,159 @@ def check(
     clock: Clock,
     *,
     workers: int = 1,
-    tell: Tell = lambda numbers: None,
-) -> tuple[RunContext, CheckedCounts]:
+    progress: Progress = lambda numbers: None,
+) -> tuple[RunContext, RunResult]:
     """Do a whole run, in this process or in several.
 
-    :param clock: the time, aware.
-    :param workers: processes, each for its own hosts. More than one only where forking is harmless, as
-        in commands.
-    :raises settings.OptionError: the site has no place for copies.
-    :raises StoreError: the location of copies cannot be used.
-    :raises workers.WorkerError: a worker ended before it was done.
-    :raises runs.LocksLostError: the database closed the connection with the locks.
-    :raises lost.DatabaseLostError: it went away otherwise.
+    :param clock: returns the time, aware
+    :param workers: number of processes, each with hosts of its own. Use more than one only in commands: the web
+        server must not fork.
+    :raises settings.OptionError: copies are to be made, and the site has no place for them
+    :raises StoreError: the store of copies cannot be used
+    :raises WorkerError: a worker process ended early
+    :raises run_records.LocksLostError: the database closed the connection that held the locks
+    :raises DatabaseLostError: the database cannot be reached any more
     """
     with telling_of_loss():
         run = begin(scope, clock())
     try:
         if workers > 1:
-            done = share(
+            parts = share(
                 [ALL_SHARDS[number::workers] for number in range(workers)],
-                lambda shards, tell: part(run, shards, clock, tell),
-                tell,
+                lambda shards, progress: run_part(run, shards, clock, progress),
+                progress,
                 (run_records.LocksLostError, DatabaseLostError, settings.OptionError, StoreError),
             )
         else:
-            done = [part(run, ALL_SHARDS, clock, tell)]
+            parts = [run_part(run, ALL_SHARDS, clock, progress)]
         with telling_of_loss():
-            return run, finish(run, done, clock)
+            return run, finish(run, parts, clock)
     except BaseException as error:
-        _give_up(run, clock(), error)
+        _record_failure(run, clock(), error)
         raise
 
 
 def has_resources(scope: CheckScope, now: datetime) -> bool:
-    """Whether there is anything that a run of now could look at. Nothing is visited."""
+    """Return whether there are resources in a scope, due or not."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
-    rows = check_rows.stream(now, settings.checks(), package_ids=scope.package_ids, host=scope.host)
-    # To its end, which closes it.
-    return sum(1 for _ in rows) > 0
+    candidates = check_rows.stream(
+        now, settings.checks(), package_ids=scope.package_ids, host=scope.host
+    )
+    with closing(candidates):
+        return next(candidates, None) is not None
 
 
 def begin(scope: CheckScope, now: datetime) -> RunContext:
-    """Begin a run: its row, a row for each resource, and a first judgement of datasets without one."""
+    """Begin a run: add its row and the rows of new resources, and assess datasets that never were."""
     aging = settings.aging()
     model.Session.rollback()
     run = RunContext(run_records.begin_run(now, asdict(scope)), now, scope)
     check_rows.sync(now, aging.dataset_types)
     new = iter(check_rows.unassessed(aging.dataset_types))
     while batch := list(islice(new, BATCH)):
-        _index(conclusions.judge(batch, now, run.id), CheckedCounts())
+        _index(conclusions.judge(batch, now, run.id), RunResult())
     return run
 
 
 def plan(scope: CheckScope, now: datetime) -> Selection:
-    """What a run of now would visit, and why it would not visit the rest. Nothing is visited."""
+    """Return the selection of a run that would start now, and check nothing."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
     checks = settings.checks()
     selection = _selection(scope, now, _rules(scope, checks.rules, None))
-    for row in check_rows.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
-        selection.add(row)
+    for candidate in check_rows.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
+        selection.add(candidate)
     return selection
 
 
-def part(
+def run_part(
     run: RunContext,
     shards: Collection[int],
     clock: Clock,
-    tell: Tell = lambda numbers: None,
+    progress: Progress = lambda numbers: None,
     *,
-    handed: bool = False,
-) -> CheckedCounts:
-    """Do a run's part: the hosts of some shards, as far as no other run visits them.
+    handed_on: bool = False,
+) -> RunResult:
+    """Check the hosts of some shards, except those that another run is checking.
 
-    :param handed: only what other parts were redirected to, and handed on.
+    :param handed_on: only continue the checks that other parts were redirected from
     """
-    done = CheckedCounts()
+    result = RunResult()
     with telling_of_loss(), run_records.shards(shards) as locks:
-        done.left = len(set(shards) - locks.held)
-        picked = _choose(run, shards, locks.held, done.counting, handed=handed)
-        _visit(run, picked, locks, clock, tell, done, handed=handed)
-    return done
+        result.shards_left = len(set(shards) - locks.held)
+        resources = _select(run, shards, locks.held, result.counts, handed_on=handed_on)
+        _check(run, resources, locks, clock, progress, result)
+    return result
 
 
 def finish(
-    run: RunContext, parts: Iterable[CheckedCounts], clock: Clock, *, error: str | None = None
-) -> CheckedCounts:
-    """End a run: follow what was handed on, count its datasets, and write down what it counted.
+    run: RunContext, parts: Iterable[RunResult], clock: Clock, *, error: str | None = None
+) -> RunResult:
+    """End a run: continue the checks that were handed on, count the datasets, and store the counts.
 
-    :param error: why the parts are not all, for people.
+    :param error: why parts are missing, in words for people
     """
-    whole = CheckedCounts()
-    for one in parts:
-        whole.merge(one)
-    if check_rows.handed_on():
-        rest = part(run, ALL_SHARDS, clock, handed=True)
-        rest.left = 0
+    whole = RunResult()
+    for part in parts:
+        whole.merge(part)
+    if check_rows.any_handed_on():
+        rest = run_part(run, ALL_SHARDS, clock, handed_on=True)
+        rest.shards_left = 0
         whole.merge(rest)
     types = settings.aging().dataset_types
-    _count_datasets(whole.counting, run, types, clock())
-    if not whole.left and error is None:
+    counts = whole.counts
+    for package_id, newer in dataset_rows.newly_said(run.id):
+        counts.updated(package_id, newer)
+    statuses = dataset_rows.statuses(clock(), types, run.scope.package_ids)
+    for package_id, status, frequency_days in statuses:
+        counts.dataset(package_id, status, frequency_days)
+    if not whole.shards_left and error is None:
         check_rows.remember_dates(types, package_ids=run.scope.package_ids, host=run.scope.host)
-    counting = whole.counting
     figures = run_records.RunFigures(
-        resources=counting.resources(),
-        datasets=counting.datasets(),
-        frequencies=counting.frequencies(),
-        hosts=counting.hosts(),
-        visited=counting.visits,
+        resources=counts.resources(),
+        datasets=counts.datasets(),
+        frequencies=counts.frequencies(),
+        hosts=counts.hosts(),
+        visited=counts.checks,
     )
     run_records.end_run(run.id, clock(), figures, error=error or whole.solr_away)
     return whole
 
 
-def visited(done: CheckedCounts) -> str:
-    """How much a run has visited, in words for people."""
+def checked_in_words(result: RunResult) -> str:
+    """Return how many resources a run has checked, in words for people."""
     forms = NN_(
         "Visited {count} resource, {errors} with an error",
         "Visited {count} resources, {errors} with an error",
     )
-    said = counted(forms, done.counting.visits, errors=done.counting.errors)
-    if not done.counting.put_off:
-        return said
+    words = counted(forms, result.counts.checks, errors=result.counts.errors)
+    if not result.counts.put_off:
+        return words
     forms = NN_(
         "{count} other was put off until the next run, because its host gave no answer",
         "{count} others were put off until the next run, because their hosts gave no answer",
     )
-    return f"{said}; {counted(forms, done.counting.put_off)}"
+    return f"{words}; {counted(forms, result.counts.put_off)}"
 
 
-def missing(done: CheckedCounts) -> list[str]:
-    """What a run has not done, in words for people; nothing if it was complete."""
-    said = []
-    if done.left:
+def missing_in_words(result: RunResult) -> list[str]:
+    """Return what a run has not done, in words for people; empty if it was complete."""
+    words = []
+    if result.shards_left:
         forms = NN_(
             "Another run is visiting hosts: {count} of {all} groups of hosts was left to it",
             "Another run is visiting hosts: {count} of {all} groups of hosts were left to it",
         )
-        said.append(counted(forms, done.left, all=len(ALL_SHARDS)))
-    if done.solr_away:
-        said.append(unindexed.solr_away_in_words(done.solr_away))
-    return said + [one.in_words() for one in done.failures] + done.not_kept
+        words.append(counted(forms, result.shards_left, all=len(ALL_SHARDS)))
+    if result.solr_away:
+        words.append(unindexed.solr_away_in_words(result.solr_away))
+    words += [failure.in_words() for failure in result.index_failures]
+    return words + result.copy_errors
 
 
-def _give_up(run: RunContext, now: datetime, error: BaseException) -> None:
-    """Write down why a run ended early, if the database still listens."""
+def _record_failure(run: RunContext, now: datetime, error: BaseException) -> None:
+    """Store why a run ended early, if the database still answers."""
     try:
         model.Session.rollback()
         run_records.end_run(run.id, now, error=f"{type(error).__name__}: {error}"[:1000])
@@ -266,7 +281,7 @@ def _give_up(run: RunContext, now: datetime, error: BaseException) -> None:
         model.Session.rollback()
 
 
-# Choosing.
+# Selecting
 
 
 def _rules(
@@ -283,132 +298,127 @@ def _selection(scope: CheckScope, now: datetime, rules: SelectionRules) -> Selec
     return Selection(utc(now), rules, budget)
 
 
-def _choose(
+def _select(
     run: RunContext,
     shards: Collection[int],
     held: Collection[int],
-    counting: RunCounts,
+    counts: RunCounts,
     *,
-    handed: bool,
-) -> list[SelectedResource]:
-    """What a part visits; all resources of its shards are counted."""
+    handed_on: bool,
+) -> list[ResourceToCheck]:
+    """Return the resources that a part checks, and count all resources of its shards.
+
+    :param held: the shards whose locks this part holds
+    """
     checks = settings.checks()
     scope = run.scope
     rules = _rules(scope, checks.rules, held)
-    if handed:
+    if handed_on:
         rules = replace(rules, everything=True, at_once=True)
-    selection = Selection(utc(run.now), rules, 0) if handed else _selection(scope, run.now, rules)
+        selection = Selection(utc(run.now), rules, 0)
+    else:
+        selection = _selection(scope, run.now, rules)
     own = frozenset(shards)
-    rows = check_rows.stream(
-        run.now, checks, package_ids=scope.package_ids, host=scope.host, handed=handed
+    for candidate in check_rows.stream(
+        run.now, checks, package_ids=scope.package_ids, host=scope.host, handed_on=handed_on
+    ):
+        reason = selection.add(candidate)
+        is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
+        if is_own and not handed_on:
+            counts.chosen(candidate, reason)
+    resources = check_rows.resources_to_check(
+        selection.chosen(), selection.rotation(), run.now, settings.aging(), handed_on=handed_on
     )
-    for row in rows:
-        verdict = selection.add(row)
-        if not handed and (verdict is not SelectionReason.ELSEWHERE or shard_of(row.host) in own):
-            counting.chosen(row, verdict)
-    return selection.picked()
+    return resource_copies.marked(list(resources))
 
 
-# Visiting.
+# Checking
 
 
-def _visit(
+def _check(
     run: RunContext,
-    picked: Sequence[SelectedResource],
+    resources: Sequence[ResourceToCheck],
     locks: run_records.Shards,
     clock: Clock,
-    tell: Tell,
-    done: CheckedCounts,
-    *,
-    handed: bool,
+    progress: Progress,
+    result: RunResult,
 ) -> None:
-    metadata = {one.resource_id: metadata_of(one) for one in picked}
-    visits = resource_copies.marked(
-        list(check_rows.visits(picked, run.now, settings.aging(), handed=handed))
-    )
-    counting = done.counting
-    tell((0, 0, len(visits)))
-    if not visits:
+    """Check resources, and write the results as they come."""
+    counts = result.counts
+    progress((0, 0, len(resources)))
+    if not resources:
         return
-    documents = DocumentBatch(one.package_id for one in visits)
-    made = in_batches(_visiting(visits, locks.held, clock), most=BATCH_OF_FINDINGS)
-    with closing(made) as batches:
-        for findings in batches:
+    documents = DocumentBatch(resource.package_id for resource in resources)
+    produced = in_batches(_checks_of(resources, locks.held, clock), most=RESULT_BATCH)
+    with closing(produced) as batches:
+        for batch in batches:
             locks.check()
-            if findings:
-                _write(run, findings, metadata, documents, clock, done)
-            _index(documents.take(), done)
-            # Also where nothing came: a worker learns by it that it is alone.
-            tell((counting.visits + counting.put_off, counting.errors, len(visits)))
-    _index(documents.rest(), done)
+            if batch:
+                _write(run, batch, documents, clock, result)
+            _index(documents.take(), result)
+            # Also without results: a worker notices here that its parent process has ended.
+            progress((counts.checks + counts.put_off, counts.errors, len(resources)))
+    _index(documents.rest(), result)
 
 
-def _visiting(
-    visits: Sequence[CheckedResource], held: frozenset[int], clock: Clock
+def _checks_of(
+    resources: Sequence[ResourceToCheck], held: frozenset[int], clock: Clock
 ) -> Callable[[Callable[[CheckResult], None]], Any]:
-    """The coroutine that makes visits and hands over what they find; options are read here and now."""
+    """Return the coroutine that checks resources and hands over their results.
+
+    The site's options are read here: the coroutine runs in another thread.
+    """
     checks = settings.checks()
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)
-    copies = copy_options.store() if any(one.keep_copy for one in visits) else None
-    # Those of other plugins first.
-    others = p.PluginImplementations(IFreshnessDetectors)
-    detectors = [one for plugin in others for one in plugin.content_detectors()]
-    options = engine.EngineOptions(
+    keeps_copies = any(resource.keep_copy for resource in resources)
+    stage = copy_options.store().stage if keeps_copies else None
+    # Detectors of other plugins come first.
+    plugins = p.PluginImplementations(IFreshnessDetectors)
+    detectors = [detector for plugin in plugins for detector in plugin.content_detectors()]
+    options = EngineOptions(
         runners=checks.concurrency,
         confirm_after=checks.confirm_after,
         mine=lambda host: shard_of(host) in held,
-        detectors=(*detectors, *DETECTORS),
-        stage=copies.stage if copies is not None else None,
     )
 
-    async def make(hand_over: Callable[[CheckResult], None]) -> None:
+    async def produce(hand_over: Callable[[CheckResult], None]) -> None:
         with ContainerSandbox() as sandbox:
             async with Client(web, hosts) as client:
-                await engine.check(visits, client, sandbox, options, hand_over, now=clock)
+                tools = HdxTools(client, sandbox, clock, (*detectors, *DETECTORS), stage)
+                await check_resources(resources, tools, options, hand_over)
 
-    return make
+    return produce
 
 
-# Writing.
+# Writing
 
 
 def _write(
     run: RunContext,
-    findings: Sequence[CheckResult],
-    metadata: Mapping[str, MetadataChange],
+    batch: Sequence[CheckResult],
     documents: DocumentBatch,
     clock: Clock,
-    done: CheckedCounts,
+    result: RunResult,
 ) -> None:
-    for finding in findings:
-        done.counting.visited(finding, metadata[finding.visit.resource_id])
-    # Of what was not asked for nothing is written: it stays as due as it was.
-    asked = [finding for finding in findings if not finding.put_off]
-    documents.add(conclusions.write(asked, run.id, run.now, clock()))
-    documents.ended(finding.visit.package_id for finding in findings)
-    if any(finding.staged for finding in findings):
-        done.not_kept += resource_copies.keep(copy_options.store(), findings, clock())
+    for check_result in batch:
+        result.counts.checked(check_result)
+    # A resource that was put off stays as due as it was.
+    checked = [check_result for check_result in batch if not check_result.put_off]
+    documents.add(conclusions.write(checked, run.id, run.now, clock()))
+    documents.ended(check_result.resource.package_id for check_result in batch)
+    if any(check_result.staged for check_result in batch):
+        result.copy_errors += resource_copies.keep(copy_options.store(), batch, clock())
 
 
-def _index(marks: Mapping[str, datetime], done: CheckedCounts) -> None:
-    """Send documents, unless Solr is away: then the next refresh does, and visits go on."""
+def _index(marks: Mapping[str, datetime], result: RunResult) -> None:
+    """Send documents of datasets to Solr.
+
+    If Solr does not answer, checks continue without it. The next refresh sends the documents.
+    """
     rest = iter(marks.items())
-    while done.solr_away is None and (batch := dict(islice(rest, BATCH))):
+    while result.solr_away is None and (batch := dict(islice(rest, BATCH))):
         try:
-            done.failures += unindexed.index(batch)
+            result.index_failures += unindexed.index(batch)
         except SolrAwayError as error:
-            done.solr_away = str(error)
-
-
-# Counting.
-
-
-def _count_datasets(
-    counting: RunCounts, run: RunContext, types: Collection[str], now: datetime
-) -> None:
-    """Count all datasets that the run looked at, with the status that they have now."""
-    for package_id, what in dataset_rows.newly_said(run.id):
-        counting.updated(package_id, what)
-    for package_id, status, frequency in dataset_rows.statuses(now, types, run.scope.package_ids):
-        counting.dataset(package_id, status, frequency)
+            result.solr_away = str(error)

@@ -28,7 +28,7 @@ KEEP_RUNS = timedelta(days=730)
 def visits(now: datetime) -> PartReport:
     """Visit the URLs that are due."""
     _, done = check_run.check(check_run.CheckScope(), utc_now)
-    told = [check_run.visited(done), *check_run.missing(done)]
+    told = [check_run.checked_in_words(done), *check_run.missing_in_words(done)]
     return PartReport("; ".join(told), complete=len(told) == 1)
 
 

@@ -19,7 +19,7 @@ from ..checking import run_records
 from ..ckan_adapter import job_from_id
 from ..dates import utc_now
 from . import check_run
-from .check_run import CheckedCounts, CheckScope, RunContext
+from .check_run import CheckScope, RunContext, RunResult
 
 JOBS = 16
 """Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
@@ -129,9 +129,9 @@ def visit_dataset(package_id: str) -> None:
         check(package_id, utc_now)
 
 
-def work(run: RunContext, shards: tuple[int, ...]) -> CheckedCounts:
+def work(run: RunContext, shards: tuple[int, ...]) -> RunResult:
     """A job: the hosts of some shards."""
-    return check_run.part(run, shards, utc_now)
+    return check_run.run_part(run, shards, utc_now)
 
 
 def end(run: RunContext) -> None:

@@ -21,27 +21,26 @@ _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 
 
 def write(
-    findings: Sequence[CheckResult], run_id: str, run_start: datetime, now: datetime
+    results: Sequence[CheckResult], run_id: str, run_start: datetime, now: datetime
 ) -> dict[str, datetime]:
     """Write the results of checks, assess the datasets that they concern, and commit.
 
     :param run_start: when the run started: the intervals between checks count from there
     :returns: the marks of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
     """
-    written = result_writer.write(findings, run_start)
+    written = result_writer.write(results, run_start)
     found: dict[str, list[DatedEvidence]] = defaultdict(list)
     concerned, doubted, first = set[str](), set[str](), set[str]()
-    for result in written:
-        finding = result.finding
-        package_id = finding.visit.package_id
-        if pieces := _evidence(finding):
+    for result, row in written:
+        package_id = result.resource.package_id
+        if pieces := _evidence(result):
             found[package_id] += pieces
             concerned.add(package_id)
-        if result.doubt_changed:
+        if row.doubt_changed:
             concerned.add(package_id)
-        elif finding.outcome in _DOUBTS:
+        elif result.outcome in _DOUBTS:
             doubted.add(package_id)
-        if finding.outcome is Outcome.FIRST_HASH:
+        if result.outcome is Outcome.FIRST_HASH:
             first.add(package_id)
     # A doubt that came from another resource with the same URL ends with a resource's own first check.
     if first := first - concerned:
@@ -75,11 +74,11 @@ def judge(
     return marks
 
 
-def _evidence(finding: CheckResult) -> list[DatedEvidence]:
+def _evidence(result: CheckResult) -> list[DatedEvidence]:
     """Return the evidence that the result of a check gives."""
-    dates = ((finding.modified, Evidence.HTTP_HEADER), (finding.changed_at, Evidence.HASH))
+    dates = ((result.modified, Evidence.HTTP_HEADER), (result.changed_at, Evidence.HASH))
     return [
-        DatedEvidence(when.replace(microsecond=0), evidence, finding.visit.resource_id)
+        DatedEvidence(when.replace(microsecond=0), evidence, result.resource.resource_id)
         for when, evidence in dates
         if when is not None
     ]

@@ -12,12 +12,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..checking import fields
-from ..checking.result_writer import WrittenResult
+from ..checking.results import CheckResult
 from ..ckan_adapter import model
 from .snapshot import ResourceSnapshot
 
 
-def write_found(written: Iterable[WrittenResult], allowed: Collection[str]) -> list[str]:
+def write_found(
+    written: Iterable[tuple[CheckResult, Any]], allowed: Collection[str]
+) -> list[str]:
     """Write the results of checks into the fields of links; nothing is committed.
 
     :param written: the results that :func:`..checking.result_writer.write` has written in this transaction
@@ -26,15 +28,13 @@ def write_found(written: Iterable[WrittenResult], allowed: Collection[str]) -> l
     """
     changes: dict[str, dict[str, Any]] = {}
     packages = set()
-    for result in written:
-        finding = result.finding
-        if finding.handed_to is not None or result.url_type == "upload":
+    for result, row in written:
+        if result.handed_to is not None or row.url_type == "upload":
             continue
-        has = fields.stored(result.last_modified, result.size, result.mimetype, result.hash)
-        wrote = json.loads(result.wrote or "{}")
-        if wanted := fields.after_visit(has, wrote, fields.found(finding), allowed):
-            changes[finding.visit.resource_id] = wanted
-            packages.add(finding.visit.package_id)
+        has = fields.stored(row.last_modified, row.size, row.mimetype, row.hash)
+        if wanted := fields.after_check(has, row.wrote, fields.found(result), allowed):
+            changes[result.resource.resource_id] = wanted
+            packages.add(result.resource.package_id)
     if changes:
         _write(changes)
         model.Session.execute(sa.text(_REMEMBER), {"rows": _rows(changes)})

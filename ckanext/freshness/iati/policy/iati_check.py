@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ...checking.check import NextStep
-from ...checking.engine import EngineOptions, converse
+from ...checking.engine import EngineOptions, check_all
 from ...copies.store import StagedBody, StoreError
 from ...web.attempts import RequestAttempts
 from ...web.client import Answer, Body, Client, FetchError, Request, Sink
@@ -104,7 +104,7 @@ async def update(
     def begin(begun: _BegunCheck, host: str, target: Target | None) -> IatiCheck:
         return IatiCheck(tools, begun, host, target)
 
-    await converse(due(), tools.client, begin, options, sink)
+    await check_all(due(), tools.client, begin, options, sink)
 
 
 @dataclass(frozen=True, slots=True)

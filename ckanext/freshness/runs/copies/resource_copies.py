@@ -1,4 +1,4 @@
-"""Copies of what visits to resources of any format bring: of which ones, and how they are kept."""
+"""Copies of checked resources: which ones are kept, and how they are stored."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import ckan.plugins as p
 import sqlalchemy as sa
 
 from ... import settings
-from ...checking import check_rows as checked
-from ...checking.results import CheckedResource, CheckResult
+from ...checking import check_rows
+from ...checking.results import CheckResult, ResourceToCheck
 from ...ckan_adapter import harvest_tables, model
 from ...copies import store_keys
 from ...copies.store import Store, StoreError
@@ -25,37 +25,35 @@ from . import options, shelf
 from .shelf import ShelvedCopy
 
 _FEW = 100
-"""Up to so many copies are asked for one by one; beyond that, the store says what it has."""
-
+"""Up to this number, the store is asked for each copy; beyond it, for a list of all."""
 
 KEEPING_TYPES: set[str] = set()
-"""Source types that always keep copies. Subpackages above add theirs."""
+"""Types of harvest sources whose copies are always kept. Subpackages above add theirs."""
 
 
-def marked(visits: Sequence[CheckedResource]) -> list[CheckedResource]:
-    """The visits, with a mark on those whose resources are to have copies.
+def marked(resources: Sequence[ResourceToCheck]) -> list[ResourceToCheck]:
+    """Return resources with ``keep_copy`` set on those of which a copy is kept.
 
-    Where there is none yet, none of what was last found, or none any more in the store, the bytes are
-    wanted whatever the server says of them.
+    If there is no copy of the latest file in the store, ``hash_anyway`` is set, too.
 
     :raises OptionError: the site has no place for copies
     """
-    wanted = _wanted([one.resource_id for one in visits])
+    wanted = _wanted([resource.resource_id for resource in resources])
     wanted |= dict.fromkeys(_lost([id_ for id_, has_copy in wanted.items() if has_copy]), False)
     return [
         replace(
-            one,
+            resource,
             keep_copy=True,
-            hash_anyway=one.hash_anyway or not wanted[one.resource_id],
+            hash_anyway=resource.hash_anyway or not wanted[resource.resource_id],
         )
-        if one.resource_id in wanted
-        else one
-        for one in visits
+        if resource.resource_id in wanted
+        else resource
+        for resource in resources
     ]
 
 
 def is_wanted() -> bool:
-    """Decide whether any copies are to be kept."""
+    """Decide whether the site keeps copies of any resources."""
     if options.choice().wanted:
         return True
     if not p.plugin_loaded("harvest"):
@@ -65,68 +63,64 @@ def is_wanted() -> bool:
     return bool(_sources()) or bool(model.Session.execute(sa.select(keeping)).scalar())
 
 
-def keep(store: Store, findings: Iterable[CheckResult], now: datetime) -> Iterator[str]:
-    """Keep what was put aside, and commit; yields why something could not be kept.
+def keep(store: Store, results: Iterable[CheckResult], now: datetime) -> Iterator[str]:
+    """Store the staged files of results as copies, and commit. Yield why a copy could not be stored.
 
-    What is there is replaced by good bytes alone, and stays if these cannot be stored.
+    If a copy cannot be stored, the earlier copy remains.
     """
     shelved: list[ShelvedCopy] = []
-    for finding in findings:
-        staged, finding.staged = finding.staged, None
-        if staged is None:
+    for result in results:
+        if result.staged is None:
             continue
-        visit = finding.visit
-        filename = _filename(visit)
+        resource = result.resource
+        filename = _filename(resource)
+        key = store_keys.resource_key(resource.resource_id)
         try:
-            with staged:
-                kept = store.keep(
-                    store_keys.resource_key(visit.resource_id), staged, zip_member=filename
-                )
+            kept = store.keep(key, result.staged, zip_member=filename)
         except StoreError as error:
-            yield f"{display_url(visit.url)}: {error}"
+            yield f"{display_url(resource.url)}: {error}"
             continue
         shelved.append(
             ShelvedCopy(
-                resource_id=visit.resource_id,
-                package_id=visit.package_id,
+                resource_id=resource.resource_id,
+                package_id=resource.package_id,
                 kept=kept,
                 filename=filename,
-                mimetype=finding.mimetype,
-                source_url=display_url(visit.url),
+                mimetype=result.mimetype,
+                source_url=display_url(resource.url),
                 at=now,
             )
         )
-    before = shelf.standing([one.resource_id for one in shelved])
+    before = shelf.standing([copy.resource_id for copy in shelved])
     shelf.remember(shelved)
     model.Session.commit()
-    keys = {one.kept.key for one in shelved}
+    keys = {copy.kept.key for copy in shelved}
     try:
-        shelf.throw_away(store, [one for one in before if one.keys[0] not in keys])
+        shelf.throw_away(store, [copy for copy in before if copy.keys[0] not in keys])
     except StoreError as error:
         yield str(error)
-    named = shelf.owners([one.kept.key for one in shelved])
-    for one in shelved:
-        if one.kept.key not in named:
-            # Its resource went while it was visited.
-            shelf.throw_away(store, [shelf.taken(one.resource_id, one.kept)])
+    owned = shelf.owners(keys)
+    for copy in shelved:
+        if copy.kept.key not in owned:
+            # The resource was deleted during its check.
+            shelf.throw_away(store, [shelf.taken(copy.resource_id, copy.kept)])
 
 
 def prune(now: datetime) -> int:
-    """Remove the copies of what is gone, and of what has failed for too long; returns how many.
+    """Remove the copies of resources that are gone or have failed for too long, and unfinished files.
 
-    Also what runs have left incomplete in the store that were killed.
-
+    :returns: number of copies removed
     :raises OptionError: the site has no place for copies
     :raises StoreError: the store refuses
     """
     chosen = options.copies()
-    # What got another id meanwhile is not gone.
-    checked.sync(now, settings.aging().dataset_types)
+    # A resource with a new id takes over its copy here.
+    check_rows.sync(now, settings.aging().dataset_types)
     taken = shelf.forget_gone()
     if chosen.expire_after is not None:
         taken += shelf.expire(_failing(now, chosen.expire_after), now)
     if not taken and not shelf.newest(1):
-        # None is kept: a store need not be there.
+        # Without copies, the store need not exist.
         return 0
     store = options.store(chosen)
     count = shelf.throw_away(store, taken)
@@ -140,8 +134,8 @@ def _failing(now: datetime, span: timedelta) -> list[str]:
 
 
 def _lost(resource_ids: list[str]) -> list[str]:
-    """The resources whose copies are not in the store. Where it is out of reach, nothing is lost."""
-    named = {one.resource_id: one.keys[0] for one in shelf.standing(resource_ids)}
+    """Return the resources whose copies are missing in the store; none if it cannot be reached."""
+    named = {copy.resource_id: copy.keys[0] for copy in shelf.standing(resource_ids)}
     if not named:
         return []
     try:
@@ -155,7 +149,7 @@ def _lost(resource_ids: list[str]) -> list[str]:
 
 
 def _wanted(resource_ids: list[str]) -> dict[str, bool]:
-    """The resources that are to have copies, and whether they have one of what was last found there."""
+    """Return the resources of which copies are kept, and whether there is a copy of the latest file."""
     has_harvest = p.plugin_loaded("harvest")
     sources = _sources() if has_harvest else []
     chosen = options.choice()
@@ -175,17 +169,17 @@ def _wanted(resource_ids: list[str]) -> dict[str, bool]:
 
 
 def _sources() -> list[str]:
-    """Sources whose configuration says "keep_copies"."""
+    """Return the harvest sources whose configuration has ``keep_copies``."""
     source = harvest_tables.SOURCE.c
     rows = model.Session.execute(
         sa.select(source.id, source.config).where(
             source.active.is_(True), source.config.contains('"keep_copies"')
         )
     )
-    return [source_id for source_id, config in rows if _says_so(config)]
+    return [source_id for source_id, config in rows if _keeps_copies(config)]
 
 
-def _says_so(config: str) -> bool:
+def _keeps_copies(config: str) -> bool:
     try:
         plain = json.loads(config)
     except ValueError:
@@ -193,10 +187,10 @@ def _says_so(config: str) -> bool:
     return isinstance(plain, dict) and plain.get("keep_copies") is True
 
 
-def _filename(visit: CheckedResource) -> str:
-    name = unquote(basename(urlsplit(visit.url).path), errors="replace")
-    if "." not in name and visit.format and visit.format.isalnum():
-        name = f"{name or 'data'}.{visit.format.lower()}"
+def _filename(resource: ResourceToCheck) -> str:
+    name = unquote(basename(urlsplit(resource.url).path), errors="replace")
+    if "." not in name and resource.format and resource.format.isalnum():
+        name = f"{name or 'data'}.{resource.format.lower()}"
     return store_keys.member(name)
 
 
@@ -219,4 +213,4 @@ WHERE r.id = ANY(:ids) AND r.state = 'active' AND coalesce(r.url_type, '') <> 'u
 _FAILING = f"""
 SELECT c.resource_id FROM freshness_copy c JOIN freshness_check k ON k.resource_id = c.resource_id
 WHERE c.key IS NOT NULL AND k.failing_since < :before
-    AND NOT {checked.REGISTERED.format(resource="c.resource_id")}"""
+    AND NOT {check_rows.REGISTERED.format(resource="c.resource_id")}"""

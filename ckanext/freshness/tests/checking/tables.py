@@ -11,11 +11,11 @@ import sqlalchemy as sa
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
-from ckanext.freshness.checking.rotation import SelectedResource
-from ckanext.freshness.checking.selection import Candidate, SelectionReason
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.selection import Candidate
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc
+from ckanext.freshness.tests.checking.rows import NEW
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 HOUR = timedelta(hours=1)
@@ -92,8 +92,8 @@ def rows(**more: Any) -> list[Candidate]:
     )
 
 
-def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> CheckedResource:
-    return CheckedResource("r", "p", url, memory or KnownContent(), **more)
+def visit(url: str = URL, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+    return ResourceToCheck("r", "p", url, memory or KnownContent(), **more)
 
 
 def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: Any) -> CheckResult:
@@ -106,7 +106,7 @@ def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: A
 def write(*findings: CheckResult, start: datetime = NOW) -> list[CheckResult]:
     written = result_writer.write(findings, start)
     model.Session.commit()
-    return [one.finding for one in written]
+    return [result for result, _row in written]
 
 
 def one_resource() -> None:
@@ -115,8 +115,6 @@ def one_resource() -> None:
     check_rows.sync(NOW, TYPES)
 
 
-def start(now: datetime = NOW) -> CheckedResource:
-    (found,) = check_rows.visits(
-        [SelectedResource("r", SelectionReason.VISIT_DUE, False)], now, settings.aging()
-    )
-    return found
+def start(now: datetime = NOW) -> ResourceToCheck:
+    (resource,) = check_rows.resources_to_check([NEW], set(), now, settings.aging())
+    return resource

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ckanext.freshness.checking.bot_walls import is_wall
-from ckanext.freshness.checking.decisions import Agreement, AnswerDates, KnownContent, agreement
+from ckanext.freshness.checking.answer_headers import is_bot_wall
+from ckanext.freshness.checking.decisions import Agreement, AnswerHeaders, KnownContent, agreement
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from ckanext.freshness.checking.decisions import Agreement, AnswerDates, KnownCo
     ],
 )
 def test_walls(status: int, headers: dict[str, str], wall: bool) -> None:
-    assert is_wall(status, headers) is wall
+    assert is_bot_wall(status, headers) is wall
 
 
 BEFORE = KnownContent(None, "Mon", "sha256:a")
@@ -51,4 +51,4 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
 def test_agreement(
     memory: KnownContent, said: str | None, digest: str, worth: Agreement | None
 ) -> None:
-    assert agreement(memory, AnswerDates(200, None, said), digest) is worth
+    assert agreement(memory, AnswerHeaders(200, None, said), digest) is worth

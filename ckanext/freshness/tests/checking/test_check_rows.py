@@ -13,15 +13,14 @@ from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows
 from ckanext.freshness.checking.check_rows import SyncedRows
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import CheckedResource
-from ckanext.freshness.checking.rotation import SelectedResource
+from ckanext.freshness.checking.results import ResourceToCheck
 from ckanext.freshness.checking.selection import (
     Candidate,
-    SelectionReason,
     SelectionRules,
     shard_of,
 )
 from ckanext.freshness.ckan_adapter import model, write_extras
+from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.tables import (
     DAY,
     HASH,
@@ -300,16 +299,14 @@ def test_only_some_are_asked_for() -> None:
 
 
 def test_many_rows_come_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check_rows, "_ROWS", 3)
-    monkeypatch.setattr(check_rows, "_VISITS", 3)
+    monkeypatch.setattr(check_rows, "_STREAM_BATCH", 3)
+    monkeypatch.setattr(check_rows, "_CHECK_BATCH", 3)
     package()
     names = sorted(resource(f"r-{number}") for number in range(8))
     assert check_rows.sync(NOW, TYPES).added == 8
     assert [row.resource_id for row in rows()] == names
-    picked = [
-        SelectedResource(name, SelectionReason.VISIT_DUE, name == "r-5") for name in reversed(names)
-    ]
-    found = list(check_rows.visits(picked, NOW, settings.aging()))
+    chosen = [NEW._replace(resource_id=name) for name in reversed(names)]
+    found = list(check_rows.resources_to_check(chosen, {"r-5"}, NOW, settings.aging()))
     assert [one.resource_id for one in found] == names[::-1]
     assert [one.resource_id for one in found if one.hash_anyway] == ["r-5"]
 
@@ -332,7 +329,7 @@ def test_a_visit_starts_from_what_was_remembered() -> None:
     judged(frequency=7)
     memory = KnownContent('W/"é"', "yesterday", HASH, ("sha256:b", "sha256:c"), outdated=True)
     write(finding(memory=memory))
-    assert start() == CheckedResource(
+    assert start() == ResourceToCheck(
         "r", "p", URL, memory, None, NOW - 7 * DAY, False, "CSV", "text/csv", None
     )
 
@@ -381,15 +378,12 @@ def test_the_last_modification_that_is_known(kinds: list[str], expected: str | N
         evidence(kind, dates[kind])
     evidence("review", NOW, resource_id="")
     evidence("hash", NOW, resource_id="another")
-    assert start().known == (None if expected is None else dates[expected])
+    assert start().last_change == (None if expected is None else dates[expected])
 
 
 def test_what_is_gone_or_moved_is_not_visited() -> None:
     one_resource()
-    picked = [
-        SelectedResource("r", SelectionReason.VISIT_DUE, False),
-        SelectedResource("gone", SelectionReason.VISIT_DUE, False),
-    ]
-    assert len(list(check_rows.visits(picked, NOW, settings.aging()))) == 1
+    chosen = [NEW, NEW._replace(resource_id="gone")]
+    assert len(list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging()))) == 1
     sql("UPDATE resource SET url = 'http://other.example.org/'")
-    assert list(check_rows.visits(picked, NOW, settings.aging())) == []
+    assert list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging())) == []

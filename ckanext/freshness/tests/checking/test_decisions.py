@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.decisions import (
     EARLIER_HASHES,
-    AnswerDates,
+    AnswerHeaders,
     Decision,
     KnownContent,
     NextRequest,
@@ -20,7 +20,7 @@ from ckanext.freshness.checking.decisions import (
     after_hash,
     after_headers,
     believed,
-    question,
+    conditions,
 )
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
@@ -28,21 +28,24 @@ DAY = timedelta(days=1)
 KNOWN = NOW - 40 * DAY
 A, B, C = "sha256:a", "sha256:b", "sha256:c"
 SEEN = KnownContent('"1"', "Mon", A, (C,))
-OK = AnswerDates(200, '"2"', "Tue", None, NOW)
-
-
-def fresh(modified: datetime) -> bool:
-    return NOW - modified < 30 * DAY
+OK = AnswerHeaders(200, '"2"', "Tue", None, NOW)
 
 
 def first_step(
     memory: KnownContent,
-    headers: AnswerDates,
+    headers: AnswerHeaders,
     *,
-    known: datetime | None = KNOWN,
+    last_change: datetime | None = KNOWN,
     anyway: bool = False,
 ) -> Decision:
-    return after_headers(memory, headers, known=known, fresh=fresh, hash_anyway=anyway, now=NOW)
+    return after_headers(
+        memory,
+        headers,
+        last_change=last_change,
+        fresh_after=NOW - 30 * DAY,
+        hash_anyway=anyway,
+        now=NOW,
+    )
 
 
 # What is asked
@@ -60,8 +63,10 @@ def first_step(
         (KnownContent('"1"', "Mon"), False, (None, None)),
     ],
 )
-def test_question(memory: KnownContent, anyway: bool, asked: tuple[str | None, str | None]) -> None:
-    assert question(memory, hash_anyway=anyway) == asked
+def test_conditions(
+    memory: KnownContent, anyway: bool, asked: tuple[str | None, str | None]
+) -> None:
+    assert conditions(memory, hash_anyway=anyway) == asked
 
 
 # Headers
@@ -88,7 +93,7 @@ def test_question(memory: KnownContent, anyway: bool, asked: tuple[str | None, s
 def test_what_ends_a_visit_and_is_remembered_as_nothing(
     status: int, wall: bool, outcome: Outcome
 ) -> None:
-    headers = AnswerDates(status, '"9"', "Now", NOW - DAY, NOW, wall)
+    headers = AnswerHeaders(status, '"9"', "Now", NOW - DAY, NOW, wall)
     assert first_step(SEEN, headers) == Decision(NextRequest.END, SEEN, outcome)
 
 
@@ -120,7 +125,7 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
 def test_dates_that_say_something(
     modified: datetime | None, date: datetime | None, is_believed: bool
 ) -> None:
-    found = believed(AnswerDates(200, None, "text", modified, date), NOW)
+    found = believed(AnswerHeaders(200, None, "text", modified, date), NOW)
     assert found == (modified if is_believed else None)
 
 
@@ -132,7 +137,7 @@ def test_a_date_made_for_an_answer_that_a_cache_kept(
     date: datetime | None, since_made: int, is_believed: bool
 ) -> None:
     modified = NOW - timedelta(seconds=since_made)
-    headers = AnswerDates(200, None, "text", modified, date, age=timedelta(minutes=20))
+    headers = AnswerHeaders(200, None, "text", modified, date, age=timedelta(minutes=20))
     assert believed(headers, NOW) == (modified if is_believed else None)
 
 
@@ -165,7 +170,7 @@ def test_last_modified(
     next_: NextRequest,
     evidence: bool,
 ) -> None:
-    step = first_step(memory, replace(OK, last_modified=modified), known=known, anyway=anyway)
+    step = first_step(memory, replace(OK, last_modified=modified), last_change=known, anyway=anyway)
     assert step.next is next_
     assert step.modified == (modified if evidence else None)
     if next_ is NextRequest.HASH:
@@ -218,7 +223,7 @@ def test_a_new_hash_is_remembered_only_when_it_is_confirmed() -> None:
     ],
 )
 def test_confirmation(second: str | None, outcome: Outcome, memory: KnownContent) -> None:
-    headers = AnswerDates(200, '"3"', "Wed", None, NOW)
+    headers = AnswerHeaders(200, '"3"', "Wed", None, NOW)
     step = after_confirmation(SEEN, headers, B, second, None)
     assert step == Decision(NextRequest.END, memory, outcome)
     assert step.changed is (outcome is Outcome.CHANGED)
@@ -231,10 +236,10 @@ def visit(
     memory: KnownContent, contents: str, *, second: str | None = "", etag: str | None
 ) -> Decision:
     """A visit to a server that sends these contents, with an ETag of its own or none."""
-    asked, _ = question(memory, hash_anyway=False)
+    asked, _ = conditions(memory, hash_anyway=False)
     if asked is not None and asked == etag:
-        return first_step(memory, AnswerDates(304))
-    headers = AnswerDates(200, etag)
+        return first_step(memory, AnswerHeaders(304))
+    headers = AnswerHeaders(200, etag)
     step = first_step(memory, headers)
     assert step.next is NextRequest.HASH
     step = after_hash(memory, headers, f"sha256:{contents}", step.modified)
@@ -271,7 +276,7 @@ def test_no_change_is_lost_and_none_invented(
     seen: list[str] = []
     for contents, confirmed, answers in runs:
         if not answers:
-            assert first_step(memory, AnswerDates(500)).memory == memory
+            assert first_step(memory, AnswerHeaders(500)).memory == memory
             continue
         etag = f'"{contents}"' if validators else None
         step = visit(memory, contents, second="" if confirmed else None, etag=etag)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
-from ckanext.freshness.checking.engine import EngineOptions, check
-from ckanext.freshness.checking.results import CheckedResource, CheckResult
+from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
@@ -62,7 +63,7 @@ def server(module_server: FileServer) -> Iterator[FileServer]:
 
 
 def run_check(
-    visits: Sequence[CheckedResource],
+    visits: Sequence[ResourceToCheck],
     options: EngineOptions = QUICK,
     *,
     sink: Sink | None = None,
@@ -84,7 +85,8 @@ def run_check(
         hosts = Hosts(UNPACED, policies)
         with ContainerSandbox() as sandbox:
             async with Client(configured, hosts, names or Names(lookup({}))) as client:
-                await check(visits, client, sandbox, options, give, now=now)
+                tools = HdxTools(client, sandbox, now)
+                await check_resources(visits, tools, options, give)
                 left = asyncio.all_tasks() - {asyncio.current_task()}
                 assert not left, "tasks outlive the check"
 
@@ -92,8 +94,8 @@ def run_check(
     return found
 
 
-def visit(url: str, memory: KnownContent | None = None, **more: Any) -> CheckedResource:
-    return CheckedResource(
+def visit(url: str, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+    return ResourceToCheck(
         more.pop("resource_id", url), "package", url, memory or KnownContent(), **more
     )
 
@@ -153,7 +155,7 @@ def test_a_newer_date_ends_the_visit_where_it_makes_fresh(
 ) -> None:
     later = "Fri, 20 Nov 2026 10:00:00 GMT"
     server.files["/file.csv"] = csv(b"new", '"v2"', later)
-    finding = one(server, seen, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
+    finding = one(server, seen, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
     assert finding.outcome is Outcome.HEADER
     assert finding.modified == datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
     assert finding.memory == replace(seen, etag='"v2"', last_modified=later, outdated=True)
@@ -244,17 +246,17 @@ def test_a_confirmation_that_fails_changes_nothing(
         (Answer(401), Outcome.CANNOT_TELL, "answered 401 (Unauthorized)", False),
         (Answer(403), Outcome.CANNOT_TELL, "answered 403 (Forbidden)", False),
         (Answer(451), Outcome.CANNOT_TELL, "answered 451", False),
-        (Answer(999), Outcome.CANNOT_TELL, "a wall against robots answered 999", False),
+        (Answer(999), Outcome.CANNOT_TELL, "a bot wall answered 999", False),
         (
             Answer(503, b"", {"CF-Mitigated": "challenge"}),
             Outcome.CANNOT_TELL,
-            "a wall against robots answered 503",
+            "a bot wall answered 503",
             False,
         ),
         (
             Answer(405, b"", {"x-amzn-waf-action": "captcha"}),
             Outcome.CANNOT_TELL,
-            "a wall against robots",
+            "a bot wall",
             False,
         ),
         (
@@ -303,7 +305,7 @@ def test_an_error_text_is_no_new_data(
     assert good.tabular
     server.files["/file.csv"] = csv(body, '"v2"', modified)
     finding = one(
-        server, good, format=format_, known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+        server, good, format=format_, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
     )
     assert (finding.outcome, finding.counts_as_failure) == (Outcome.ERROR, True)
     assert (finding.modified, finding.changed_at, finding.memory) == (None, None, good)
@@ -316,7 +318,7 @@ def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
     body = BODY * 10_000
     server.files["/file.csv"] = csv(body, '"v2"', LATER)
     finding = one(
-        server, seen, format="CSV", known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+        server, seen, format="CSV", last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
     )
     assert finding.outcome is Outcome.HEADER
     assert 0 < finding.attempt.received < len(body) / 2
@@ -333,7 +335,7 @@ def test_a_date_that_the_server_made_ends_no_visit(
     made = format_datetime(NOW - ago, usegmt=True)
     server.files["/file.csv"] = Answer(200, BODY, {"Last-Modified": made, "Age": age})
     finding = one(
-        server, seen, format="CSV", known=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+        server, seen, format="CSV", last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
     )
     assert (finding.outcome, finding.modified) == (Outcome.SAME_HASH, None)
 
@@ -596,7 +598,7 @@ def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: Fil
     found = run_check(
         [visit(f"{server.url}/{n}") for n in range(20)], sink=lambda _: hold.release(), attempts=1
     )
-    assert found[0].visit.url == f"{server.url}/1"
+    assert found[0].resource.url == f"{server.url}/1"
     assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
 
 
@@ -642,7 +644,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Know
         "repeat": KnownContent(hash="sha256:x", earlier=(seen.hash or "",)),
     }
     visits = [visit(url, memory, resource_id=name) for name, memory in memories.items()]
-    found = {finding.visit.resource_id: finding for finding in run_check(visits)}
+    found = {finding.resource.resource_id: finding for finding in run_check(visits)}
     assert {name: finding.outcome for name, finding in found.items()} == {
         "first": Outcome.FIRST_HASH,
         "changed": Outcome.CHANGED,
@@ -655,7 +657,7 @@ def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: Know
 def test_who_asks_otherwise_asks_alone(server: FileServer, seen: KnownContent) -> None:
     url = f"{server.url}/file.csv"
     visits = [visit(url, resource_id="new"), visit(url, seen, resource_id="known")]
-    found = {finding.visit.resource_id: finding.outcome for finding in run_check(visits)}
+    found = {finding.resource.resource_id: finding.outcome for finding in run_check(visits)}
     assert found == {"new": Outcome.FIRST_HASH, "known": Outcome.NOT_MODIFIED}
 
 
@@ -710,7 +712,9 @@ def test_a_run_can_be_broken_off(server: FileServer) -> None:
             async with Client(SETTINGS, Hosts(UNPACED)) as client:
                 visits = [visit(f"{server.url}/{n}") for n in range(10)]
                 task = asyncio.ensure_future(
-                    check(visits, client, sandbox, QUICK, lambda _: None, now=lambda: NOW)
+                    check_resources(
+                        visits, HdxTools(client, sandbox, lambda: NOW), QUICK, lambda _: None
+                    )
                 )
                 await asyncio.to_thread(server.wait_for, "/", 1)
                 task.cancel()
@@ -777,8 +781,8 @@ def test_each_visit_has_one_finding(
             )
         )
     found = run_check(visits, EngineOptions(runners=runners, confirm_after=0.001), backoff=(0.001,))
-    assert sorted(finding.visit.resource_id for finding in found) == sorted(
+    assert sorted(finding.resource.resource_id for finding in found) == sorted(
         one.resource_id for one in visits
     )
-    well = [finding for finding in found if "/well/" in finding.visit.url]
+    well = [finding for finding in found if "/well/" in finding.resource.url]
     assert not any(finding.counts_as_failure for finding in well)

@@ -10,11 +10,11 @@ import pytest
 
 from ckanext.freshness.checking import fields
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 
 NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
 FINDING = CheckResult(
-    CheckedResource("r", "p", "http://x.org/"),
+    ResourceToCheck("r", "p", "http://x.org/"),
     "x.org",
     Outcome.SAME_HASH,
     KnownContent(),
@@ -71,9 +71,9 @@ def test_only_what_is_empty_or_wrong_is_written(
 ) -> None:
     stored = {} if has is None else {name: has}
     expected = {name: said} if written else {}
-    assert fields.after_visit(stored, wrote, {name: said}, ALL) == expected
+    assert fields.after_check(stored, wrote, {name: said}, ALL) == expected
     others = set(ALL) - {name}
-    assert fields.after_visit(stored, wrote, {name: said}, others) == {}
+    assert fields.after_check(stored, wrote, {name: said}, others) == {}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from ckanext.freshness.checking.check import NextStep
-from ckanext.freshness.checking.engine import EngineOptions, converse
+from ckanext.freshness.checking.engine import EngineOptions, check_all
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
@@ -90,7 +90,7 @@ def run(wanted: Sequence[Wanted], options: EngineOptions = QUICK) -> list[Said]:
 
     async def main() -> None:
         async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            await converse(
+            await check_all(
                 wanted,
                 client,
                 lambda one, host, target: HeadThenGet(client, one, target),
@@ -152,7 +152,7 @@ def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:
                 begun.append(HeadThenGet(client, one, target))
                 return begun[-1]
 
-            await converse(wanted, client, begin, QUICK, fail)
+            await check_all(wanted, client, begin, QUICK, fail)
 
     def fail(said: Said) -> None:
         raise RuntimeError(said)

@@ -22,8 +22,9 @@ import pytest
 
 from ckanext.freshness.checking.container_sandbox import ContainerSandbox
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.engine import EngineOptions, check
-from ckanext.freshness.checking.results import CheckedResource, CheckResult
+from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.tests.checking.hostile_cases import ENCRYPTED, GIVEN, KNOWN, SERVED, Case
 from ckanext.freshness.tests.servers.faults import Raw
 from ckanext.freshness.tests.servers.hostile import (
@@ -96,7 +97,7 @@ class Run:
 
     def of(self, resource_id: str) -> CheckResult:
         """The one finding of a resource."""
-        (found,) = [it for it in self.findings if it.visit.resource_id == resource_id]
+        (found,) = [it for it in self.findings if it.resource.resource_id == resource_id]
         return found
 
 
@@ -125,7 +126,7 @@ def connections() -> Iterator[set[str]]:
 
 
 def run(
-    visits: Iterable[CheckedResource],
+    visits: Iterable[ResourceToCheck],
     *,
     settings: ClientSettings = SETTINGS,
     names: Names | None = None,
@@ -139,14 +140,8 @@ def run(
         hosts = Hosts(POLICY)
         async with Client(settings, hosts, names or Names(asking(lookup))) as client:
             with ContainerSandbox(workers=1) as sandbox:
-                await check(
-                    visits,
-                    client,
-                    sandbox,
-                    options,
-                    sink or done.findings.append,
-                    now=lambda: NOW,
-                )
+                tools = HdxTools(client, sandbox, lambda: NOW)
+                await check_resources(visits, tools, options, sink or done.findings.append)
 
     with connections() as done.connected:
         asyncio.run(main())
@@ -166,8 +161,8 @@ def server(canary: Canary) -> Iterator[HostileServer]:
         yield running
 
 
-def visit_of(case: Case, url: str, resource_id: str, memory: KnownContent) -> CheckedResource:
-    return CheckedResource(resource_id, "package", url, memory, format="CSV")
+def visit_of(case: Case, url: str, resource_id: str, memory: KnownContent) -> ResourceToCheck:
+    return ResourceToCheck(resource_id, "package", url, memory, format="CSV")
 
 
 def urls(port: int) -> dict[str, str]:
@@ -200,7 +195,7 @@ def everything(
                 visits.append(visit_of(case, healthy, f"after {name_of(case)}", AS_IT_WAS))
         settings = replace(SETTINGS, ca_bundle=Path(directory / "ca.pem"))
         done = run(visits, settings=settings)
-    assert Counter(it.visit.resource_id for it in done.findings) == Counter(
+    assert Counter(it.resource.resource_id for it in done.findings) == Counter(
         it.resource_id for it in visits
     ), "not one finding of each visit"
     done.canary = canary.visitors()
@@ -259,7 +254,7 @@ def test_the_first_visit_to_hostile_urls(server: HostileServer) -> None:
         for case in cases
     }
     first["/not-modified-unasked"] = Outcome.ERROR
-    assert {it.visit.resource_id: it.outcome for it in done.findings} == first
+    assert {it.resource.resource_id: it.outcome for it in done.findings} == first
     for found in done.findings:
         assert (found.memory.hash is not None) is (found.outcome is Outcome.FIRST_HASH)
         storable(found)
@@ -288,7 +283,7 @@ def test_every_text_can_be_stored(everything: Run) -> None:
 
 def storable(found: CheckResult) -> None:
     """PostgreSQL takes neither lone surrogates nor NUL; an own URL came from there."""
-    kept = {key: value for key, value in asdict(found).items() if key != "visit"}
+    kept = {key: value for key, value in asdict(found).items() if key != "resource"}
     text = json.dumps(kept, default=str, ensure_ascii=False)
     assert "\\u0000" not in text
     text.encode("utf-8")
@@ -299,7 +294,7 @@ def test_the_canary_and_the_hook_would_notice(watch: None, canary: Canary) -> No
     unguarded = replace(SETTINGS, guard=Guard(["0.0.0.0/0", "::/0"]))
     with HostileServer(canary.port, port=canary.port, address="127.0.0.8") as server:
         visits = [
-            CheckedResource(f"{n}", "package", f"{server.url}/to/{name}")
+            ResourceToCheck(f"{n}", "package", f"{server.url}/to/{name}")
             for n, name in enumerate(("loopback", "decimal", "unspecified", "localhost"))
         ]
         done = run(visits, settings=unguarded)
@@ -317,7 +312,7 @@ def test_a_name_that_changes_its_mind(
         asked[host] += 1
         return [ADDRESS] if asked[host] <= outside else ["127.0.0.1"]
 
-    visit = CheckedResource(
+    visit = ResourceToCheck(
         "1", "package", f"http://mind.example:{server.port}/good-and-closed", KNOWN
     )
     # Believed for less time than lies between the two downloads; each has a connection of its own.
@@ -362,11 +357,11 @@ def test_damaged_answers_are_findings_too(server: HostileServer, runners: int) -
     for path in paths:
         server.faults[path] = Raw(damaged(chance.choice(ANSWERS), chance))
     visits = [
-        CheckedResource(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
+        ResourceToCheck(path, "package", f"http://d-{n}.example:{server.port}{path}", KNOWN)
         for n, path in enumerate(paths)
     ]
     done = run(visits, options=replace(OPTIONS, runners=runners))
-    assert sorted(it.visit.resource_id for it in done.findings) == sorted(paths)
+    assert sorted(it.resource.resource_id for it in done.findings) == sorted(paths)
     for found in done.findings:
         storable(found)
 
@@ -385,16 +380,16 @@ def test_dead_names_do_not_hold_up_the_living(server: HostileServer) -> None:
         return lookup(host)
 
     def sink(finding: CheckResult) -> None:
-        kind = finding.visit.resource_id.partition("-")[0]
+        kind = finding.resource.resource_id.partition("-")[0]
         found[kind] += 1
         if kind == "silent" and not released.is_set():
             early.append(finding)
         if found["living"] == living:
             released.set()
 
-    def visits(kind: str, count: int, zone: str) -> list[CheckedResource]:
+    def visits(kind: str, count: int, zone: str) -> list[ResourceToCheck]:
         return [
-            CheckedResource(
+            ResourceToCheck(
                 f"{kind}-{n}", "package", f"http://{kind}-{n}.{zone}:{server.port}/x.csv"
             )
             for n in range(count)

@@ -11,8 +11,6 @@ from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.checking.results import Attempt
-from ckanext.freshness.checking.rotation import SelectedResource
-from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -129,17 +127,18 @@ def test_a_visit_that_was_handed_on_has_found_nothing_yet() -> None:
         finding(Outcome.ERROR, LATER, handed_to="http://other.example.org/", memory=KnownContent())
     )
     assert known() == before | {"handed_to": "http://other.example.org/"}
-    assert check_rows.handed_on()
+    assert check_rows.any_handed_on()
     # Whoever reads now does not take it for a resource of the other host, unless that is what it is for.
-    (plain,), (handed,) = rows(), rows(handed=True)
+    (plain,), (handed,) = rows(), rows(handed_on=True)
     assert (plain.host, handed.host) == ("files.example.org", "other.example.org")
-    picked = [SelectedResource("r", SelectionReason.VISIT_DUE, False)]
-    for one, start_at in ((False, None), (True, "http://other.example.org/")):
-        (visit,) = check_rows.visits(picked, NOW, settings.aging(), handed=one)
-        assert visit.start_at == start_at
+    for handed_on, start_at in ((False, None), (True, "http://other.example.org/")):
+        (resource,) = check_rows.resources_to_check(
+            [plain], set(), NOW, settings.aging(), handed_on=handed_on
+        )
+        assert resource.start_at == start_at
     write(finding(Outcome.SAME_HASH, LATER))
     assert known("handed_to") == {"handed_to": None}
-    assert not check_rows.handed_on()
+    assert not check_rows.any_handed_on()
 
 
 def test_the_last_five_attempts_are_kept() -> None:

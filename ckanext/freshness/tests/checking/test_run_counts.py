@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -13,8 +12,8 @@ from hypothesis import strategies as st
 
 from ckanext.freshness.aging.frequency import AS_NEEDED, LIVE, NEVER
 from ckanext.freshness.aging.status import Status
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Agreement, Attempt, CheckedResource, CheckResult
+from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.checking.run_counts import (
     ALL_HOSTS,
     HOSTS_KEPT,
@@ -22,6 +21,7 @@ from ckanext.freshness.checking.run_counts import (
     NewerDates,
     ResourcePlace,
     RunCounts,
+    metadata_change,
 )
 from ckanext.freshness.checking.selection import Candidate, SelectionReason
 from ckanext.freshness.tests.checking.rows import NEW
@@ -33,6 +33,7 @@ BEFORE = NOW - timedelta(days=3)
 def found(
     outcome: Outcome,
     package_id: str = "p",
+    metadata: MetadataChange = MetadataChange.NOTHING,
     *,
     host: str = "example.org",
     modified: datetime | None = None,
@@ -42,7 +43,13 @@ def found(
     last_modified: bool = False,
 ) -> CheckResult:
     return CheckResult(
-        visit=CheckedResource("r", package_id, f"http://{host}/"),
+        resource=ResourceToCheck(
+            "r",
+            package_id,
+            f"http://{host}/",
+            is_new=metadata is MetadataChange.FIRST_RUN,
+            is_touched=metadata is MetadataChange.FILESTORE,
+        ),
         host=host,
         outcome=outcome,
         memory=KnownContent(),
@@ -55,11 +62,10 @@ def found(
     )
 
 
-def visit(
-    counting: RunCounts, finding: CheckResult, metadata: MetadataChange = MetadataChange.NOTHING
-) -> None:
-    counting.seen(finding.visit.package_id, ResourcePlace.EXTERNAL, metadata)
-    counting.visited(finding, metadata)
+def check(counts: RunCounts, result: CheckResult) -> None:
+    metadata = metadata_change(result.resource)
+    counts.seen(result.resource.package_id, ResourcePlace.EXTERNAL, metadata)
+    counts.checked(result)
 
 
 # Resources
@@ -80,10 +86,10 @@ def visit(
 def test_labels_of_what_is_not_visited(
     place: ResourcePlace, metadata: MetadataChange, label: str
 ) -> None:
-    counting = RunCounts()
-    counting.seen("p", place, metadata)
-    assert counting.resources() == {label: 1}
-    assert counting.visits == 0
+    counts = RunCounts()
+    counts.seen("p", place, metadata)
+    assert counts.resources() == {label: 1}
+    assert counts.checks == 0
 
 
 @pytest.mark.parametrize(
@@ -110,10 +116,10 @@ def test_labels_of_what_is_not_visited(
 def test_labels_of_what_is_visited(
     metadata: MetadataChange, header: bool, outcome: Outcome, label: str
 ) -> None:
-    counting = RunCounts()
-    counting.seen("p", ResourcePlace.EXTERNAL, metadata)
-    counting.visited(found(outcome, modified=BEFORE if header else None), metadata)
-    assert counting.resources() == {label: 1}
+    counts = RunCounts()
+    counts.seen("p", ResourcePlace.EXTERNAL, metadata)
+    counts.checked(found(outcome, metadata=metadata, modified=BEFORE if header else None))
+    assert counts.resources() == {label: 1}
 
 
 @pytest.mark.parametrize(
@@ -131,34 +137,34 @@ def test_labels_of_what_is_visited(
 def test_labels_of_what_is_chosen(
     verdict: SelectionReason, is_new: bool, is_touched: bool, label: str
 ) -> None:
-    counting = RunCounts()
-    counting.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
-    assert counting.resources() == {label: 1}
+    counts = RunCounts()
+    counts.chosen(row(is_new=is_new, is_touched=is_touched), verdict)
+    assert counts.resources() == {label: 1}
 
 
 def test_requestable_datasets_are_left_out_wherever_their_resources_are() -> None:
-    counting = RunCounts()
-    counting.chosen(row(requestable=True), SelectionReason.INTERNAL)
-    counting.dataset("p", Status.FRESH, LIVE)
-    assert (counting.resources(), counting.datasets()) == ({}, {})
+    counts = RunCounts()
+    counts.chosen(row(requestable=True), SelectionReason.INTERNAL)
+    counts.dataset("p", Status.FRESH, LIVE)
+    assert (counts.resources(), counts.datasets()) == ({}, {})
 
 
 def row(*, is_new: bool = False, is_touched: bool = False, requestable: bool = False) -> Candidate:
-    return replace(NEW, is_new=is_new, is_touched=is_touched, requestable=requestable)
+    return NEW._replace(is_new=is_new, is_touched=is_touched, requestable=requestable)
 
 
 def test_every_outcome_has_a_label_of_its_own() -> None:
-    counting = RunCounts()
+    counts = RunCounts()
     for outcome in Outcome:
-        visit(counting, found(outcome))
-    assert len(counting.resources()) == len(Outcome)
+        check(counts, found(outcome))
+    assert len(counts.resources()) == len(Outcome)
 
 
 def test_what_was_handed_on_is_not_visited() -> None:
-    counting = RunCounts()
-    visit(counting, found(Outcome.ERROR, handed_to="http://other.org/"))
-    assert counting.resources() == {"nothing": 1}
-    assert (counting.visits, counting.errors, counting.hosts()) == (0, 0, {})
+    counts = RunCounts()
+    check(counts, found(Outcome.ERROR, handed_to="http://other.org/"))
+    assert counts.resources() == {"nothing": 1}
+    assert (counts.checks, counts.errors, counts.hosts()) == (0, 0, {})
 
 
 # Datasets
@@ -185,12 +191,12 @@ def test_what_was_handed_on_is_not_visited() -> None:
 def test_labels_of_datasets(
     resources: list[MetadataChange], updated: NewerDates, label: str
 ) -> None:
-    counting = RunCounts()
+    counts = RunCounts()
     for metadata in resources:
-        counting.seen("p", ResourcePlace.INTERNAL, metadata)
-    counting.updated("p", updated)
-    counting.dataset("p", Status.FRESH, 7)
-    assert counting.datasets() == {f"0: Fresh, Updated {label}": 1}
+        counts.seen("p", ResourcePlace.INTERNAL, metadata)
+    counts.updated("p", updated)
+    counts.dataset("p", Status.FRESH, 7)
+    assert counts.datasets() == {f"0: Fresh, Updated {label}": 1}
 
 
 @pytest.mark.parametrize(
@@ -209,12 +215,12 @@ def test_labels_of_datasets(
 def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     outcomes: list[Outcome], label: str
 ) -> None:
-    counting = RunCounts()
-    counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+    counts = RunCounts()
+    counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
     for outcome in outcomes:
-        visit(counting, found(outcome))
-    counting.dataset("p", Status.DUE, 7)
-    assert counting.datasets() == {f"1: Due, Updated {label}": 1}
+        check(counts, found(outcome))
+    counts.dataset("p", Status.DUE, 7)
+    assert counts.datasets() == {f"1: Due, Updated {label}": 1}
 
 
 @pytest.mark.parametrize(
@@ -228,34 +234,34 @@ def test_a_dataset_is_an_error_where_nothing_of_it_could_be_told(
     ],
 )
 def test_labels_of_statuses(status: Status, words: str) -> None:
-    counting = RunCounts()
-    counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
-    counting.dataset("p", status, None)
-    assert counting.datasets() == {f"{words}, Updated nothing": 1}
+    counts = RunCounts()
+    counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+    counts.dataset("p", status, None)
+    assert counts.datasets() == {f"{words}, Updated nothing": 1}
 
 
 def test_always_fresh_ones_are_counted_where_there_are_resources() -> None:
-    counting = RunCounts()
+    counts = RunCounts()
     for days in (LIVE, NEVER, NEVER, AS_NEEDED, 7, None):
-        counting.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
-        counting.dataset("p", Status.FRESH, days)
-    counting.dataset("without resources", Status.UNAVAILABLE, NEVER)
-    assert counting.frequencies() == {"live": 1, "never": 2, "as needed": 1}
+        counts.seen("p", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+        counts.dataset("p", Status.FRESH, days)
+    counts.dataset("without resources", Status.UNAVAILABLE, NEVER)
+    assert counts.frequencies() == {"live": 1, "never": 2, "as needed": 1}
 
 
 def test_what_is_left_out_is_not_counted() -> None:
-    counting = RunCounts()
-    counting.leave_out("p")
-    counting.dataset("p", Status.FRESH, LIVE)
-    assert counting.datasets() == {}
-    assert counting.frequencies() == {"live": 0, "never": 0, "as needed": 0}
+    counts = RunCounts()
+    counts.leave_out("p")
+    counts.dataset("p", Status.FRESH, LIVE)
+    assert counts.datasets() == {}
+    assert counts.frequencies() == {"live": 0, "never": 0, "as needed": 0}
 
 
 # Hosts
 
 
 def test_what_the_visits_to_a_host_were_like() -> None:
-    counting = RunCounts()
+    counts = RunCounts()
     for finding in (
         found(Outcome.NOT_MODIFIED, "p", etag=True, last_modified=True),
         found(Outcome.SAME_HASH, "p", agreement=Agreement.AGREED, last_modified=True),
@@ -265,8 +271,8 @@ def test_what_the_visits_to_a_host_were_like() -> None:
         found(Outcome.CANNOT_TELL, "t", last_modified=True),
         found(Outcome.SAME_HASH, "q", host="other.org", etag=True),
     ):
-        visit(counting, finding)
-    hosts = counting.hosts()
+        check(counts, finding)
+    hosts = counts.hosts()
     assert hosts["example.org"] == {
         **{"visits": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
         **{"etag": 2, "last_modified": 2, "either": 3, "agreed": 1, "missed": 1, "moved": 1},
@@ -275,15 +281,15 @@ def test_what_the_visits_to_a_host_were_like() -> None:
     # A dataset with resources on two hosts is one of all.
     assert hosts[ALL_HOSTS]["datasets"] == 3
     assert hosts[ALL_HOSTS]["datasets_either"] == 3
-    assert hosts[ALL_HOSTS]["visits"] == counting.visits == 7
+    assert hosts[ALL_HOSTS]["visits"] == counts.checks == 7
 
 
 def test_the_most_visited_hosts_are_kept() -> None:
-    counting = RunCounts()
+    counts = RunCounts()
     for number in range(HOSTS_KEPT + 1):
-        visit(counting, found(Outcome.API, host=f"{number:04}.org"))
-    visit(counting, found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"))
-    hosts = counting.hosts()
+        check(counts, found(Outcome.API, host=f"{number:04}.org"))
+    check(counts, found(Outcome.API, host=f"{HOSTS_KEPT:04}.org"))
+    hosts = counts.hosts()
     assert len(hosts) == HOSTS_KEPT + 1
     assert f"{HOSTS_KEPT - 1:04}.org" not in hosts and f"{HOSTS_KEPT:04}.org" in hosts
     assert hosts[ALL_HOSTS]["visits"] == HOSTS_KEPT + 2
@@ -304,26 +310,26 @@ RESOURCES = st.lists(
 
 
 def counted(resources: list[tuple[str, MetadataChange, Outcome | None, str, bool]]) -> RunCounts:
-    counting = RunCounts()
+    counts = RunCounts()
     for package_id, metadata, outcome, host, etag in resources:
         if outcome is None:
-            counting.seen(package_id, ResourcePlace.INTERNAL, metadata)
+            counts.seen(package_id, ResourcePlace.INTERNAL, metadata)
         else:
-            visit(counting, found(outcome, package_id, host=host, etag=etag), metadata)
-    return counting
+            check(counts, found(outcome, package_id, metadata, host=host, etag=etag))
+    return counts
 
 
-def results(counting: RunCounts) -> tuple[object, ...]:
+def results(counts: RunCounts) -> tuple[object, ...]:
     for package_id in "pqr":
-        counting.dataset(package_id, Status.FRESH, LIVE)
-    return counting.resources(), counting.datasets(), counting.frequencies(), counting.hosts()
+        counts.dataset(package_id, Status.FRESH, LIVE)
+    return counts.resources(), counts.datasets(), counts.frequencies(), counts.hosts()
 
 
 def test_one_process_visits_what_another_has_seen() -> None:
-    seen, visited = RunCounts(), RunCounts()
+    seen, checked = RunCounts(), RunCounts()
     seen.seen("p", ResourcePlace.EXTERNAL, MetadataChange.FIRST_RUN)
-    visited.visited(found(Outcome.FIRST_HASH), MetadataChange.FIRST_RUN)
-    for parts in ((seen, visited), (visited, seen)):
+    checked.checked(found(Outcome.FIRST_HASH, metadata=MetadataChange.FIRST_RUN))
+    for parts in ((seen, checked), (checked, seen)):
         whole = RunCounts()
         for part in parts:
             whole.merge(part)
@@ -345,7 +351,7 @@ def test_parts_that_are_counted_apart_give_the_same(
 
 def test_a_run_as_large_as_the_published_one() -> None:
     """The second published run's datasets, each with a resource that makes it so."""
-    counting = RunCounts()
+    counts = RunCounts()
     rows = [
         (Status.FRESH, 16015, None, NewerDates.NOTHING),
         (Status.FRESH, 19, Outcome.ERROR, NewerDates.NOTHING),
@@ -364,14 +370,14 @@ def test_a_run_as_large_as_the_published_one() -> None:
         for one in range(count):
             package_id = f"{number}-{one}"
             if outcome is None:
-                counting.seen(package_id, ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
+                counts.seen(package_id, ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
             else:
-                visit(counting, found(outcome, package_id))
-            counting.updated(package_id, updated)
-            counting.dataset(package_id, status, next(always, None) if number == 0 else 7)
+                check(counts, found(outcome, package_id))
+            counts.updated(package_id, updated)
+            counts.dataset(package_id, status, next(always, None) if number == 0 else 7)
     for one in range(10):
-        counting.dataset(f"empty {one}", Status.UNAVAILABLE, None)
-    assert counting.datasets() == {
+        counts.dataset(f"empty {one}", Status.UNAVAILABLE, None)
+    assert counts.datasets() == {
         "0: Fresh, Updated nothing": 16015,
         "0: Fresh, Updated nothing,error": 19,
         "0: Fresh, Updated script update": 165,
@@ -384,4 +390,4 @@ def test_a_run_as_large_as_the_published_one() -> None:
         "3: Delinquent, Updated nothing,error": 24,
         "Freshness Unavailable, Updated no resources": 10,
     }
-    assert counting.frequencies() == {"live": 1248, "never": 3978, "as needed": 2163}
+    assert counts.frequencies() == {"live": 1248, "never": 3978, "as needed": 2163}

@@ -10,18 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ckanext.freshness.checking.rotation import SelectedResource, Selection, rotation_budget
 from ckanext.freshness.checking.selection import (
     SHARDS,
     SLACK,
     Candidate,
     Intervals,
     NextCheck,
+    Selection,
     SelectionReason,
     SelectionRules,
     choose,
     is_broken,
-    next_visit,
+    may_rotate,
+    next_check,
+    rotation_budget,
     shard_of,
 )
 from ckanext.freshness.tests.checking.rows import NEW, NOW
@@ -50,8 +52,12 @@ def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
     return {"visited_at": visited_at, "tried_at": visited_at, "failures": failures, **more}
 
 
-def verdict(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
-    return choose(replace(NEW, **facts), NOW, rules).verdict
+def reason(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
+    return choose(NEW._replace(**facts), NOW, rules)
+
+
+def rotates(candidate: Candidate, now: datetime = NOW, rules: SelectionRules = RULES) -> bool:
+    return may_rotate(candidate, choose(candidate, now, rules), now, rules)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +80,7 @@ def verdict(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
     ],
 )
 def test_the_datasets_status_decides(facts: dict[str, Any], expected: SelectionReason) -> None:
-    assert verdict(**facts) is expected
+    assert reason(**facts) is expected
 
 
 @pytest.mark.parametrize(
@@ -97,12 +103,12 @@ def test_some_are_left_out_whatever_their_status(
     facts: dict[str, Any], expected: SelectionReason, everything: bool, unconfirmed: bool
 ) -> None:
     rules = replace(RULES, everything=everything, at_once=everything)
-    choice = choose(replace(NEW, unconfirmed=unconfirmed, **facts), NOW, rules)
+    candidate = NEW._replace(unconfirmed=unconfirmed, **facts)
     if expected is SelectionReason.VISIT_DUE:
-        assert choice.verdict.visits
+        assert choose(candidate, NOW, rules).is_checked
     else:
-        assert choice.verdict is expected
-        assert not choice.is_candidate
+        assert choose(candidate, NOW, rules) is expected
+        assert not rotates(candidate, NOW, rules)
 
 
 INTERVALS = [
@@ -118,10 +124,10 @@ def test_low_frequencies_are_visited_less_often(
     # An hour early, since runs do not start at the same second each night.
     at = NOW - days * DAY + HOUR - late
     facts = hashed(at, frequency_days=frequency)
-    assert verdict(**facts).visits is visits
+    assert reason(**facts).is_checked is visits
     if not visits:
-        assert verdict(**facts) is SelectionReason.RECENT
-        assert verdict(replace(RULES, at_once=True), **facts).visits
+        assert reason(**facts) is SelectionReason.RECENT
+        assert reason(replace(RULES, at_once=True), **facts).is_checked
 
 
 def test_the_intervals_are_the_sites() -> None:
@@ -130,7 +136,7 @@ def test_the_intervals_are_the_sites() -> None:
         days: next(
             age
             for age in range(1, 8)
-            if verdict(rules, **hashed(NOW - age * DAY, frequency_days=days)).visits
+            if reason(rules, **hashed(NOW - age * DAY, frequency_days=days)).is_checked
         )
         for days in (1, 7, 8, 365)
     }
@@ -152,10 +158,10 @@ def test_what_fails_is_asked_less_and_less_often(frequency: int, failures: int, 
     at = NOW - days * DAY + HOUR
 
     def seen(visited_at: datetime) -> SelectionReason:
-        return verdict(**failed(visited_at, failures, frequency_days=frequency))
+        return reason(**failed(visited_at, failures, frequency_days=frequency))
 
-    assert seen(at).visits
-    assert seen(at - SECOND).visits
+    assert seen(at).is_checked
+    assert seen(at - SECOND).is_checked
     assert seen(at + SECOND) is (
         SelectionReason.BACKING_OFF if failures else SelectionReason.RECENT
     )
@@ -163,31 +169,31 @@ def test_what_fails_is_asked_less_and_less_often(frequency: int, failures: int, 
 
 def test_an_interval_longer_than_the_longest_back_off_stays() -> None:
     rules = replace(RULES, intervals=Intervals((), 20 * DAY))
-    assert verdict(rules, **failed(NOW - 19 * DAY, 5)) is SelectionReason.BACKING_OFF
-    assert verdict(rules, **failed(NOW - 20 * DAY, 5)).visits
+    assert reason(rules, **failed(NOW - 19 * DAY, 5)) is SelectionReason.BACKING_OFF
+    assert reason(rules, **failed(NOW - 20 * DAY, 5)).is_checked
 
 
 def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
     found = hashed(NOW, unconfirmed=True)
     for facts in ({}, {"due": NOW + DAY}, {"frequency_days": -1}, {"frequency_days": None}):
-        assert verdict(**(found | facts)) is SelectionReason.VISIT_UNCONFIRMED
+        assert reason(**(found | facts)) is SelectionReason.VISIT_UNCONFIRMED
     gone = hashed(NOW, unconfirmed=True, tried_at=NOW + HOUR, failures=1)
-    assert verdict(**gone) is SelectionReason.BACKING_OFF
+    assert reason(**gone) is SelectionReason.BACKING_OFF
 
 
 def test_what_is_asked_for_is_visited_whatever_its_status() -> None:
     rules = replace(RULES, everything=True)
     for facts in ({"due": NOW + DAY}, {"frequency_days": 0}, {"frequency_days": None}):
-        assert verdict(rules, **facts) is SelectionReason.VISIT_ASKED
-        assert verdict(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
+        assert reason(rules, **facts) is SelectionReason.VISIT_ASKED
+        assert reason(rules, **hashed(NOW, **facts)) is SelectionReason.RECENT
 
 
 def test_another_shard_is_anothers() -> None:
     own = shard_of(NEW.host)
     others = replace(RULES, shards=frozenset(range(SHARDS)) - {own})
-    assert choose(NEW, NOW, others).verdict is SelectionReason.ELSEWHERE
-    assert not choose(NEW, NOW, others).is_candidate
-    assert verdict(replace(RULES, shards={own})).visits
+    assert choose(NEW, NOW, others) is SelectionReason.ELSEWHERE
+    assert not rotates(NEW, NOW, others)
+    assert reason(replace(RULES, shards={own})).is_checked
 
 
 def test_shards_are_the_same_on_every_machine() -> None:
@@ -222,9 +228,9 @@ FRESH: dict[str, Any] = {"due": NOW + DAY}
 def test_the_rotation_takes_what_was_not_hashed_for_long(
     facts: dict[str, Any], is_candidate: bool
 ) -> None:
-    row = replace(NEW, **facts)
-    assert choose(row, NOW, RULES).is_candidate is is_candidate
-    assert not choose(row, NOW, replace(RULES, rotation=timedelta(0))).is_candidate
+    candidate = NEW._replace(**facts)
+    assert rotates(candidate) is is_candidate
+    assert not rotates(candidate, rules=replace(RULES, rotation=timedelta(0)))
 
 
 @pytest.mark.parametrize(
@@ -247,15 +253,14 @@ def test_the_rotation_picks_the_oldest() -> None:
         "due too": {},
         "upload": {"url_type": "upload"},
     }
-    for name, one in facts.items():
-        selection.add(replace(NEW, resource_id=name, **one))
-    assert selection.picked() == [
-        SelectedResource("due", SelectionReason.VISIT_DUE, True),
-        SelectedResource("due too", SelectionReason.VISIT_DUE, False),
-        SelectedResource("never", SelectionReason.VISIT_ROTATION, True),
-        SelectedResource("oldest", SelectionReason.VISIT_ROTATION, True),
+    candidates = {name: NEW._replace(resource_id=name, **one) for name, one in facts.items()}
+    for candidate in candidates.values():
+        selection.add(candidate)
+    assert selection.chosen() == [
+        candidates[name] for name in ("due", "due too", "never", "oldest")
     ]
-    assert selection.verdicts == {
+    assert selection.rotation() == {"due", "never", "oldest"}
+    assert selection.reasons == {
         SelectionReason.FRESH: 5,
         SelectionReason.VISIT_DUE: 2,
         SelectionReason.INTERNAL: 1,
@@ -265,14 +270,15 @@ def test_the_rotation_picks_the_oldest() -> None:
 def test_of_equals_the_rotation_picks_the_first() -> None:
     selection = Selection(NOW, RULES, 2)
     for number in range(5):
-        selection.add(replace(NEW, resource_id=str(number), **FRESH))
-    assert [one.resource_id for one in selection.picked()] == ["0", "1"]
+        selection.add(NEW._replace(resource_id=str(number), **FRESH))
+    assert [one.resource_id for one in selection.chosen()] == ["0", "1"]
+    assert selection.rotation() == {"0", "1"}
 
 
 def test_without_a_budget_the_rotation_picks_nothing() -> None:
     selection = Selection(NOW, RULES, 0)
-    selection.add(replace(NEW, **FRESH))
-    assert selection.picked() == []
+    selection.add(NEW._replace(**FRESH))
+    assert (selection.chosen(), selection.rotation()) == ([], set())
 
 
 @pytest.mark.parametrize(
@@ -328,8 +334,7 @@ ALL_RULES = st.builds(
 
 @given(ROWS, ALL_RULES)
 def test_nothing_that_is_left_out_is_ever_visited(row: Candidate, rules: SelectionRules) -> None:
-    choice = choose(row, NOW, rules)
-    if choice.verdict.visits or choice.is_candidate:
+    if choose(row, NOW, rules).is_checked or rotates(row, NOW, rules):
         assert row.url_type != "upload"
         assert row.host not in rules.internal_hosts
         assert row.host not in rules.adhoc_hosts
@@ -344,42 +349,34 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
     rows: list[Candidate], rules: SelectionRules, budget: int
 ) -> None:
     selection = Selection(NOW, rules, budget)
-    verdicts = {row.resource_id: selection.add(row) for row in rows}
-    picked = selection.picked()
-    assert len({one.resource_id for one in picked}) == len(picked)
-    assert sum(one.hash_anyway for one in picked) <= budget
-    for one in picked:
-        if one.verdict is SelectionReason.VISIT_ROTATION:
-            assert one.hash_anyway
-            assert not verdicts[one.resource_id].visits
-        else:
-            assert one.verdict is verdicts[one.resource_id]
-    assert sum(selection.verdicts.values()) == len(rows)
+    reasons = {row.resource_id: selection.add(row) for row in rows}
+    chosen = [candidate.resource_id for candidate in selection.chosen()]
+    assert len(set(chosen)) == len(chosen)
+    assert len(selection.rotation()) <= budget
+    checked = {id_ for id_, reason in reasons.items() if reason.is_checked}
+    assert set(chosen) == checked | selection.rotation()
+    assert sum(selection.reasons.values()) == len(rows)
 
 
 def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() -> None:
     """A third can never be read: they take their turns, and no more."""
-    rows = [replace(NEW, resource_id=str(number), frequency_days=None) for number in range(90)]
-    gaps = dict.fromkeys((row.resource_id for row in rows), 0)
+    rows = [NEW._replace(resource_id=str(number), frequency_days=None) for number in range(90)]
+    by_id = {row.resource_id: row for row in rows}
+    gaps = dict.fromkeys(by_id, 0)
     last = dict.fromkeys(gaps, 0)
     for night in range(1, 121):
         now = NOW + night * DAY
-        selection = Selection(now, RULES, rotation_budget(len(rows), RULES))
-        for row in rows:
+        selection = Selection(now, RULES, rotation_budget(len(by_id), RULES))
+        for row in by_id.values():
             selection.add(row)
-        by_id = {row.resource_id: row for row in rows}
-        picked = selection.picked()
-        assert len(picked) <= 3
-        for one in picked:
-            row = by_id[one.resource_id]
-            row.visited_at = row.tried_at = now
-            if int(one.resource_id) % 3:
-                row.hashed_at = row.succeeded_at = now
-                row.has_hash = True
-            else:
-                row.failures += 1
-            gaps[one.resource_id] = max(gaps[one.resource_id], night - last[one.resource_id])
-            last[one.resource_id] = night
+        chosen = selection.chosen()
+        assert len(chosen) <= 3
+        for row in chosen:
+            id_ = row.resource_id
+            facts = hashed(now) if int(id_) % 3 else failed(now, row.failures + 1)
+            by_id[id_] = row._replace(**facts)
+            gaps[id_] = max(gaps[id_], night - last[id_])
+            last[id_] = night
     assert max(gaps.values()) <= 31
     assert min(last.values()) > 120 - 31
 
@@ -419,12 +416,12 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
         ({"archived": True}, None),
     ],
 )
-def test_the_next_visit(facts: dict[str, Any], expected: NextCheck | None) -> None:
-    assert next_visit(replace(NEW, **facts), NOW, RULES) == expected
+def test_the_next_check(facts: dict[str, Any], expected: NextCheck | None) -> None:
+    assert next_check(NEW._replace(**facts), NOW, RULES) == expected
 
 
 @given(
-    ROWS.map(lambda row: replace(row, failures=row.failures % 12)),
+    ROWS.map(lambda row: row._replace(failures=row.failures % 12)),
     ALL_RULES.map(lambda rules: replace(rules, shards=None)),
     st.floats(0, 1, exclude_max=True),
 )
@@ -434,16 +431,15 @@ def test_a_visit_comes_when_it_was_said_and_not_before(
     """The choice of that moment agrees, and that of every moment before, whatever the row."""
 
     def is_chosen(now: datetime) -> bool:
-        choice = choose(row, now, rules)
-        return choice.verdict.visits or choice.is_candidate
+        return choose(row, now, rules).is_checked or rotates(row, now, rules)
 
-    coming = next_visit(row, NOW, rules)
+    coming = next_check(row, NOW, rules)
     if coming is None:
         assert not any(is_chosen(NOW + days * DAY) for days in (0, 1, 30, 1000))
         return
     assert coming.at >= NOW
     assert is_chosen(coming.at)
-    assert coming.in_turn is not choose(row, coming.at, rules).verdict.visits
+    assert coming.in_turn is not choose(row, coming.at, rules).is_checked
     for before in (coming.at - timedelta(microseconds=1), NOW + part * (coming.at - NOW)):
         if NOW <= before < coming.at:
             assert not is_chosen(before)

@@ -47,7 +47,7 @@ def test_a_host_that_hangs_is_put_off(server: FileServer) -> None:
     assert 5 < len(failed) < 20
     assert {one.attempt.reason for one in failed} == {"read timeout"}
     put_off = [one for one in silent if one not in failed]
-    assert all(one.put_off and one.memory == one.visit.memory for one in put_off)
+    assert all(one.put_off and one.memory == one.resource.memory for one in put_off)
     assert {one.attempt.reason for one in put_off} == {"host gave no answer"}
     assert sum(request.host.startswith(SILENT) for request in server.requests) < 30
 
@@ -90,11 +90,11 @@ def test_dead_files_do_not_cost_healthy_ones_their_check(
         read=0.1,
         attempts=1,
     )
-    outcomes = Counter((one.visit.url.split("/")[3], one.outcome) for one in found)
+    outcomes = Counter((one.resource.url.split("/")[3], one.outcome) for one in found)
     assert outcomes == {("dead", Outcome.ERROR): 26, ("healthy", Outcome.FIRST_HASH): 13}
     assert not any(one.put_off for one in found)
     # What was postponed is tried from its end.
-    in_order = [one.visit.url for one in found if "/healthy/" in one.visit.url]
+    in_order = [one.resource.url for one in found if "/healthy/" in one.resource.url]
     assert (in_order[0].endswith("/healthy/12")) is postpones
 
 
@@ -186,7 +186,9 @@ def test_what_redirects_to_a_silent_host_is_put_off_too(server: FileServer) -> N
     quick = replace(HASTY, failures=1, pause=0.01, last_round=0.0)
     found = run_check(visits, QUICK, policies={SILENT: quick}, read=0.1, attempts=1)
     assert {one.host for one in found} == {"127.0.0.2"}
-    assert [one.outcome for one in found if one.visit.url.endswith("/well")] == [Outcome.FIRST_HASH]
+    assert [one.outcome for one in found if one.resource.url.endswith("/well")] == [
+        Outcome.FIRST_HASH
+    ]
     assert sum(one.put_off for one in found) >= 4
 
 
@@ -210,7 +212,7 @@ def test_a_change_that_waits_for_its_confirmation_is_not_lost(server: FileServer
         attempts=1,
         sink=sink,
     )
-    (new,) = (one for one in found if one.visit.url.endswith("/new"))
+    (new,) = (one for one in found if one.resource.url.endswith("/new"))
     assert (new.outcome, new.put_off, new.memory) == (Outcome.UNCONFIRMED, False, known)
     assert not new.counts_as_failure
 
@@ -222,9 +224,9 @@ def test_what_was_put_off_is_counted_and_told(server: FileServer) -> None:
     for _ in visits:
         counting.seen("package", ResourcePlace.EXTERNAL, MetadataChange.NOTHING)
     for one in run_check(visits, QUICK, policies={SILENT: HASTY}, read=0.1, attempts=1):
-        counting.visited(one, MetadataChange.NOTHING)
+        counting.checked(one)
     put_off = counting.put_off
-    assert put_off >= 10 and counting.visits == counting.errors == 30 - put_off
+    assert put_off >= 10 and counting.checks == counting.errors == 30 - put_off
     assert counting.resources() == {"nothing": put_off, "error": 30 - put_off}
     assert counting.hosts()[SILENT]["put_off"] == counting.hosts()["*"]["put_off"] == put_off
     told = metrics.headers(metrics.RunMetrics(hosts=counting.hosts()))

@@ -17,7 +17,7 @@ from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import CheckedCounts, CheckScope
+from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.base import Answer, Request
@@ -69,7 +69,7 @@ def make(host: Host) -> Make:
     return dataset
 
 
-def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> CheckedCounts:
+def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> RunResult:
     """A run so long after the start, and the refresh after it, as every night."""
     _, done = check_run.check(scope or CheckScope(), lambda: START + after, workers=workers)
     refresh(START + after)
@@ -108,18 +108,18 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
 
     first = run(10 * DAY)
     # Their own dates are ten days old, but a server's header is not.
-    assert first.counting.resources() == {
+    assert first.counts.resources() == {
         "http header,first hash": 1,
         "first hash": 5,
         "error": 2,
         "cannot tell": 1,
     }
-    assert first.counting.datasets() == {
+    assert first.counts.datasets() == {
         "0: Fresh, Updated http header": 1,
         "1: Due, Updated firstrun": 6,
         "1: Due, Updated firstrun,error": 2,
     }
-    assert first.counting.visits == len(WHAT)
+    assert first.counts.checks == len(WHAT)
     assert stored(datasets["/bulletin.csv"])["freshness"] == "fresh"
     assert stored(datasets["/bulletin.csv"])["freshness_evidence"] == "http header"
     assert stored(datasets["/stocks.csv"])["freshness"] == "due"
@@ -133,7 +133,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
     assert (stocks["freshness"], stocks["freshness_evidence"]) == ("fresh", "hash")
     assert stocks["freshness_last_modified"] == (START + 11 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert stored(datasets["/boundaries.csv"])["freshness"] == "due"
-    assert second.counting.resources() == {
+    assert second.counts.resources() == {
         "nothing": 1,
         "not modified": 3,
         "hash": 1,
@@ -141,7 +141,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
         "error": 2,
         "cannot tell": 1,
     }
-    assert second.counting.datasets() == {
+    assert second.counts.datasets() == {
         "0: Fresh, Updated nothing": 1,
         "0: Fresh, Updated hash": 1,
         "1: Due, Updated nothing": 5,
@@ -153,7 +153,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
 def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) -> None:
     make(*(file for file in FILES if file.path == "/stocks.csv"))
     for after, visits in ((10 * DAY, 1), (10.5 * DAY, 0), (11 * DAY, 1)):
-        assert run(after).counting.visits == visits
+        assert run(after).counts.checks == visits
     assert host.count("/stocks.csv") == 2
 
 
@@ -161,11 +161,11 @@ def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> 
     make(WHAT["/stocks.csv"])
     with run_records.shards():
         done = run(10 * DAY)
-    assert (done.left, done.counting.visits) == (len(check_run.ALL_SHARDS), 0)
-    assert "Another run is visiting hosts" in check_run.missing(done)[0]
-    assert done.counting.resources() == {"firstrun": 1}
+    assert (done.shards_left, done.counts.checks) == (len(check_run.ALL_SHARDS), 0)
+    assert "Another run is visiting hosts" in check_run.missing_in_words(done)[0]
+    assert done.counts.resources() == {"firstrun": 1}
     assert host.count("/stocks.csv") == 0
-    assert run(10 * DAY).counting.visits == 1
+    assert run(10 * DAY).counts.checks == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -181,7 +181,7 @@ def test_redirects_to_hosts_of_other_workers(
             extras=[{"key": "frequency", "value": "7"}],
         )
         done = run(10 * DAY, workers=workers)
-        assert done.counting.resources() == {"first hash": 1}
+        assert done.counts.resources() == {"first hash": 1}
         assert (host.count("/elsewhere"), elsewhere.count("/stocks.csv")) == (1, 1)
         elsewhere.publish()
         run(11 * DAY, workers=workers)
@@ -201,10 +201,10 @@ def test_a_url_that_was_edited_meanwhile_keeps_nothing_of_the_old_one(
         user = {"user": factories.Sysadmin()["name"]}
         helpers.call_action("resource_patch", user, id=resource["id"], url=new)
         hold.release()
-        assert running.result(60).counting.visits == 1
+        assert running.result(60).counts.checks == 1
     known = history(resource)
     assert (known["url"], known["hash"], known["attempts"]) == (new, None, [])
-    assert run(20 * DAY).counting.resources() == {"first hash": 1}
+    assert run(20 * DAY).counts.resources() == {"first hash": 1}
 
 
 def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
@@ -212,10 +212,10 @@ def test_who_asks_for_a_dataset_gets_it_visited(host: Host, make: Make) -> None:
     make(WHAT["/boundaries.csv"])
     for _ in range(2):
         done = run(2 * DAY, CheckScope(package_ids=(fresh["id"],)))
-        assert done.counting.visits == 1
-        assert sum(done.counting.resources().values()) == 1
+        assert done.counts.checks == 1
+        assert sum(done.counts.resources().values()) == 1
     assert host.count("/boundaries.csv") == 0
-    assert run(2 * DAY, CheckScope(everything=True)).counting.visits == 2
+    assert run(2 * DAY, CheckScope(everything=True)).counts.checks == 2
 
 
 def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) -> None:
@@ -230,7 +230,7 @@ def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) ->
         model.Session.commit()
 
     def newer(after: timedelta, scope: CheckScope) -> int:
-        found = run(after, scope).counting.resources()
+        found = run(after, scope).counts.resources()
         return sum(count for label, count in found.items() if "filestore" in label)
 
     dated("2024-01-01", both)
@@ -247,7 +247,7 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     """What it had written stays, what it had not is visited by the next one, and by nobody twice."""
     make(WHAT["/stocks.csv"])
     make(WHAT["/boundaries.csv"])
-    monkeypatch.setattr(check_run, "BATCH_OF_FINDINGS", 1)
+    monkeypatch.setattr(check_run, "RESULT_BATCH", 1)
     write = check_run._write
     written: list[Any] = []
 
@@ -263,7 +263,7 @@ def test_a_run_that_is_killed_leaves_whole_batches(
     model.Session.rollback()
     assert run_records.held_shards() == frozenset()
     monkeypatch.setattr(check_run, "_write", write)
-    assert run(10 * DAY).counting.visits == 1
+    assert run(10 * DAY).counts.checks == 1
 
 
 def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
@@ -271,7 +271,7 @@ def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
 ) -> None:
     several = make(WHAT["/stocks.csv"], WHAT["/boundaries.csv"], WHAT["/bulletin.csv"])
     other = make(WHAT["/stocks.csv"])
-    monkeypatch.setattr(check_run, "BATCH_OF_FINDINGS", 1)
+    monkeypatch.setattr(check_run, "RESULT_BATCH", 1)
     with measured(monkeypatch) as found:
         check_run.check(CheckScope(), lambda: START + 10 * DAY)
     assert sorted(found.documents) == sorted([several["id"], other["id"]])
@@ -288,7 +288,7 @@ def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
     def judged(after: timedelta) -> bool:
         with measured(monkeypatch) as found:
             _, done = check_run.check(scope, lambda: START + after)
-        assert done.counting.visits == 1
+        assert done.counts.checks == 1
         return any("FROM freshness_evidence WHERE package_id" in one for one in found.statements)
 
     def told() -> str | None:
@@ -311,6 +311,6 @@ def test_a_doubt_that_came_from_another_resource_ends_with_the_first_visit(make:
     write_extras({dataset["id"]: {"freshness_undetermined": "blocked"}}, ["freshness_undetermined"])
     model.Session.commit()
     assert stored(dataset)["freshness_undetermined"] == "blocked"
-    assert run(11 * DAY).counting.resources() == {"first hash": 1}
+    assert run(11 * DAY).counts.resources() == {"first hash": 1}
     told = stored(dataset)
     assert told["freshness"] == "due" and "freshness_undetermined" not in told

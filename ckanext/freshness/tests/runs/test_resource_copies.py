@@ -14,7 +14,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import check_run
-from ckanext.freshness.runs.check_run import CheckedCounts, CheckScope
+from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.runs.copies import options, resource_copies, shelf
 from ckanext.freshness.tests.servers.iati_files import IatiFiles
 
@@ -50,7 +50,7 @@ def link(server: IatiFiles, extras: Sequence[Any] = (), **more: Any) -> dict[str
     return dict(package["resources"][0])
 
 
-def run(resource: dict[str, Any], days: int) -> CheckedCounts:
+def run(resource: dict[str, Any], days: int) -> RunResult:
     scope = CheckScope(package_ids=(resource["package_id"],))
     _, done = check_run.check(scope, lambda: START + timedelta(days=days))
     model.Session.remove()
@@ -70,7 +70,7 @@ def bytes_of(resource: dict[str, Any]) -> bytes | None:
 
 def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) -> None:
     resource = link(server)
-    assert not check_run.missing(run(resource, 1))
+    assert not check_run.missing_in_words(run(resource, 1))
     assert bytes_of(resource) == b"a,b\n1,2\n"
     row = shelf.of_resource(resource["id"])
     assert (row.filename, row.mimetype) == ("table.csv", "text/csv")
@@ -141,7 +141,7 @@ def test_a_change_that_found_no_room_is_copied_later(
     run(resource, 1)
     server.body, server.etag, server.last_modified = b"a,b\n" + b"3,4\n" * 99, '"v2"', None
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "200")
-    assert len(check_run.missing(run(resource, 2))) == 1
+    assert len(check_run.missing_in_words(run(resource, 2))) == 1
     assert bytes_of(resource) == b"a,b\n1,2\n"
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "0")
     run(resource, 3)
@@ -154,7 +154,7 @@ def test_a_full_store_is_said_and_stops_nothing(
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.quota_bytes", "3")
     resource = link(server)
     done = run(resource, 1)
-    assert len(check_run.missing(done)) == 1
+    assert len(check_run.missing_in_words(done)) == 1
     assert helpers.call_action("freshness_resource_history", id=resource["id"])["hash"]
 
 

@@ -15,7 +15,7 @@ from freezegun import freeze_time
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
-from ckanext.freshness.checking.results import Attempt, CheckedResource, CheckResult
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
 from ckanext.freshness.status import resource_fields
 from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
@@ -46,7 +46,7 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
     findings = []
     for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
         if outcome is not None:
-            visit = CheckedResource(resource["id"], dataset["id"], resource["url"])
+            visit = ResourceToCheck(resource["id"], dataset["id"], resource["url"])
             attempt = Attempt(now, "GET", outcome)
             findings.append(
                 CheckResult(visit, "x.org", outcome, KnownContent(hash="sha256:a"), attempt, **more)
