@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, whose results another thread takes in batches.
+"""Runs a coroutine in a thread with an event loop of its own, and returns its results in batches.
 
-CKAN, its sessions and its plugins belong to the thread of the command, and writing them would hold up
-every connection of a loop there.
+CKAN, its sessions and its plugins belong to the command's thread. Writing to the database in the loop's thread
+would delay every connection of the loop.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ def in_batches(
     most: int = 500,
     seconds: float = 2.0,
 ) -> Generator[list[T], None, None]:
-    """What a coroutine hands over, as it comes.
+    """Yield what a coroutine hands over, in batches.
 
-    The loop ends when the iterator is closed, whatever it was doing; whoever stops half-way does so with
-    :func:`contextlib.closing`.
+    Closing the generator cancels the coroutine. Use :func:`contextlib.closing` if you may stop early.
 
-    :param produce: given a function to hand things over with, the coroutine to run.
-    :param most: things in a batch.
-    :param seconds: after which a smaller batch is handed over, too; empty ones are, so that whoever
-        waits can see to other things.
-    :raises BaseException: whatever the coroutine raises, once all that it handed over was taken.
+    :param produce: makes the coroutine; its argument is the function that hands over one item
+    :param most: items in a batch, at most
+    :param seconds: time after which a smaller batch is yielded, even an empty one, so that the caller can do
+        other work
+    :raises BaseException: whatever the coroutine raises, after the last batch
     """
     thread = _Loop(produce, most, seconds)
     thread.start()
@@ -53,20 +52,20 @@ class _Loop(threading.Thread, Generic[T]):
         most: int,
         seconds: float,
     ) -> None:
-        super().__init__(name="visits", daemon=True)
+        super().__init__(name="checks", daemon=True)
         self._produce = produce
         self._most = most
         self._seconds = seconds
-        self._made: queue.SimpleQueue[tuple[list[T], bool]] = queue.SimpleQueue()
-        """Batches, each with whether it is the last one."""
-        self._part: list[T] = []
+        self._batches: queue.SimpleQueue[tuple[list[T], bool]] = queue.SimpleQueue()
+        """Batches, each with whether it is the last."""
+        self._batch: list[T] = []
         self._lock = threading.Lock()
         self._cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle
         self.ended = False
-        """Whether all that will ever come was taken."""
+        """Whether the last batch was taken."""
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -84,35 +83,34 @@ class _Loop(threading.Thread, Generic[T]):
             if self._cancelled:
                 return
         try:
-            self._timer = self._again()
+            self._timer = self._start_timer()
             await self._produce(self._take)
         finally:
             with self._lock:
                 self._loop = None
 
-    # Batches are put together on this side: each that is handed over wakes the other thread, which
-    # takes the interpreter from this one.
+    # The loop's thread makes the batches: each batch wakes the other thread, which interrupts this one.
 
-    def _take(self, one: T) -> None:
-        self._part.append(one)
-        if len(self._part) >= self._most:
+    def _take(self, item: T) -> None:
+        self._batch.append(item)
+        if len(self._batch) >= self._most:
             self._timer.cancel()
-            self._now_and_then()
+            self._tick()
 
     def _hand_over(self, *, last: bool = False) -> None:
-        self._made.put((self._part, last))
-        self._part = []
+        self._batches.put((self._batch, last))
+        self._batch = []
 
-    def _now_and_then(self) -> None:
+    def _tick(self) -> None:
         self._hand_over()
-        self._timer = self._again()
+        self._timer = self._start_timer()
 
-    def _again(self) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(self._seconds, self._now_and_then)
+    def _start_timer(self) -> asyncio.TimerHandle:
+        return asyncio.get_running_loop().call_later(self._seconds, self._tick)
 
     def batch(self) -> list[T]:
-        part, self.ended = self._made.get()
-        return part
+        batch, self.ended = self._batches.get()
+        return batch
 
     def cancel(self) -> None:
         with self._lock:

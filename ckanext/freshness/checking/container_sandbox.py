@@ -8,17 +8,16 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 from typing import BinaryIO
 
-from ..sandbox import processes
-from ..sandbox.errors import Unopened
+from ..sandbox import Unopened, processes
 from .detectors import ContainerLimits, Detector
 
 
 @dataclass(frozen=True, slots=True)
 class OpenedContainer:
-    """The result of opening a file.
+    """The result of parsing a file.
 
-    :ivar hash: None if no detector could say
-    :ivar reason: why not, in words, if the file is of a detector's kind
+    :ivar hash: None if no detector takes the file
+    :ivar reason: why a detector cannot read the file, in words
     """
 
     hash: str | None = None
@@ -26,7 +25,7 @@ class OpenedContainer:
 
 
 class ContainerSandbox:
-    """A few processes, started when there is a file to open. Belongs to one event loop.
+    """A few processes that parse containers, started when they are needed. Belongs to one event loop.
 
     Use it as a context manager, or call :meth:`close`.
 
@@ -59,18 +58,19 @@ class ContainerSandbox:
         self._sandbox.close()
 
     async def parse(self, file: BinaryIO, detectors: Sequence[type[Detector]]) -> OpenedContainer:
-        """Return the hash of a file by the first detector whose kind it is. Never raises for a file.
+        """Return the hash of a file by the first detector that takes it. No file raises an exception.
 
-        :param file: a real file, flushed; its position moves
+        :param file: a real file, flushed; its position changes
         """
         request = {
-            "detectors": [f"{it.__module__}:{it.__qualname__}" for it in detectors],
+            "detectors": [
+                f"{detector.__module__}:{detector.__qualname__}" for detector in detectors
+            ],
             "limits": asdict(self.limits),
         }
         try:
-            answer = await self._sandbox.run(
-                json.dumps(request).encode(), file, sorted({it.__module__ for it in detectors})
-            )
+            modules = sorted({detector.__module__ for detector in detectors})
+            answer = await self._sandbox.run(json.dumps(request).encode(), file, modules)
         except Unopened as error:
             return OpenedContainer(reason=str(error))
         return OpenedContainer(hash=json.loads(answer))

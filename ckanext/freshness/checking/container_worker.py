@@ -1,4 +1,4 @@
-"""The part of :mod:`.sandbox` that runs in a process of the sandbox."""
+"""The part of :mod:`.container_sandbox` that runs in a process of the sandbox."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from encodings import aliases
 from operator import attrgetter
 from typing import Any, BinaryIO
 
-from ..sandbox.errors import Unopened
+from ..sandbox import Unopened
 from .content import fingerprint
 from .detectors import ContainerLimits, Unreadable
 
 for _codec in set(aliases.aliases.values()):
-    # expat and zipfile look codecs up when they meet one, too late to import it.
+    # expat and zipfile look up codecs while they parse, when no module can be imported any more.
     with contextlib.suppress(ImportError):
         importlib.import_module(f"encodings.{_codec}")
 
 
 def fingerprint_of(request: bytes, file: BinaryIO) -> bytes:
-    """Return the hash of a file by the detectors that the request names, as JSON.
+    """Return the hash of a file by the detectors in the request, as JSON.
 
     :raises Unopened: the file cannot be read
     """
-    asked = json.loads(request)
-    detectors = [_detector(name) for name in asked["detectors"]]
+    options = json.loads(request)
+    detectors = [_detector(name) for name in options["detectors"]]
     try:
-        found = fingerprint(file, detectors, ContainerLimits(**asked["limits"]))
+        hash_ = fingerprint(file, detectors, ContainerLimits(**options["limits"]))
     except Unreadable as error:
         raise Unopened(str(error)) from error
-    return json.dumps(found).encode()
+    return json.dumps(hash_).encode()
 
 
 def _detector(name: str) -> Any:

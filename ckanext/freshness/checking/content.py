@@ -1,11 +1,11 @@
-"""What bytes are, and what their hash is: one class per kind of file.
+"""Detectors: the hash of a file's content, with one class for each kind of file.
 
-Some files differ each time they are written though nothing in them changed: a container keeps dates, an
-order and a compression of its own. A detector hashes what a person would call the content instead. Each
-hash begins with its detector's name, since hashes of two detectors say nothing about one another.
+Some files differ each time they are written although their content does not: containers hold dates, and an
+order and compression of their own. A detector hashes the part that a person would call the content. Each hash
+begins with the detector's name, since hashes of two detectors cannot be compared.
 
-Pure, but not safe by itself: files come from strangers. What is parsed here is parsed within
-:class:`.detectors.ContainerLimits`, and by :mod:`.sandbox` in a process that may be lost.
+Pure, but not safe by itself, since files come from strangers. Files are parsed within the limits of
+:class:`.detectors.ContainerLimits`, and :mod:`.container_sandbox` does so in a process that may be lost.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .workbooks import Xlsx
 
 
 class RawBytes(Detector):
-    """The bytes as they come: what everything is that nothing better is known of."""
+    """Fallback: hash the raw bytes."""
 
     name = "sha256"
     magic = (b"",)
@@ -37,10 +37,10 @@ class RawBytes(Detector):
 
 
 class Zip(Detector):
-    """An archive, by names, CRCs and sizes of its members as its directory gives them.
+    """An archive, by the names, CRCs and sizes of its members as its directory gives them.
 
-    Nothing is unpacked. Dates, order, compression, comments and entries for folders do not count. An
-    encrypted archive is unreadable: AES leaves no CRC to go by.
+    Nothing is unpacked. Dates, order, compression, comments and entries for folders do not count. An encrypted
+    archive is unreadable: with AES there is no CRC.
     """
 
     name = "zip"
@@ -62,21 +62,21 @@ class Zip(Detector):
 
 
 DETECTORS: tuple[type[Detector], ...] = (Xlsx, Zip)
-"""Those that look into a file, the more special first; what none takes is :class:`RawBytes`."""
+"""Detectors of containers, the more special first. Other files are :class:`RawBytes`."""
 
 _BROKEN = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, expat.ExpatError, struct.error),
     *(EOFError, NotImplementedError, OSError, OverflowError, ValueError),
 )
-"""What the standard library raises at files that are broken or meant to break it."""
+"""Exceptions of the standard library for files that are broken, or made to break it."""
 
 
 def fingerprint(
     file: BinaryIO, detectors: Sequence[type[Detector]], limits: ContainerLimits
 ) -> str | None:
-    """The hash by the first of the detectors whose kind the file is, or None: ``xlsx:<hex>``.
+    """Return the hash by the first detector that takes the file, such as ``xlsx:<hex>``; None if none does.
 
-    :raises Unreadable: the file cannot be read, in words
+    :raises Unreadable: the file cannot be read
     """
     for detector in detectors:
         file.seek(0)

@@ -1,4 +1,4 @@
-"""What a run needs to know of datasets as wholes. Moments in rows are in UTC, without a zone."""
+"""Reads what a run needs to know of whole datasets. Moments in rows are naive and in UTC."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _UPDATED = {Evidence.REVIEW.value: NewerDates.REVIEW, Evidence.SCRIPT.value: New
 
 @dataclass(frozen=True, slots=True)
 class NamedDataset:
-    """A dataset that somebody has named.
+    """A dataset that the caller of a command has named.
 
-    :ivar type: the package's
-    :ivar is_registered: its files are those of an IATI registry, which cycles visit, and there are no others
+    :ivar type: the package's type
+    :ivar is_registered: whether all its files are of an IATI registry: update cycles check these
     """
 
     id: str
@@ -32,7 +32,7 @@ class NamedDataset:
 
 
 def named(names: Sequence[str]) -> dict[str, NamedDataset]:
-    """Active datasets by what they were asked for, a name or an id; without those that are not."""
+    """Return the active datasets with these names or ids, by the name or id that was given."""
     rows = model.Session.execute(sa.text(_NAMED), {"names": list(names)}).all()
     return {
         key: NamedDataset(row.id, row.type, row.is_registered)
@@ -43,21 +43,21 @@ def named(names: Sequence[str]) -> dict[str, NamedDataset]:
 
 
 def in_doubt(package_ids: Sequence[str]) -> list[str]:
-    """Those of some datasets that say of themselves that they cannot be determined."""
+    """Return the datasets whose freshness is stored as undetermined."""
     rows = model.Session.execute(sa.text(_IN_DOUBT), {"ids": list(package_ids)})
     return list(rows.scalars())
 
 
 def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
-    """Those of some datasets whose status has changed by itself since they were judged."""
+    """Return the datasets whose boundary has passed since their last assessment."""
     rows = model.Session.execute(sa.text(_PASSED), {"ids": list(package_ids), "now": utc(now)})
     return list(rows.scalars())
 
 
 def newly_said(run_id: str) -> Iterator[tuple[str, NewerDates]]:
-    """Yield the datasets that were reviewed or updated by a script since the last run that checked them.
+    """Yield the datasets that were reviewed or updated by a script since the last run that included them.
 
-    That run has come to its end, or to its count: what was said before one that was killed is still new.
+    Only runs count that have stored their counts: news from before a killed run are still news.
     """
     rows = model.Session.execute(sa.text(_SAID), {"run": run_id, "said": list(_UPDATED)}).all()
     for package_id, evidence in rows:
@@ -67,9 +67,9 @@ def newly_said(run_id: str) -> Iterator[tuple[str, NewerDates]]:
 def statuses(
     now: datetime, package_types: Collection[str], package_ids: Sequence[str] | None = None
 ) -> Iterator[tuple[str, Status, int | None]]:
-    """All active datasets of some types that were judged: their status now, and their frequency.
+    """Yield the assessed active datasets of some types: id, status at ``now`` and update frequency.
 
-    :param package_ids: only these.
+    :param package_ids: only these
     """
     values = {"types": sorted(package_types), "ids": list(package_ids or ())}
     statement = _STATUSES if package_ids is None else f"{_STATUSES} AND d.package_id = ANY(:ids)"

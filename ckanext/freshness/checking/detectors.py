@@ -1,4 +1,4 @@
-"""What a detector is: the base of the classes in :mod:`.content` and of those of other extensions."""
+"""The base class of detectors: those in :mod:`.content`, and those of other extensions."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ MIB = 1024 * 1024
 PIECE = 64 * 1024
 
 MAGIC_BYTES = 512
-"""So much of a file's beginning, or all of it, is there when a detector is asked whether it takes it."""
+"""Bytes from the beginning of a file that :meth:`Detector.takes` is given; fewer if the file is smaller."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerLimits:
-    """What a container may cost before it is hashed as plain bytes; bytes and seconds.
+    """Limits for parsing a container. Beyond them it is hashed as plain bytes. Units are bytes and seconds.
 
-    :ivar max_bytes: of the container as it comes; a larger one is never written to disk
+    :ivar max_bytes: of the container; a larger one is never written to disk
     :ivar max_members: files in an archive
     :ivar max_inflated: of all parts that are read, together
-    :ivar max_ratio: of a part of more than a MiB, inflated to compressed
+    :ivar max_ratio: of inflated to compressed size, for parts of more than a MiB
     :ivar max_token: of a tag or a comment in XML
     :ivar seconds: for one file
     :ivar cpu_seconds: for one file
@@ -38,45 +38,45 @@ class ContainerLimits:
 
 
 class NotThis(Exception):
-    """The file is not of the detector's kind, whatever its first bytes said."""
+    """Raised if the file is not of the detector's kind, although its first bytes looked so."""
 
 
 class Unreadable(Exception):
-    """The file is broken, locked or beyond the limits; says why."""
+    """Raised with the reason if a file is broken, encrypted or beyond the limits."""
 
 
 class Detector:
-    """A kind of file. Subclasses need no instances; other extensions may bring their own.
+    """A kind of file. Its subclasses are used without instances; other extensions may add their own.
 
-    A detector is imported by its name in a process of its own, so it stands at the top of a module, one
-    that imports little.
+    A detector is imported by name in a process of its own. Define it at the top level of a module that imports
+    little.
     """
 
     name: ClassVar[str]
-    """What its hashes begin with; change it when the same content gets another hash."""
+    """Prefix of its hashes. Change it if the same content gets another hash."""
     magic: ClassVar[tuple[bytes, ...]]
-    """What such a file begins with, one of these."""
+    """Possible first bytes of such a file."""
 
     @classmethod
     def takes(cls, first: bytes) -> bool:
-        """Whether a file that begins so may be one of these; asked with :data:`MAGIC_BYTES`."""
+        """Decide whether a file with these first :data:`MAGIC_BYTES` bytes may be of this kind."""
         return first.startswith(cls.magic)
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        """The hash of the content, in hexadecimal.
+        """Return the hash of the content, in hexadecimal.
 
-        :raises NotThis: the next detector may try
-        :raises Unreadable: it is one of these, but cannot be read
+        :raises NotThis: the file is of another kind, and the next detector may try
+        :raises Unreadable: the file is of this kind, but cannot be read
         """
         raise NotImplementedError
 
 
 def open_archive(file: BinaryIO, limits: ContainerLimits) -> zipfile.ZipFile:
-    """An archive of not too many files.
+    """Open an archive.
 
-    :raises Unreadable: it has more
-    :raises zipfile.BadZipFile: it is none
+    :raises Unreadable: the archive has more than ``max_members`` files
+    :raises zipfile.BadZipFile: the file is no archive
     """
     archive = zipfile.ZipFile(file)
     if len(archive.infolist()) > limits.max_members:

@@ -1,17 +1,17 @@
-"""Tables that decide whether bytes are what the catalogue promises.
+"""Decides whether a file is of the format that the catalogue promises.
 
-There are three answers (:func:`verdict`):
+:func:`verdict` has three answers:
 
-- The bytes fit, or nothing certain can be said of them.
-- **Error**: an error text took the place of the data. It is HTML, a short text (less than
-  :data:`SHORT` bytes) under a format that is no text, or a single line without a separator under CSV where
-  the last good file had more.
-- **Mismatch**: the bytes are data of another kind than promised, such as XLSX under XLS or a zipped CSV.
-  The data count; the catalogue is wrong.
+- The file fits, or its kind is not certain.
+- **Error**: an error text in place of the data. It is HTML, or a short text (less than :data:`SHORT` bytes)
+  under a format that is no text, or a single line without a separator under CSV although the last good file had
+  more.
+- **Mismatch**: data of another kind than promised, such as XLSX under XLS or a zipped CSV. The data count; the
+  catalogue is wrong.
 
-Only what is certain counts: the first bytes must show what the file is. Bytes that show nothing, and
-formats that are not in the table ("API", "Web page"), are taken as they come. The *contents* of a file are
-never judged: ``{"error": "..."}`` is legitimate JSON, and fits where JSON is promised.
+Only certain signs count, in the first bytes of the file. Files without such signs, and formats that are not in
+:data:`FITS` ("API", "Web page"), are accepted. The *contents* of a file are never judged:
+``{"error": "..."}`` is legitimate JSON, and fits if JSON is promised.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from enum import Enum
 from ..aging.messages import N_
 
 FIRST_BYTES = 4096
-"""How much of the beginning of a file is looked at."""
+"""Number of bytes from the beginning of a file that decide its kind."""
 
 SHORT = FIRST_BYTES
-"""A text of fewer bytes in the place of data is an error text. The first bytes hold all of it."""
+"""A text of fewer bytes in place of data is an error text. The first bytes hold all of it."""
 
 
 class FileKind(Enum):
@@ -39,10 +39,10 @@ class FileKind(Enum):
     SHEET = N_("a workbook saved as HTML or XML")
     JSON = N_("JSON")
     JSON_LIKE = N_("text that begins like JSON")
-    """Also a CSV file or a sentence may begin so."""
+    """CSV files and sentences may begin so, too."""
     XML = N_("XML")
     MARKUP = N_("text with tags")
-    """XML without a declaration or a namespace, perhaps."""
+    """Possibly XML without a declaration or a namespace."""
     TABLE = N_("delimited text")
     TEXT = N_("plain text")
     PDF = N_("a PDF")
@@ -60,10 +60,10 @@ class FileKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FormatMismatch:
-    """Bytes that are not what was promised.
+    """A file that is not of the promised format.
 
     :ivar promised: the format, as declared
-    :ivar is_error: whether they are no data at all; else they are data of another kind
+    :ivar is_error: whether the file is no data at all; else it is data of another kind
     """
 
     promised: str
@@ -78,7 +78,7 @@ _PAGES = frozenset({FileKind.HTML, FileKind.XHTML, FileKind.GZIPPED_HTML, FileKi
 _PROSE = frozenset(
     {FileKind.TEXT, FileKind.JSON, FileKind.JSON_LIKE, FileKind.XML, FileKind.MARKUP}
 )
-"""Kinds that are errors if they are short and do not fit. Delimited text is data, however short."""
+"""Kinds that are errors if the text is short and does not fit. Delimited text is always data."""
 
 _PLAIN = frozenset({FileKind.TEXT, FileKind.TABLE, FileKind.JSON_LIKE, FileKind.MARKUP})
 _LINES = _PLAIN | {FileKind.JSON, FileKind.XML}
@@ -91,11 +91,11 @@ _IMAGE = frozenset({FileKind.IMAGE})
 _NONE: frozenset[FileKind] = frozenset()
 
 TABLES = frozenset({"csv", "tsv", "tab", "psv"})
-"""Formats whose good files have several lines or columns."""
+"""Formats of tables, whose good files have several lines or columns."""
 
 _GZIPS = ("gz", "gzip", "tgz", "targz")
 _INSIDE_GZIP = frozenset({FileKind.TABLE, FileKind.JSON, FileKind.XML})
-"""Kinds that certainly are data: a server may send a gzip file as a compressed transfer of these."""
+"""Kinds that are certainly data: a server may send a gzip file as a compressed transfer of these."""
 
 _WORKBOOKS = frozenset({"xls", "excel", "xlsx", "xlsm", "xlsb", "ods"})
 """Formats under which exporters write HTML or XML tables; Excel opens these."""
@@ -123,9 +123,9 @@ FITS: dict[str, frozenset[FileKind]] = {
     "pdf": frozenset({FileKind.PDF}),
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "tif", "tiff", "geotiff"), _IMAGE),
 }
-"""The kinds that are each format, beside :attr:`Kind.UNKNOWN`; formats in lower case, letters and digits alone.
+"""The kinds that fit each format, beside :attr:`FileKind.UNKNOWN`. Formats are lower case letters and digits.
 
-Parquet and its like have first bytes of their own, which are :attr:`Kind.UNKNOWN` here.
+Parquet and similar formats have first bytes of their own, which are :attr:`FileKind.UNKNOWN` here.
 """
 
 MEDIA_TYPES: dict[str, str] = {
@@ -157,10 +157,10 @@ MEDIA_TYPES: dict[str, str] = {
     "text/html": "html",
     "application/xhtml+xml": "html",
 }
-"""The format that a media type stands for; others, ``application/octet-stream`` say, tell nothing."""
+"""Formats by media type. Other types, such as ``application/octet-stream``, promise nothing."""
 
 _NO_MEMBERS = b"PK\x05\x06"
-"""How a ZIP archive without members begins."""
+"""First bytes of a ZIP archive without members."""
 _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (b"\x89PNG\r\n\x1a\n", FileKind.IMAGE),
     (b"GIF87a", FileKind.IMAGE),
@@ -174,12 +174,12 @@ _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
 _ZIP_NAME_AT = 30
-"""Where the name of the first member of a ZIP archive begins."""
+"""Offset of the first member's name in a ZIP archive."""
 _OFFICE_NAMES = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"word/", b"ppt/")
 _OPEN_DOCUMENT_NAME = b"mimetypeapplication/vnd.oasis.opendocument."
 _BLANK = b" \t\r\n"
 _BEFORE = "\ufeff\0 \t\r\n\f\v"
-"""What may stand before the first character of a text."""
+"""Characters that may stand before the first one of a text."""
 _GZIP = b"\x1f\x8b\x08"
 _ENCODINGS: tuple[tuple[bytes, str], ...] = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -194,7 +194,7 @@ _FRAGMENT = re.compile(
     r"<(?:title|meta|script|noscript|style|center|div|form|iframe|font|pre|h[1-6]|p|br|b)[\s/>]",
     re.IGNORECASE,
 )
-"""How pages without a head begin: those of firewalls, and PHP's warnings."""
+"""First tags of pages without a head: error pages of firewalls, and PHP's warnings."""
 _TABLE = re.compile(r"<table[\s>]", re.IGNORECASE)
 _EXCEL = ("urn:schemas-microsoft-com:office:excel", "urn:schemas-microsoft-com:office:spreadsheet")
 _ROOT_WITH_NAMESPACE = re.compile(r"<[A-Za-z_][^<>]{0,1000}?\sxmlns[:=]")
@@ -207,10 +207,10 @@ _LINE_END = re.compile(r"[\r\n]+")
 
 @dataclass(frozen=True, slots=True)
 class PromisedFormat:
-    """What the catalogue says of a file.
+    """The format that the catalogue declares.
 
-    :ivar name: the format in its own words, cut to 100 characters; empty if it says nothing
-    :ivar formats: each of them will do; nothing if one is not known
+    :ivar name: as declared, cut to 100 characters; empty if none is declared
+    :ivar formats: the formats of :data:`FITS`, each of which is accepted; empty if one of them is unknown
     """
 
     name: str
@@ -218,36 +218,36 @@ class PromisedFormat:
 
     @property
     def is_table(self) -> bool:
-        """Whether it may be CSV or its like."""
+        """Whether it may be CSV or a similar table."""
         return not TABLES.isdisjoint(self.formats)
 
 
 def promise(declared_format: str | None, media_type: str | None) -> PromisedFormat:
-    """Return what a resource promises.
+    """Return the format that a resource promises.
 
-    Both are what the *catalogue* declares, never what the answer's headers say of themselves: an error
-    page is honestly ``text/html``. If both are declared and known, a file may fit either.
+    Both arguments are the *catalogue's* words, never the answer's headers: an error page is honestly
+    ``text/html``. If both are declared and known, a file may fit either.
 
-    :param declared_format: a name in any writing, a media type, an IRI of either
+    :param declared_format: a name in any spelling, a media type, or an IRI of either
     """
     declared = (declared_format or "").strip() or (media_type or "").strip()
     formats = _formats(declared)
     by_type = _known_media_type(media_type or "")
     if formats and by_type and by_type not in formats:
         formats.append(by_type)
-    is_known = all(one in FITS for one in formats)
+    is_known = all(name in FITS for name in formats)
     return PromisedFormat(declared[:100], tuple(formats) if is_known else ())
 
 
 def verdict(
     promised: PromisedFormat, first: bytes, size: int, *, was_tabular: bool, was_coded: bool = False
 ) -> FormatMismatch | None:
-    """Return how a file is not what was promised; None if it may be.
+    """Return how a file differs from the promised format; None if it may fit.
 
-    :param first: the first :data:`FIRST_BYTES` of the file
+    :param first: the first :data:`FIRST_BYTES` bytes of the file
     :param size: of the file, in bytes
     :param was_tabular: whether the last good file had several lines or columns
-    :param was_coded: whether it was sent with a Content-Encoding, which is undone here
+    :param was_coded: whether the server sent it with a Content-Encoding, which is decoded here
     """
     is_short = size < SHORT
     if is_short and _is_empty(first):
@@ -255,25 +255,25 @@ def verdict(
     formats = promised.formats
     if not formats:
         return None
-    # So most CSV files begin: to find out more would take longer than to hash a small one.
+    # A shortcut for most CSV files: finding their kind takes longer than hashing a small one.
     is_plain = first[:1].isalnum() and first[:1] not in _MAGIC_STARTS
-    takes_text = all(FileKind.TEXT in FITS[one] for one in formats)
+    takes_text = all(FileKind.TEXT in FITS[name] for name in formats)
     found = FileKind.TEXT if is_plain and takes_text else kind(first)
     if found is FileKind.UNKNOWN:
         return None
-    if was_coded and found in _INSIDE_GZIP and any(one in _GZIPS for one in formats):
+    if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):
         return None
     is_line = was_tabular and found in _LINES and not is_tabular(first, size)
-    judged = [_judge(one, found, is_short, is_line) for one in formats]
+    judged = [_judge(name, found, is_short, is_line) for name in formats]
     if None in judged:
         return None
     return FormatMismatch(promised.name, found, is_error=all(judged))
 
 
 def _judge(name: str, found: FileKind, is_short: bool, is_line: bool) -> bool | None:
-    """Return whether a file is an error under a known format; None if it fits.
+    """Decide whether a file is an error under a known format; return None if it fits.
 
-    :param is_line: whether it is a single line without a separator in the place of a table
+    :param is_line: whether the file is a single line without a separator, in place of a table
     """
     if is_line and name in TABLES:
         return True
@@ -293,7 +293,7 @@ def is_tabular(first: bytes, size: int) -> bool:
 
 
 def _is_empty(first: bytes) -> bool:
-    """Return whether a short file is blank, or an archive of nothing."""
+    """Return whether a short file is blank, or an empty archive."""
     if first.startswith(_GZIP):
         inside, is_whole = _gunzip(first)
         return is_whole and not inside
@@ -301,7 +301,7 @@ def _is_empty(first: bytes) -> bool:
 
 
 def kind(first: bytes) -> FileKind:
-    """Return what the first bytes certainly show."""
+    """Return the kind of file that the first bytes show with certainty."""
     first = first[:FIRST_BYTES]
     if first[:1] in _MAGIC_STARTS:
         for magic, found in _MAGIC:
@@ -314,7 +314,7 @@ def kind(first: bytes) -> FileKind:
 
 
 def _kind_of_zip(first: bytes) -> FileKind:
-    """Tell documents, which are ZIP archives, by the name of their first member."""
+    """Return the kind of a ZIP archive: documents are recognised by the name of their first member."""
     if first.startswith(_OPEN_DOCUMENT_NAME, _ZIP_NAME_AT):
         return FileKind.OPEN_DOCUMENT
     return FileKind.OFFICE if first.startswith(_OFFICE_NAMES, _ZIP_NAME_AT) else FileKind.ZIP
@@ -326,7 +326,7 @@ def _kind_of_text(text: str) -> FileKind:
         return _kind_of_markup(text)
     if _JSON_START.match(text):
         return FileKind.JSON
-    # Not among the magic numbers, because readers of PDF skip what stands before it.
+    # Not in _MAGIC, because a PDF may begin with other characters.
     if text.startswith("%PDF-"):
         return FileKind.PDF
     # Last, because this reads all of the text.
@@ -345,7 +345,7 @@ def _kind_of_markup(text: str) -> FileKind:
         declared = declared or text.startswith("<?xml")
         close = "?>" if text[1] == "?" else "-->"
         text = text.partition(close)[2].lstrip(_BEFORE)
-    if _TABLE.match(text) or any(one in text for one in _EXCEL):
+    if _TABLE.match(text) or any(namespace in text for namespace in _EXCEL):
         return FileKind.SHEET
     if _PAGE.match(text):
         return FileKind.XHTML if declared else FileKind.HTML
@@ -361,7 +361,7 @@ def _kind_of_markup(text: str) -> FileKind:
 
 
 def _is_binary(text: str) -> bool:
-    # A search with a regular expression takes five times as long.
+    # A regular expression takes five times as long.
     coded = text.encode("utf-8", "surrogatepass")
     return len(coded.translate(None, _NOT_IN_TEXT)) < len(coded)
 
@@ -382,7 +382,7 @@ def _is_table(text: str) -> bool:
 
 
 def _separators(line: str) -> tuple[int, ...]:
-    """Return how often each separator is in a line: a comma before a space is punctuation."""
+    """Return the number of each separator in a line. A comma before a space is punctuation."""
     commas = line.count(",") - line.count(", ")
     return commas, line.count(";"), line.count("\t"), line.count("|")
 
@@ -396,7 +396,7 @@ def _text(first: bytes) -> str:
 
 
 def _gunzip(first: bytes) -> tuple[bytes, bool]:
-    """Return the beginning of a compressed file's content, and whether it is all of the content."""
+    """Return the beginning of a compressed file's content, and whether it is complete."""
     stream = zlib.decompressobj(wbits=31)
     try:
         inside = stream.decompress(first, FIRST_BYTES)
@@ -420,7 +420,7 @@ def _formats(declared: str) -> list[str]:
 
 
 _FILLERS = frozenset({"file", "files", "format"})
-"""Words that name no format."""
+"""Words that are not part of a format's name."""
 
 _PACKED = {"zipped": "zip", "compressed": "zip"}
 

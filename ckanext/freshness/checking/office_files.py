@@ -1,7 +1,7 @@
-"""Office files: archives of parts that refer to one another.
+"""Reads Office files: archives of parts that refer to one another.
 
-XML is read by the standard library's expat, with document types refused: Office writes none, and without
-them there are no entities, neither nested nor external.
+The standard library's expat reads the XML. Document types are refused: Office writes none, and without them
+there are no entities, neither nested nor external.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .detectors import MIB, PIECE, ContainerLimits, Unreadable
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A part that another refers to."""
+    """A reference from one part to another."""
 
     id: str
     target: str
@@ -37,7 +37,7 @@ class OfficeParts:
             self.members[_part_name(member.filename)] = member
 
     def related(self, part: str, kind: str) -> list[Relation]:
-        """The parts that a part refers to as ``kind``; ``""`` is the whole file."""
+        """Return the parts that a part refers to as ``kind``. The part ``""`` is the whole file."""
         found: list[Relation] = []
         folder, name = posixpath.split(part)
 
@@ -62,7 +62,10 @@ class OfficeParts:
         end: Callable[[str], None] | None = None,
         data: Callable[[str], None] | None = None,
     ) -> None:
-        """Read a part as XML."""
+        """Parse a part as XML.
+
+        :raises Unreadable: the part is missing, encrypted or beyond the limits
+        """
         parser = expat.ParserCreate()
         parser.buffer_text = True
         parser.buffer_size = PIECE
@@ -74,7 +77,7 @@ class OfficeParts:
         for piece in self._pieces(part):
             parser.Parse(piece, False)
             fed += len(piece)
-            # Old versions of expat begin a tag anew at each piece of it.
+            # Old versions of expat parse an unfinished tag again with each piece.
             if fed - parser.CurrentByteIndex > self.limits.max_token:
                 raise Unreadable(f"a tag of more than {self.limits.max_token} bytes in {part!r}")
         parser.Parse(b"", True)
@@ -85,7 +88,7 @@ class OfficeParts:
             raise Unreadable(f"broken: there is no {part!r}")
         if member.flag_bits & 1:
             raise Unreadable("the workbook is encrypted")
-        # The others inflate without a bound, and Office knows none of them.
+        # Python inflates other methods without a bound, and Office does not read them.
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise Unreadable(f"broken: compression {member.compress_type} in a workbook")
         if member.file_size > max(MIB, self.limits.max_ratio * member.compress_size):
@@ -99,12 +102,12 @@ class OfficeParts:
 
 
 def _part_name(name: str) -> str:
-    """A part's name as names are compared: Office does not tell cases, nor some writers slashes."""
+    """Return a part's name for comparison: Office ignores case, and some writers use backslashes."""
     return posixpath.normpath("/" + name.replace("\\", "/")).lstrip("/").lower()
 
 
 def local_name(tag: str) -> str:
-    """A tag without its prefix: writers choose prefixes, and strict files other namespaces."""
+    """Return a tag without its prefix: writers choose prefixes, and strict files use other namespaces."""
     return tag[tag.find(":") + 1 :]
 
 

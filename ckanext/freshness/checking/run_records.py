@@ -1,4 +1,4 @@
-"""Runs of the checker: what is kept of them, and the locks that keep them apart."""
+"""Runs in the database: their rows, and the locks that keep two runs off the same hosts."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ..dates import utc
 from .check_rows import LOCK_CLASS
 from .selection import SHARDS
 
-_LOST_WORDS = (
-    "The database closed the connection that held this run's locks: the run stops, since another one "
-    "may visit the same hosts now. The next run goes on."
+_LOCKS_LOST = (
+    "The database closed the connection that held this run's locks: the run stops, because another run may "
+    "check the same hosts now. The next run continues."
 )
-_LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
-"""What a connection that was lost says at first, and from then on."""
+_CONNECTION_ERRORS = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
+"""Errors of a lost connection: the first is raised at once, the second by each later use."""
 
 
 class LocksLostError(Exception):
-    """The connection that held a run's locks is gone, and with it the right to visit hosts."""
+    """The connection that held a run's locks is lost: the run must not check hosts any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """What a run counted; see the columns of ``freshness_run``."""
+    """The counts of a run; see the columns of ``freshness_run``."""
 
     resources: Mapping[str, int] = field(default_factory=dict)
     datasets: Mapping[str, float] = field(default_factory=dict)
@@ -43,14 +43,14 @@ class RunFigures:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """Rows that were removed because of their age."""
+    """Numbers of rows that were deleted because of their age."""
 
     runs: int
     transitions: int
 
 
 class Shards:
-    """Shards of hosts that this process alone may visit, as long as their connection lives.
+    """The shards whose locks this process holds while their connection lives.
 
     :ivar held: their numbers
     """
@@ -61,27 +61,28 @@ class Shards:
         self._is_lost = False
 
     def check(self) -> None:
-        """Make sure that they are still held; to be called now and then while visiting.
+        """Make sure that the locks are still held. Call this regularly during a run.
 
-        :raises LocksLostError: they are not: the run is to stop.
+        :raises LocksLostError: the connection is lost; stop the run
         """
         try:
             self._connection.execute(sa.text("SELECT 1"))
-        except _LOST as error:
-            # The connection may be opened again by its next use, but the locks are gone.
+        except _CONNECTION_ERRORS as error:
+            # Its next use may reconnect, but the locks are lost.
             self._is_lost = True
-            raise LocksLostError(_LOST_WORDS) from error
+            raise LocksLostError(_LOCKS_LOST) from error
         if self._is_lost:
-            raise LocksLostError(_LOST_WORDS)
+            raise LocksLostError(_LOCKS_LOST)
 
 
 @contextlib.contextmanager
 def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
-    """Hold those of some shards that nobody else holds; waits for nobody.
+    """Hold the locks of shards, except those that another process holds. Never wait.
 
-    They are advisory locks of PostgreSQL on a connection of their own: if the process dies, they go.
+    The locks are advisory locks of PostgreSQL on a connection of their own. If the process dies, PostgreSQL
+    releases them.
 
-    :param wanted: their numbers; None for all.
+    :param wanted: numbers of the shards; None for all
     """
     numbers = sorted(range(SHARDS) if wanted is None else set(wanted))
     engine = model.Session.get_bind()
@@ -90,13 +91,13 @@ def shards(wanted: Iterable[int] | None = None) -> Iterator[Shards]:
         try:
             yield Shards(connection, held)
         finally:
-            # If the connection is lost, so are the locks.
-            with contextlib.suppress(*_LOST):
+            # A lost connection has released its locks.
+            with contextlib.suppress(*_CONNECTION_ERRORS):
                 _each(connection, _GIVE_BACK, sorted(held))
 
 
 def held_shards() -> frozenset[int]:
-    """The shards that anybody holds now."""
+    """Return the shards whose locks any process holds."""
     with model.Session.get_bind().connect() as connection:
         found = connection.execute(
             sa.text(_HELD), {"class": LOCK_CLASS, "shards": SHARDS}
@@ -107,10 +108,10 @@ def held_shards() -> frozenset[int]:
 def begin_run(
     now: datetime, options: Mapping[str, Any], *, kind: str = "check", run_id: str | None = None
 ) -> str:
-    """Write down that a run begins, and commit; its id.
+    """Store the beginning of a run, commit, and return the run's id.
 
-    :param now: with its zone.
-    :param options: how it was called, as JSON can have it.
+    :param now: aware
+    :param options: how the run was called, as JSON
     """
     run_id = run_id or str(uuid.uuid4())
     model.Session.execute(
@@ -130,9 +131,9 @@ def begin_run(
 def end_run(
     run_id: str, now: datetime, figures: RunFigures | None = None, *, error: str | None = None
 ) -> None:
-    """Write down that a run has ended, and what it counted, and commit.
+    """Store the end of a run and its counts, and commit.
 
-    :param error: why it ended early, for people; None if it did not.
+    :param error: why the run ended early, in words for people; None if it did not
     """
     counted = figures or RunFigures()
     model.Session.execute(
@@ -152,7 +153,7 @@ def end_run(
 
 
 def prune(now: datetime, *, keep_runs: timedelta, keep_transitions: timedelta) -> Pruned:
-    """Remove runs that started, and transitions that happened, longer ago than they are kept; commit."""
+    """Delete runs and transitions that are older than they are kept, and commit."""
     runs = model.Session.execute(
         sa.text("DELETE FROM freshness_run WHERE started_at < :before"),
         {"before": utc(now - keep_runs)},
@@ -172,13 +173,13 @@ def _each(connection: sa.engine.Connection, statement: str, numbers: list[int]) 
 
 
 _NUMBERS = "unnest(CAST(:numbers AS integer[])) AS number"
-# The function must be called once for each, and no plan may leave it out.
+# OFFSET 0: the planner must call the function exactly once for each number.
 _TAKE = f"""
 SELECT number FROM (
     SELECT number, pg_try_advisory_lock(:class, number) AS got FROM {_NUMBERS} OFFSET 0
 ) t WHERE got"""
 _GIVE_BACK = f"SELECT pg_advisory_unlock(:class, number) FROM {_NUMBERS}"
-# A pair of 32-bit keys has objsubid 2.
+# Locks with a pair of keys have objsubid 2.
 _HELD = """
 SELECT DISTINCT objid::bigint FROM pg_locks
 WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid::bigint = :class

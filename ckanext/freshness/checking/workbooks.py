@@ -1,6 +1,6 @@
-"""Excel workbooks, by their cells.
+"""The detector of Excel workbooks.
 
-openpyxl would take four times as long, to build cells that only are to be hashed.
+openpyxl would take four times as long, since it builds objects for cells that are only hashed.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from .office_files import OfficeParts, local_name
 class Xlsx(Detector):
     """An Excel workbook, by its cells.
 
-    What counts: the sheets' names and order, and of each cell that is not empty its place, its kind
-    (text, number, boolean, error, date), its value and its formula; whether dates count from 1904.
-    What does not: the container, styles, widths, dates of save, hidden or not, charts, pictures,
-    comments, defined names; whether a text is shared or stands in its cell; fonts within a text.
+    These count: the names and order of the sheets; the place, kind (text, number, boolean, error, date), value
+    and formula of each cell that is not empty; and whether dates count from 1904.
 
-    Values are taken as written: ``1`` and ``1.0`` differ, a date is the number that it is stored as.
-    Of a formula shared by many cells the text counts where it is written, the values everywhere.
+    These do not: the container, styles, widths, dates of saving, hidden or not, charts, pictures, comments,
+    defined names, whether a text is shared or stands in its cell, and fonts within a text.
+
+    Values are taken as written: ``1`` and ``1.0`` differ, and a date is the number that is stored. If cells
+    share a formula, its text counts in the cell that has it, and the values in all.
     """
 
     name = "xlsx"
@@ -35,18 +36,18 @@ class Xlsx(Detector):
             raise NotThis
         book = _Book()
         main = parts.related("", "officeDocument")[:1]
-        # Binary workbooks are archives too.
+        # Binary workbooks are archives, too.
         if not main or not main[0].target.endswith(".xml"):
             raise NotThis
         parts.parse(main[0].target, book.start)
         strings = _Strings()
         for relation in parts.related(main[0].target, "sharedStrings"):
             parts.parse(relation.target, strings.start, strings.end, strings.data)
-        sheets = {it.id: it.target for it in parts.related(main[0].target, "worksheet")}
+        sheets = {sheet.id: sheet.target for sheet in parts.related(main[0].target, "worksheet")}
         sha256 = hashlib.sha256(b"1904" if book.from_1904 else b"1900")
         for name, relation_id in book.sheets:
             sha256.update(f"\x1d{name}\x1e".encode())
-            # A sheet that only holds a chart has no cells.
+            # A chart sheet has no cells.
             if relation_id in sheets:
                 sheet = _Sheet(strings.found, lambda row: sha256.update(row.encode()))
                 parts.parse(sheets[relation_id], sheet.start, sheet.end, sheet.data)
@@ -56,7 +57,7 @@ class Xlsx(Detector):
 class _Book:
     """Reads the workbook's own part.
 
-    :raises NotThis: it is a text or a presentation
+    :raises NotThis: the file is a text or a presentation
     """
 
     def __init__(self) -> None:
@@ -76,59 +77,44 @@ class _Book:
             self.from_1904 = attributes.get("date1904") in ("1", "true")
 
 
-class _Texts:
-    """Collects the texts of elements that hold a value."""
-
-    HOLD = frozenset({"t"})
+class _Strings:
+    """Reads the shared strings: joins the runs of each, without phonetic hints."""
 
     def __init__(self) -> None:
-        self.text: list[str] | None = None
-        self.phonetic = False
-
-    def open(self, name: str) -> None:
-        if name == "rPh":
-            self.phonetic = True
-        elif name in self.HOLD and not self.phonetic:
-            self.text = []
-
-    def close(self, name: str) -> str:
-        """The text of the element that ends."""
-        if name == "rPh":
-            self.phonetic = False
-        text, self.text = self.text, None
-        return "".join(text or ())
-
-    def data(self, data: str) -> None:
-        if self.text is not None:
-            self.text.append(data)
-
-
-class _Strings(_Texts):
-    """Reads the shared strings, each with its runs joined."""
-
-    def __init__(self) -> None:
-        super().__init__()
         self.found: list[str] = []
         self.runs: list[str] = []
+        self.text: list[str] | None = None
+        self.phonetic = False
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = local_name(tag)
         if name == "si":
             self.runs = []
-        self.open(name)
+        elif name == "rPh":
+            self.phonetic = True
+        elif name == "t" and not self.phonetic:
+            self.text = []
+
+    def data(self, data: str) -> None:
+        if self.text is not None:
+            self.text.append(data)
 
     def end(self, tag: str) -> None:
         name = local_name(tag)
-        self.runs.append(self.close(name))
+        if name == "rPh":
+            self.phonetic = False
+        if self.text is not None:
+            self.runs.append("".join(self.text))
+            self.text = None
         if name == "si":
             self.found.append("".join(self.runs))
 
 
 class _Sheet:
-    """Reads a sheet's cells; gives them row by row.
+    """Reads the cells of a sheet and passes them on row by row.
 
-    A sheet has as many events as a file has lines, so names are compared whole, with the prefix that the
-    first tag has, and a cell's place is only reckoned where it is not written.
+    A sheet has as many events as a file has lines. Therefore whole tags are compared, with the prefix of the
+    first tag, and a cell's place is only computed if it is not written.
     """
 
     def __init__(self, strings: list[str], give: Callable[[str], object]) -> None:
@@ -159,7 +145,7 @@ class _Sheet:
             self.phonetic = self.phonetic or tag == self.rph
 
     def next_place(self) -> str:
-        """A cell without a word about its place follows the one before."""
+        """Return the place after the last cell, for a cell that does not name its own."""
         number = 0
         for letter in self.place.rstrip("0123456789"):
             number = number * 26 + ord(letter) - 64
@@ -204,10 +190,10 @@ class _Sheet:
                 return
         elif kind in ("n", "b"):
             value = value.strip()
-        # XML knows no control characters, so these part what belongs together.
+        # XML has no control characters, so these separate the values unambiguously.
         kind = _TEXT_KINDS.get(kind, kind)
         self.cells.append(f"\x1d{self.place}\x1f{kind}\x1f{value}\x1f{self.formula}")
 
 
 _TEXT_KINDS = {"s": "text", "inlineStr": "text", "str": "text"}
-"""Where a text stands is the writer's choice: shared, in its cell, or as a formula's result."""
+"""Kinds of text: the writer chooses whether it is shared, in its cell, or a formula's result."""

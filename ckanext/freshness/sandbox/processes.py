@@ -1,11 +1,11 @@
 """Starts the processes that open untrusted content, and replaces those that are lost.
 
-A file can cost any time and memory, whatever it claims about itself. It is therefore opened in a fresh
-process without CKAN. The system limits the process's memory, processor time and descriptors; this side
-limits its time. A process serves one file after another, since a start costs more than most files do.
+A file may take any time and memory, whatever it claims about itself. It is therefore opened in a fresh process
+without CKAN. The system limits the process's memory, processor time and descriptors; this module limits its
+time. A process opens one file after another, since starting it takes longer than opening most files.
 
-``concurrent.futures`` cannot replace this: one lost process breaks its pool for all files, a process that
-hangs cannot be ended, and each process imports the program's main module, which is CKAN.
+``concurrent.futures`` cannot replace this: one lost process breaks its pool for all files, a process that hangs
+cannot be ended, and each process imports the program's main module, which is CKAN.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from .errors import Exceeded, Unopened
+from . import Exceeded, Unopened
 
 MIB = 1024 * 1024
 
@@ -55,12 +55,12 @@ class ProcessLimits:
 
 
 class Sandbox:
-    """A few processes that run one function, started when they are needed. Belongs to one event loop.
+    """A few processes that run one function, started when needed. Belongs to one event loop.
 
     Use it as a context manager, or call :meth:`close`.
 
     :param function: ``module:name`` of a function ``(request, file) -> answer`` on bytes. It may raise
-        :class:`.errors.Unopened`; any other exception ends its process
+        :class:`.Unopened`; any other exception ends its process
     :param workers: the largest number of processes
     """
 
@@ -92,8 +92,8 @@ class Sandbox:
         """Return the function's answer.
 
         :param file: a real file, flushed; its position moves
-        :param imports: modules that the function needs: once it runs, nothing can be imported
-        :raises Exceeded: not within the limits
+        :param imports: modules that the function needs: it cannot import any while it runs
+        :raises Exceeded: the content exceeds the limits
         :raises Unopened: the content cannot be opened
         """
         header = {"size": len(request), "imports": list(imports)}
@@ -127,7 +127,7 @@ class Sandbox:
         return answer
 
     def _worker_for(self, header: bytes, descriptors: list[int]) -> _Worker:
-        """Return a process that has taken a request's header.
+        """Send a request's header to an idle or new process, and return the process.
 
         :raises OSError: no process can be started
         """
@@ -136,7 +136,7 @@ class Sandbox:
             try:
                 worker.begin(header, descriptors)
             except OSError:
-                # It was lost while idle: no fault of this file.
+                # The process was lost while idle, which is not this file's fault.
                 worker.end()
             else:
                 return worker
@@ -169,7 +169,7 @@ class _Worker:
                     ],
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
-                    # Ctrl-C is meant for us alone.
+                    # Ctrl-C must only reach the caller's process.
                     start_new_session=True,
                 )
             except OSError:
@@ -183,7 +183,7 @@ class _Worker:
         """Send the request; return the header of the answer, and the answer.
 
         :raises ConnectionError: the process has ended
-        :raises LookupError, TypeError, ValueError: this is no answer
+        :raises LookupError, TypeError, ValueError: the answer is malformed
         """
         loop = asyncio.get_running_loop()
         await loop.sock_sendall(self._channel, request)

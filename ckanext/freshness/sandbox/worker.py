@@ -1,10 +1,11 @@
-"""The process of :mod:`.processes`: opens one file after another, and may be lost at any of them.
+"""Runs in the processes of :mod:`.processes`: opens one file after another, and may be lost at any of them.
 
-It is started with a socket as its standard input. A request is a line of JSON and as many bytes as it
-says, perhaps with an open file; so is an answer.
+The process has a socket as its standard input. A request is a line of JSON, the number of bytes that this line
+names, and perhaps an open file. An answer has the same form, without a file.
 
 While content is open, the process can get no further descriptor: no socket, no file, no pipe. The system
-sees to this, whatever a parser attempts. What a parser would import late has to be imported before.
+enforces this, whatever a parser attempts. Therefore modules that a parser would import late must be imported
+before.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ import socket
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from .errors import Unopened
+from . import Unopened
 
 _LONGEST_HEADER = 64 * 1024
 _LONGEST_WORDS = 1000
 
 
 def main(function: str, memory: int, cpu_seconds: int) -> None:
-    """Answer requests until the other side closes.
+    """Answer requests until the caller closes the socket.
 
-    A fault that is not the content's, such as a mistake in the function, ends the process with a
+    An exception that is not about the content, such as a bug in the function, ends the process with a
     traceback.
     """
-    # Parsers log each odd value; people are told once, by the answer.
+    # Parsers log each odd value. The answer is enough.
     logging.disable()
     open_content = _named(function)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_AS, memory)
-    # A process begins with the peak of the one that started it.
+    # A new process inherits the peak of its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with socket.socket(fileno=0) as channel:
         while request := _receive(channel):
@@ -56,11 +57,11 @@ def main(function: str, memory: int, cpu_seconds: int) -> None:
             except RecursionError:
                 reply["unopened"] = "is nested too deeply"
             except MemoryError:
-                # What could not be allocated may leave anything half done.
+                # After a failed allocation, any object may be half initialised.
                 reply |= {"exceeded": f"needs more than {memory} bytes of memory", "last": True}
             body = b""
             if resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak > memory / 1024 / 2:
-                # The memory that it may keep would be missing for the next file.
+                # Memory that the parser keeps would be missing for the next file.
                 reply["last"] = True
             channel.sendall(json.dumps({**reply, "size": len(answer)}).encode() + b"\n")
             channel.sendall(answer)
@@ -69,14 +70,14 @@ def main(function: str, memory: int, cpu_seconds: int) -> None:
 
 
 def _receive(channel: socket.socket) -> tuple[dict[str, Any], bytes, BinaryIO | None] | None:
-    """Return the next request's header, body and file; None when the other side has closed."""
+    """Return the next request's header, body and file; None if the caller has closed the socket."""
     line, descriptors, _, _ = socket.recv_fds(channel, _LONGEST_HEADER, 1)
     if not line:
         return None
     file = os.fdopen(descriptors[0], "rb") if descriptors else None
     header, _, rest = line.partition(b"\n")
-    asked = json.loads(header)
-    body = bytearray(asked["size"])
+    fields = json.loads(header)
+    body = bytearray(fields["size"])
     body[: len(rest)] = rest
     with memoryview(body) as view:
         received = len(rest)
@@ -85,7 +86,7 @@ def _receive(channel: socket.socket) -> tuple[dict[str, Any], bytes, BinaryIO | 
             if not size:
                 return None
             received += size
-    return asked, bytes(body), file
+    return fields, bytes(body), file
 
 
 def _named(name: str) -> Any:
@@ -95,7 +96,7 @@ def _named(name: str) -> Any:
 
 @contextlib.contextmanager
 def _no_descriptors() -> Iterator[None]:
-    """A block in which all descriptors below the limit are taken."""
+    """Run a block with no descriptor free below the limit."""
     before, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0)
     os.close(free)
@@ -106,9 +107,9 @@ def _no_descriptors() -> Iterator[None]:
         _limit(resource.RLIMIT_NOFILE, before)
 
 
-def _limit(what: int, most: int) -> None:
-    _, hard = resource.getrlimit(what)
-    soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    # macOS refuses some limits; the other side's clock remains.
+def _limit(kind: int, value: int) -> None:
+    _, hard = resource.getrlimit(kind)
+    soft = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    # macOS refuses some limits. The caller's time limit remains.
     with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(what, (soft, hard))
+        resource.setrlimit(kind, (soft, hard))

@@ -26,7 +26,7 @@ from rdflib import (
 )
 from rdflib.term import Node
 
-from ...sandbox.errors import Exceeded, Unopened
+from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
 from .triples import MEDIA_TYPES, Term

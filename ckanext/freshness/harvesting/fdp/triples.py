@@ -13,7 +13,7 @@ from xml.parsers import expat
 
 import pyoxigraph
 
-from ...sandbox.errors import Unopened
+from ...sandbox import Unopened
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import BinaryIO
 
-from ckanext.freshness.sandbox.errors import Unopened
+from ckanext.freshness.sandbox import Unopened
 
 DEEDS: dict[str, Callable[[], object]] = {
     "open": lambda: open(sys.executable, "rb"),  # noqa: SIM115

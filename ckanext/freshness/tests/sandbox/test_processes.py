@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import pytest
 
-from ckanext.freshness.sandbox.errors import Exceeded, Unopened
+from ckanext.freshness.sandbox import Exceeded, Unopened
 from ckanext.freshness.sandbox.processes import ProcessLimits, Sandbox
 from ckanext.freshness.tests.sandbox.attempts import DEEDS
 

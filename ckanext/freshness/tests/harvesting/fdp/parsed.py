@@ -7,7 +7,7 @@ from rdflib import Graph
 from ckanext.freshness.harvesting.fdp import rdf, triples
 from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
 from ckanext.freshness.harvesting.legal_values import brief
-from ckanext.freshness.sandbox.errors import Unopened
+from ckanext.freshness.sandbox import Unopened
 
 
 def parse(body: bytes, content_type: str | None, url: str) -> Graph:
