@@ -60,7 +60,7 @@ def nightly() -> None:
     failed = []
     try:
         for done in night.nightly(night_parts.PARTS, utc_now):
-            report = done.told
+            report = done.report
             click.echo(f"{done.name}: {report.words}", err=not report.complete)
             if not report.complete:
                 failed.append(done.name)

@@ -1,4 +1,4 @@
-"""What a site does once a night: parts, none of which keeps the others from being done."""
+"""The nightly run: parts that are done one after the other, even if one of them fails."""
 
 from __future__ import annotations
 
@@ -22,24 +22,29 @@ from ..settings import OptionError
 
 log = logging.getLogger(__name__)
 
+_LONGEST_ERROR = 1000
+
 LOCK = "nightly"
 KIND = "nightly"
-"""Of the rows among the runs that stand for parts which were not done."""
+"""Kind of the rows of runs that record parts which failed."""
 
-_IN_SENTENCES = (DatabaseLostError, TablesMissingError, LocksLostError, OptionError, StoreError)
-"""What says all that there is to say: nobody looks for a fault of ours behind it."""
+_EXPECTED_ERRORS = (
+    *(DatabaseLostError, TablesMissingError, LocksLostError),
+    *(OptionError, StoreError),
+)
+"""Errors whose message says all: the log needs no traceback."""
 
 
 class NightRunningError(Exception):
-    """Another nightly run is under way, on this machine or another."""
+    """Raised if another nightly run is in progress, on this machine or another."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartReport:
-    """What a part has done, for people.
+    """The report of a part, in words for people.
 
-    :ivar complete: whether it did all that it says it does
-    :ivar began: whether each run that it is made of could write down how it went
+    :ivar complete: whether the part did all of its work
+    :ivar began: whether each run of the part could store its own row
     """
 
     words: str
@@ -49,12 +54,12 @@ class PartReport:
 
 @dataclass(frozen=True, slots=True)
 class NightPart:
-    """A part of the nightly work.
+    """A part of the nightly run.
 
-    :ivar name: of the command that does it alone
-    :ivar work: does it, at a moment (aware)
-    :ivar writes: the kind of its own rows among the runs; None if it writes none
-    :ivar is_noted: whether it is written down if it was not done
+    :ivar name: of the command that does the part alone
+    :ivar work: does the part; its argument is the time, aware
+    :ivar writes: the kind of the part's own rows of runs; None if it writes none
+    :ivar is_noted: whether a failure is stored as a row of a run
     """
 
     name: str
@@ -65,73 +70,71 @@ class NightPart:
 
 @dataclass(frozen=True, slots=True)
 class FinishedPart:
-    """A part that was done, or that failed."""
+    """A part that is done or has failed, with its report."""
 
     name: str
-    told: PartReport
+    report: PartReport
 
 
 def nightly(parts: Sequence[NightPart], clock: Callable[[], datetime]) -> Iterator[FinishedPart]:
-    """Do the parts one after the other, each at its own moment; what has failed is told as it fails.
+    """Do the parts one after the other, each at a time of its own, and yield each report as the part ends.
 
-    Nobody else does so meanwhile. What was not done is also written down among the runs, where those
-    who look after the site are told of it from.
+    Failures are also stored as rows of runs, from which the site's administrators are notified. Only one
+    nightly run is done at a time.
 
-    :raises AlreadyRunningError: somebody else does so now.
-    :raises DatabaseLostError: there is no database to begin with.
-    :raises TablesMissingError: there are none of this extension's tables, or old ones.
+    :raises NightRunningError: another nightly run is in progress
+    :raises DatabaseLostError: the database cannot be reached at the beginning
+    :raises TablesMissingError: this extension's tables are missing or outdated
     """
     with telling_of_loss(), locked_if_free(LOCK) as is_ours:
         if not is_ours:
             raise NightRunningError("Another nightly run is under way: nothing was done")
         for part in parts:
             began = clock()
-            told = _told(part, began)
-            if part.is_noted and not told.complete:
-                _note(part, told, began, clock())
-            yield FinishedPart(part.name, told)
+            report = _report(part, began)
+            if part.is_noted and not report.complete:
+                _note(part, report, began, clock())
+            yield FinishedPart(part.name, report)
 
 
-def _told(part: NightPart, now: datetime) -> PartReport:
+def _report(part: NightPart, now: datetime) -> PartReport:
     try:
         with telling_of_loss():
             return part.work(now)
-    except _IN_SENTENCES as error:
+    except _EXPECTED_ERRORS as error:
         if isinstance(error, TablesMissingError) and "freshness" in error.plugins:
-            # No part can do anything, and that they cannot has nowhere to be written down.
+            # Without our tables, no part can work, and no failure can be stored.
             raise
         log.error("The nightly %s failed: %s", part.name, error)
         model.Session.remove()
         return PartReport(str(error), complete=False)
     except Exception as error:
-        # The parts have nothing to do with each other: a night without all of them would be worse.
+        # The parts are independent: do the others.
         log.exception("The nightly %s failed", part.name)
         model.Session.rollback()
         return PartReport(f"{type(error).__name__}: {error}", complete=False)
 
 
-def _note(part: NightPart, told: PartReport, began: datetime, ended: datetime) -> None:
-    """Write down that a part was not done, unless a run of its own says so."""
-    # Where it cannot be: the log and the exit code have it; the parts to come may meet a database that is back.
+def _note(part: NightPart, report: PartReport, began: datetime, ended: datetime) -> None:
+    """Store the failure of a part, unless the row of a run of its own says so."""
+    # If it cannot be stored, the log and the exit code have it. The database may be back for the next parts.
     try:
         with telling_of_loss():
-            if told.began and part.writes is not None and _says_so(part.writes, began):
-                return
+            if report.began and part.writes is not None:
+                failed = model.Session.query(CheckRun.id).filter(
+                    CheckRun.kind == part.writes,
+                    CheckRun.started_at >= utc(began),
+                    CheckRun.error.is_not(None),
+                )
+                if failed.first() is not None:
+                    return
             run_id = run_records.begin_run(began, {"part": part.name}, kind=KIND)
-            run_records.end_run(run_id, ended, error=f"{part.name}: {told.words}"[:_LONGEST])
+            run_records.end_run(
+                run_id, ended, error=f"{part.name}: {report.words}"[:_LONGEST_ERROR]
+            )
     except DatabaseLostError:
-        # Nobody looks for a fault of ours behind it, and each part that needs it says so.
+        # Each part that needs the database reports this.
         model.Session.remove()
     except sa.exc.SQLAlchemyError:
-        log.exception("That the nightly %s was not done could not be written down", part.name)
+        log.exception("The failure of the nightly %s could not be stored", part.name)
         model.Session.remove()
-
-
-_LONGEST = 1000
-
-
-def _says_so(kind: str, since: datetime) -> bool:
-    failed = model.Session.query(CheckRun.id).filter(
-        CheckRun.kind == kind, CheckRun.started_at >= utc(since), CheckRun.error.is_not(None)
-    )
-    return failed.first() is not None

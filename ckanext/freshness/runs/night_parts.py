@@ -1,4 +1,4 @@
-"""The parts of a night's work, each as it is done by its own command."""
+"""The parts of the nightly run. Each does the work of one command."""
 
 from __future__ import annotations
 
@@ -15,79 +15,77 @@ from ..mails import delivery
 from ..mails import summary as mail_words
 from ..reporting import history, table_access
 from ..reporting.labels import counted, fresh_share, refresh_summary
-from ..search.unindexed import IndexFailure, SolrAwayError, solr_away_in_words
+from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..status.refresh import refresh
 from . import check_run
 from .copies import resource_copies
 from .night import NightPart, PartReport
 
 KEEP_RUNS = timedelta(days=730)
-"""For how long the figures of runs are kept."""
+"""How long the rows of runs are kept."""
 
 
 def visits(now: datetime) -> PartReport:
-    """Visit the URLs that are due."""
-    _, done = check_run.check(check_run.CheckScope(), utc_now)
-    told = [check_run.checked_in_words(done), *check_run.missing_in_words(done)]
-    return PartReport("; ".join(told), complete=len(told) == 1)
+    """Check the URLs that are due."""
+    _, result = check_run.check(check_run.CheckScope(), utc_now)
+    missing = check_run.missing_in_words(result)
+    words = "; ".join([check_run.checked_in_words(result), *missing])
+    return PartReport(words, complete=not missing)
 
 
 def statuses(now: datetime) -> PartReport:
-    """Write the statuses that time has changed."""
+    """Write the statuses of datasets whose boundary has passed."""
     try:
         done = refresh(now, run_id=str(uuid4()))
     except SolrAwayError as error:
         return PartReport(solr_away_in_words(error), complete=False)
-    told = refresh_summary(done.datasets, done.changed, done.statuses)
+    words = refresh_summary(done.datasets, done.changed, done.statuses)
     if done.failures:
-        told = f"{told}; {_unindexed(done.failures)}"
-    return PartReport(told, complete=not done.failures)
-
-
-def _unindexed(failures: list[IndexFailure]) -> str:
-    forms = NN_(
-        "{count} dataset could not be indexed, {dataset}: {error}",
-        "{count} datasets could not be indexed, the first {dataset}: {error}",
-    )
-    first = failures[0]
-    return counted(forms, len(failures), dataset=first.package_id, error=first.words)
+        forms = NN_(
+            "{count} dataset could not be indexed, {dataset}: {error}",
+            "{count} datasets could not be indexed, the first {dataset}: {error}",
+        )
+        first = done.failures[0]
+        failed = counted(forms, len(done.failures), dataset=first.package_id, error=first.words)
+        words = f"{words}; {failed}"
+    return PartReport(words, complete=not done.failures)
 
 
 def prune(now: datetime) -> PartReport:
-    """Delete the figures of runs, and the history of statuses, that are older than they are kept."""
+    """Delete old rows of runs, old history of statuses, and copies that are not needed any more."""
     kept = history.retention()
     gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
     days = history.prune(now, kept)
     resource_copies.prune(now)
-    told = tk._("Forgot {runs}, {transitions} and {days}").format(
+    words = tk._("Forgot {runs}, {transitions} and {days}").format(
         runs=counted(NN_("{count} run", "{count} runs"), gone.runs),
         transitions=counted(
             NN_("{count} change of a status", "{count} changes of statuses"), gone.transitions
         ),
         days=counted(NN_("{count} day of history", "{count} days of history"), days),
     )
-    return PartReport(told)
+    return PartReport(words)
 
 
 def report(now: datetime) -> PartReport:
-    """Keep how fresh the catalogue is today."""
+    """Store today's figures of the catalogue's freshness."""
     try:
         kept = table_access.record(now)
     except SEARCH_FAULTS as error:
-        told = tk._("Solr does not answer, so that nothing could be counted: {error}")
-        return PartReport(told.format(error=error), complete=False)
+        words = tk._("Solr does not answer, so that nothing could be counted: {error}")
+        return PartReport(words.format(error=error), complete=False)
     return PartReport(tk._("Of public datasets {share}").format(share=fresh_share(kept)))
 
 
 def mails(now: datetime) -> PartReport:
-    """Write to people about what has come up."""
+    """Send the mails that are due."""
     try:
         sent = delivery.notify_all(utc_now)
     except (delivery.MailsRunningError, delivery.MailerError) as error:
         return PartReport(str(error), complete=False)
-    told = [mail_words.report_line(sent), *mail_words.problems(sent)]
-    told += [mail_words.mail_line(mail) for mail in sent.mails if mail.error]
-    return PartReport("; ".join(told), complete=sent.is_complete)
+    words = [mail_words.report_line(sent), *mail_words.problems(sent)]
+    words += [mail_words.mail_line(mail) for mail in sent.mails if mail.error]
+    return PartReport("; ".join(words), complete=sent.is_complete)
 
 
 PARTS = [
@@ -95,12 +93,12 @@ PARTS = [
     NightPart("refresh", statuses),
     NightPart("prune", prune),
     NightPart("report", report),
-    # That mails do not go is not to be told by more of them.
+    # A failure of the mails is not stored, because the stored ones are reported by mail.
     NightPart("notify", mails, is_noted=False),
 ]
-"""In the order in which they are done: what one finds, the next ones use. `add_after` adds others."""
+"""In the order in which they are done: later parts use results of earlier ones. `add_after` adds others."""
 
 
 def add_after(name: str, part: NightPart) -> None:
-    """Add a part behind the one of that name."""
-    PARTS.insert(next(at for at, one in enumerate(PARTS) if one.name == name) + 1, part)
+    """Add a part after the part with this name."""
+    PARTS.insert(next(at for at, earlier in enumerate(PARTS) if earlier.name == name) + 1, part)

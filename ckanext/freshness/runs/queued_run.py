@@ -1,7 +1,7 @@
-"""A run of the checker as background jobs of CKAN: one shard of hosts each, for any number of workers.
+"""A run of checks as background jobs of CKAN: each job has some shards of hosts, for any number of workers.
 
-A host is always visited by one worker. What the jobs counted comes back as their results; a last job,
-which waits for all others, ends the run.
+Each host is checked by one worker. The jobs return their counts. A last job waits for all others and ends the
+run.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from . import check_run
 from .check_run import CheckScope, RunContext, RunResult
 
 JOBS = 16
-"""Jobs of a run: more than a site has workers, so that nobody waits for long for who has most."""
+"""Jobs of a run. They are more than a site has workers, so that no worker waits long for the largest job."""
 
 DATASET_CHECKS: list[Callable[[str, Callable[[], datetime]], None]] = []
-"""Checks of one dataset that subpackages above add: each takes its id and the clock."""
+"""Further checks of a dataset, by its id and the clock. Subpackages above add theirs."""
 
 _UNDER_WAY = frozenset({"queued", "started", "deferred", "scheduled"})
 _DAY = 24 * 60 * 60
 
 
 class RedisAwayError(Exception):
-    """Redis does not answer: nobody can be left any work."""
+    """Raised if Redis does not answer: no job can be queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueuedRun:
-    """A run whose jobs wait."""
+    """A run whose jobs are queued."""
 
     run_id: str
     jobs: int
@@ -45,22 +45,22 @@ class QueuedRun:
 
 
 def queue() -> str:
-    """The queue that the site leaves visits to."""
+    """Return the name of the queue for checks."""
     return str(tk.config.get("ckanext.freshness.check.queue"))
 
 
 def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
-    """Begin a run, and leave its work to whoever works on the queue.
+    """Begin a run and queue its jobs.
 
-    :raises RedisAwayError: nobody was left all of it.
+    :raises RedisAwayError: not all jobs could be queued
     """
     run = check_run.begin(scope, now)
     try:
         return _enqueue(run)
     except redis.exceptions.RedisError as error:
-        told = _away(error)
-        run_records.end_run(run.id, utc_now(), error=told)
-        raise RedisAwayError(told) from error
+        words = _away(error)
+        run_records.end_run(run.id, utc_now(), error=words)
+        raise RedisAwayError(words) from error
 
 
 def _away(error: redis.exceptions.RedisError) -> str:
@@ -69,7 +69,7 @@ def _away(error: redis.exceptions.RedisError) -> str:
 
 
 def _enqueue(run: RunContext) -> QueuedRun:
-    # CKAN ends jobs after three minutes otherwise; visits have limits of their own.
+    # By default CKAN ends jobs after three minutes. Checks have limits of their own.
     options = {"timeout": _DAY, "result_ttl": _DAY}
     parts = [
         tk.enqueue_job(
@@ -92,10 +92,10 @@ def _enqueue(run: RunContext) -> QueuedRun:
 
 
 def enqueue_dataset(package_id: str, title: str) -> bool:
-    """Let somebody who works on the queue visit a dataset's URLs, due or not.
+    """Queue a job that checks a dataset's URLs, due or not.
 
-    :returns: False if that waits, or goes on, already.
-    :raises RedisAwayError: nobody was left the work.
+    :returns: False if the job is already queued or running
+    :raises RedisAwayError: the job could not be queued
     """
     try:
         return _enqueue_dataset(package_id, title)
@@ -123,23 +123,25 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
 
 
 def visit_dataset(package_id: str) -> None:
-    """A job: all URLs of one dataset, each by the rules that it is visited by at other times."""
+    """Check all URLs of a dataset by their usual rules. A background job."""
     check_run.check(CheckScope(package_ids=(package_id,)), utc_now)
     for check in DATASET_CHECKS:
         check(package_id, utc_now)
 
 
 def work(run: RunContext, shards: tuple[int, ...]) -> RunResult:
-    """A job: the hosts of some shards."""
+    """Check the hosts of some shards. A background job."""
     return check_run.run_part(run, shards, utc_now)
 
 
 def end(run: RunContext) -> None:
-    """The last job: put together what the others have counted."""
+    """Add up the counts of the other jobs and end the run. The last background job."""
     job = rq.get_current_job()
-    assert job is not None, "this is called by a worker only"
-    results = [one.return_value() for one in job.fetch_dependencies()]
-    done = [result for result in results if result is not None]
-    lost = len(results) - len(done)
-    words = f"{lost} of {len(results)} jobs failed: see the log of the workers" if lost else None
-    check_run.finish(run, done, utc_now, error=words)
+    assert job is not None, "only a worker calls this"
+    results = [dependency.return_value() for dependency in job.fetch_dependencies()]
+    parts = [result for result in results if result is not None]
+    failed = len(results) - len(parts)
+    error = (
+        f"{failed} of {len(results)} jobs failed: see the log of the workers" if failed else None
+    )
+    check_run.finish(run, parts, utc_now, error=error)

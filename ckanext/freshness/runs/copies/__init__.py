@@ -1,1 +1,1 @@
-"""Last known good copies within CKAN: which are kept, where, and who gets them."""
+"""Last known good copies in CKAN: which resources have one, where it is, and who may read it."""

@@ -1,4 +1,4 @@
-"""The site's options about copies, read when used."""
+"""The site's options about copies, read on each use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ...copies.store import Store
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """Of which resources copies are kept, besides those of IATI's registries.
+    """The resources of which copies are kept, besides files of IATI registries.
 
-    :ivar everything: keep one of each resource that is checked
-    :ivar formats: keep one of resources of these formats, in lower case
-    :ivar organizations: keep one of resources of these organizations, by name
+    :ivar everything: keep a copy of each checked resource
+    :ivar formats: keep copies of resources of these formats, in lower case
+    :ivar organizations: keep copies of resources of these organizations, by name
     """
 
     everything: bool
@@ -28,7 +28,7 @@ class CopyChoice:
 
     @property
     def wanted(self) -> bool:
-        """Whether the options alone have any copies kept."""
+        """Whether the options alone select any resources."""
         return self.everything or bool(self.formats) or bool(self.organizations)
 
 
@@ -36,10 +36,10 @@ class CopyChoice:
 class CopyOptions:
     """Where copies are kept, and for how long.
 
-    :ivar location: a directory, or a URL of fsspec's
-    :ivar quota: bytes of all copies together; None for no bound
-    :ivar expire_after: since when a source must have failed until its copy is removed; None for never.
-        IATI's copies have a time of their own.
+    :ivar location: a directory, or a URL of fsspec
+    :ivar quota: bytes of all copies together; None for no limit
+    :ivar expire_after: how long a source must have failed before its copy is removed; None for never. IATI's
+        copies have a limit of their own.
     """
 
     location: str
@@ -48,10 +48,10 @@ class CopyOptions:
 
 
 def choice() -> CopyChoice:
-    """Return of which resources copies are kept."""
+    """Return the site's choice of resources."""
     return CopyChoice(
         everything=settings.flag("copies.all"),
-        formats=frozenset(one.lower() for one in settings.words("copies.formats")),
+        formats=frozenset(name.lower() for name in settings.words("copies.formats")),
         organizations=frozenset(settings.words("copies.organizations")),
     )
 
@@ -59,7 +59,7 @@ def choice() -> CopyChoice:
 def copies() -> CopyOptions:
     """Return where copies are kept, and for how long.
 
-    :raises OptionError: the site has no place for copies.
+    :raises OptionError: the site has no place for copies
     """
     days = float(settings.option("copies.expire_days"))
     return CopyOptions(
@@ -72,8 +72,8 @@ def copies() -> CopyOptions:
 def store(options: CopyOptions | None = None) -> Store:
     """Return the store of the site's copies.
 
-    :raises OptionError: the site has no place for copies.
-    :raises StoreError: the location cannot be used.
+    :raises OptionError: the site has no place for copies
+    :raises StoreError: the location cannot be used
     """
     options = options or copies()
     return open_store(options.location, quota=options.quota)

@@ -1,7 +1,8 @@
-"""The rows of copies, and the store behind them: a row is written when the store has the bytes.
+"""The rows of copies in the database. A row is written after the store has the file.
 
-Whoever removes a copy removes its row first. A process that is killed in between leaves bytes that
-nobody names, which :func:`sweep` removes; never a row without bytes, unless somebody else has lost them.
+To remove a copy, its row is removed first. A process that is killed in between leaves a file without a row,
+which
+:func:`sweep` removes, but never a row without a file.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ...model import Copy
 class ShelvedCopy:
     """A copy that the store has now.
 
-    :ivar source_url: fit to be shown
+    :ivar source_url: without secrets
     :ivar at: when it was stored, aware
     """
 
@@ -39,14 +40,14 @@ class ShelvedCopy:
 
 @dataclass(frozen=True, slots=True)
 class TakenCopy:
-    """A copy whose row is gone or has no key any more: what is left of it in the store."""
+    """What the store has of a copy, to be removed once no row names it."""
 
     resource_id: str
     keys: tuple[str, ...]
 
 
 def of_resource(resource_id: str) -> Any:
-    """The row of a resource's copy; None if there is no copy."""
+    """Return the row of a resource's copy; None if there is no copy."""
     return (
         model.Session.query(Copy)
         .filter(Copy.resource_id == resource_id, Copy.key.isnot(None))
@@ -55,12 +56,12 @@ def of_resource(resource_id: str) -> Any:
 
 
 def zip_name(filename: str) -> str:
-    """Under which the ZIP of a file is given out: ``a.xml`` in ``a.zip``, ``a.csv`` in ``a.csv.zip``."""
+    """Return the name of a file's ZIP in downloads: ``a.zip`` for ``a.xml``, ``a.csv.zip`` for ``a.csv``."""
     return f"{filename.removesuffix('.xml')}.zip"
 
 
 def remember(copies: Sequence[ShelvedCopy]) -> None:
-    """Write the rows of copies that the store has now; nothing is committed."""
+    """Write the rows of copies; nothing is committed."""
     if not copies:
         return
     rows = [
@@ -83,7 +84,7 @@ def remember(copies: Sequence[ShelvedCopy]) -> None:
 
 
 def standing(resource_ids: Sequence[str]) -> list[TakenCopy]:
-    """What the store has of the copies of some resources."""
+    """Return what the store has of the copies of some resources."""
     rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
         Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
     )
@@ -91,7 +92,7 @@ def standing(resource_ids: Sequence[str]) -> list[TakenCopy]:
 
 
 def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
-    """Write where a copy is by now, and commit; what it is stays."""
+    """Change the keys and file name of a copy, and commit."""
     values = {
         "id": resource_id,
         "key": kept.key,
@@ -104,7 +105,7 @@ def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
 
 
 def verified(resource_ids: Collection[str], at: datetime) -> None:
-    """Note that sources still have what was copied; nothing is committed."""
+    """Store that the sources still have the copied files; nothing is committed."""
     if resource_ids:
         model.Session.execute(
             sa.text("UPDATE freshness_copy SET verified_at = :at WHERE resource_id = ANY(:ids)"),
@@ -113,7 +114,7 @@ def verified(resource_ids: Collection[str], at: datetime) -> None:
 
 
 def owners(keys: Collection[str]) -> dict[str, str]:
-    """Which resource has which of these keys."""
+    """Return the resource ids of these keys, as far as rows have them."""
     found = model.Session.execute(
         sa.text("SELECT key, resource_id FROM freshness_copy WHERE key = ANY(:keys)"),
         {"keys": list(keys)},
@@ -122,38 +123,38 @@ def owners(keys: Collection[str]) -> dict[str, str]:
 
 
 def newest(count: int) -> list[str]:
-    """The keys of so many copies at most, those that were stored last."""
+    """Return the keys of the copies that were stored last."""
     rows = model.Session.query(Copy.key).filter(Copy.key.isnot(None))
     return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
 
 
 def taken(resource_id: str, kept: StoredCopy) -> TakenCopy:
-    """What the store has of a copy, as something to be thrown away."""
+    """Return what the store has of a copy, to be removed."""
     return TakenCopy(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
 
 
 def expire(resource_ids: Sequence[str], now: datetime) -> list[TakenCopy]:
-    """Let copies be no more, and commit: their rows stay. What they leave is to be thrown away."""
+    """Expire copies and commit: their rows stay without keys. Remove the result with :func:`throw_away`."""
     return _taken(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
 
 
 def forget(resource_ids: Sequence[str]) -> list[TakenCopy]:
-    """Remove the rows of copies, and commit. What they leave is to be thrown away."""
+    """Delete the rows of copies and commit. Remove the result with :func:`throw_away`."""
     return _taken(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
 
 
 def forget_gone(prefix: str = "") -> list[TakenCopy]:
-    """Likewise of all resources that are gone, or whose dataset is.
+    """Delete the rows of copies whose resource or dataset is gone; see :func:`forget`.
 
-    :param prefix: only of copies whose keys begin so
+    :param prefix: only rows whose keys have this prefix
     """
     return _taken(_FORGET_GONE, {"prefix": prefix})
 
 
 def throw_away(store: Store, taken: Iterable[TakenCopy]) -> int:
-    """Remove what copies have left, unless another copy has the key by now; returns how many.
+    """Remove files of copies, unless another copy has the key by now, and return the number of copies.
 
-    :raises StoreError: the store refuses; :func:`sweep` removes the rest one day
+    :raises StoreError: the store refuses; :func:`sweep` removes the rest later
     """
     count = 0
     for one in taken:
@@ -165,11 +166,11 @@ def throw_away(store: Store, taken: Iterable[TakenCopy]) -> int:
 
 
 def sweep(store: Store, prefix: str, keys: Iterable[str]) -> int:
-    """Remove bytes that nobody names; returns how many.
+    """Remove files that no row names, and return their number.
 
-    Only for those who alone write below a prefix: bytes come before their row.
+    A file is stored before its row is written. Therefore no other process may write below the prefix meanwhile.
 
-    :param keys: that the store has below the prefix: all, or those that may be meant.
+    :param keys: keys of the store below the prefix: all, or those in question
     :raises StoreError: the store refuses
     """
     there = set(keys)
@@ -212,7 +213,7 @@ _MOVE = """
 UPDATE freshness_copy SET key = :key, zip_key = :zip_key, zip_size = :zip_size, filename = :filename
 WHERE resource_id = :id"""
 
-# What was there is told by the rows as they were when the statement began.
+# The second table has the rows as they were when the statement began, with their keys.
 _EXPIRE = """
 UPDATE freshness_copy c SET key = NULL, zip_key = NULL, expired_at = :now
 FROM freshness_copy b

@@ -70,12 +70,12 @@ def test_what_fails_is_told_and_the_others_are_done(
     ]
     with caplog.at_level(logging.ERROR):
         done = list(nightly(parts, lambda: next(hours)))
-    assert [(one.name, one.told.complete) for one in done] == [
+    assert [(one.name, one.report.complete) for one in done] == [
         ("wrong", False),
         ("half", False),
         ("right", True),
     ]
-    assert done[0].told.words == "LookupError: no such thing"
+    assert done[0].report.words == "LookupError: no such thing"
     assert "The nightly wrong failed" in caplog.text and "Traceback" in caplog.text
 
 
