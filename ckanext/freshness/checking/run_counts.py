@@ -31,6 +31,8 @@ ALL_HOSTS = "*"
 class ResourcePlace(Enum):
     """Where the file of a resource is, as far as it decides whether the URL is checked."""
 
+    __hash__ = object.__hash__  # as of SelectionReason
+
     EXTERNAL = ""
     INTERNAL = "internal-"
     """On the site itself, or in its file store: its metadata change with the file."""
@@ -40,6 +42,8 @@ class ResourcePlace(Enum):
 
 class MetadataChange(Enum):
     """How the resource's own date changed since the previous run."""
+
+    __hash__ = object.__hash__  # as of SelectionReason
 
     FIRST_RUN = "firstrun"
     """No run has seen the resource at this URL."""

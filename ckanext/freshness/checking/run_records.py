@@ -20,7 +20,7 @@ from .selection import SHARDS
 
 _LOCKS_LOST = (
     "The database closed the connection that held this run's locks: the run stops, because another run may "
-    "check the same hosts now. The next run continues."
+    "check the same hosts now. The next run goes on."
 )
 _CONNECTION_ERRORS = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 """Errors of a lost connection: the first is raised at once, the second by each later use."""

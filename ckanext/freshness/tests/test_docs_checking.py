@@ -62,12 +62,12 @@ def test_the_page_has_all(what: str, names: list[str]) -> None:
 
 EXPECTED: dict[str, list[tuple[Any, ...]]] = {
     "Broken URLs": [("late", "http://a.org/broken", 3, NOW - 3 * DAY, "answered 404")],
-    "Why visits fail": [("dns", 2, 2), ("status 404", 1, 1)],
+    "Why checks fail": [("dns", 2, 2), ("status 404", 1, 1)],
     "Hosts that send neither": [("b.org", 2, 1)],
-    "What Last-Modified was worth": [("a.org", 4, 2, 2), ("b.org", 2, 1, 1)],
-    "How errors came and went": [(NOW - DAY, 10, 7), (NOW - 2 * DAY, 20, 0)],
-    "How fresh the organizations are": [("water", 2, 1, 1)],
-    "Datasets that would be older": [("found", "fresh", NOW, NOW - 9 * DAY)],
+    "How reliable Last-Modified was": [("a.org", 4, 2, 2), ("b.org", 2, 1, 1)],
+    "Errors by run": [(NOW - DAY, 10, 7), (NOW - 2 * DAY, 20, 0)],
+    "Freshness by organization": [("water", 2, 1, 1)],
+    "Datasets that would look older": [("found", "fresh", NOW, NOW - 9 * DAY)],
     "How long datasets stay overdue": [("water", 1, 5)],
 }
 """What the page's queries say of the rows below, by the first words of their titles."""
