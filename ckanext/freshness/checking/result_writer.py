@@ -92,7 +92,7 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
 
 
 def _row(result: CheckResult) -> dict[str, Any]:
-    """Return the columns of :data:`_COLUMNS` for a result; missing ones become NULL."""
+    """Return the columns of :data:`_COLUMNS` for a result. Missing columns become NULL."""
     memory, attempt = result.memory, result.attempt
     row: dict[str, Any] = {"resource_id": result.resource.resource_id, "url": result.resource.url}
     if result.handed_to is not None:
@@ -124,7 +124,9 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "modified": utc_text(attempt.modified),
         }
     return {
-        name: _storable(value) if isinstance(value, str) else value for name, value in row.items()
+        name: _storable(value) if isinstance(value, str) else value
+        for name, value in row.items()
+        if value is not None
     }
 
 

@@ -1,4 +1,4 @@
-"""What the tests of the checker's tables have in common."""
+"""Fixtures for tests of our tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def tables(kept_db: None) -> None:
-    """Empty tables of ours; the rest of the database is emptied once for the module."""
+    """Empty our tables. The rest of the database is emptied once for each module."""
     import sqlalchemy as sa
 
     from ckanext.freshness.ckan_adapter import model

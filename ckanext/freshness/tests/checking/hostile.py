@@ -1,4 +1,4 @@
-"""A detector as another extension would bring it, for files that say what they do to it."""
+"""A detector of another extension, for files that name the attack on it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEEDS: dict[bytes, Callable[[ContainerLimits], Any]] = {
 
 
 class Hostile(Detector):
-    """Its hash is the outcome of the deed."""
+    """Files whose hash is the result of an attack."""
 
     name = "test"
     magic = (b"TEST ",)

@@ -1,4 +1,4 @@
-"""What is found at hostile URLs, and what people are told of it: tables."""
+"""Hostile URLs with the expected outcomes and words, as tables."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ class Case:
 
 
 def broken(url: str, reason: FailureReason | str, words: str, **more: Any) -> Case:
-    """It is the URL's own fault."""
+    """A failure of the URL."""
     return Case(url, Outcome.ERROR, reason, words, fails=True, **more)
 
 
 def ours(url: str, reason: FailureReason, words: str, **more: Any) -> Case:
-    """We did not want to: nothing is said about the URL."""
+    """Not requested: nothing is known of the URL."""
     return Case(url, Outcome.ERROR, reason, words, fails=False, **more)
 
 
 def answered(url: str, status: int, **more: Any) -> Case:
-    """An error by its status."""
+    """An error by the status of the answer."""
     return Case(url, Outcome.ERROR, None, str(status), fails=True, status=status, **more)
 
 
 def wall(url: str, status: int, **more: Any) -> Case:
-    """It may be there for people."""
+    """The link may still work in a browser."""
     return Case(url, Outcome.CANNOT_TELL, None, str(status), status=status, **more)
 
 

@@ -1,4 +1,4 @@
-"""A resource as a run meets it, from which tests make those that they need."""
+"""A candidate, from which tests derive others."""
 
 from __future__ import annotations
 
@@ -28,4 +28,4 @@ NEW = Candidate(
     is_new=False,
     is_touched=False,
 )
-"""Its dataset has been due for a day, and it was never visited."""
+"""Its dataset has been due for a day, and it was never checked."""

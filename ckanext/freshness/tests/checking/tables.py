@@ -1,4 +1,4 @@
-"""Datasets, resources and what is known of their URLs, written by SQL and read again."""
+"""Helpers that write and read datasets, resources and rows of checks by SQL."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def evidence(kind: str, at: datetime, resource_id: str = "r", package_id: str = 
 
 
 def known(columns: str = "*", resource_id: str = "r") -> dict[str, Any]:
-    """The row of a resource."""
+    """Return the row of a resource."""
     row = model.Session.execute(
         sa.text(f"SELECT {columns} FROM freshness_check WHERE resource_id = :id"),
         {"id": resource_id},

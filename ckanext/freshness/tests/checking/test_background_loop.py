@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own."""
+"""Batches from an event loop in a thread of its own."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_nothing_at_all() -> None:
 
 
 def test_what_came_is_not_held_back() -> None:
-    """Not until there is a whole batch: a slow server may hold the rest up for an hour."""
+    """Results do not wait for a whole batch: a slow server may take an hour."""
     go_on = threading.Event()
 
     async def produce(tell: Callable[[int], None]) -> None:

@@ -1,4 +1,4 @@
-"""Which answers are meant for robots, and what a date was worth: tables."""
+"""Bot walls, and how reliable Last-Modified was, as tables."""
 
 from __future__ import annotations
 

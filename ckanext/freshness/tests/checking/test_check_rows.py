@@ -1,4 +1,4 @@
-"""What is known of each URL: a row for each resource, and what a run reads of it."""
+"""The rows of checks: one for each resource, and how a run reads them."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_a_date_of_its_own_is_told_once() -> None:
 
 
 def test_the_date_that_a_resource_was_first_met_with_is_no_news() -> None:
-    """Nor is it where the run that met it never came to its end."""
+    """This holds even if the run that added the row was killed."""
     package()
     resource()
     sql("UPDATE resource SET last_modified = '2024-01-01 10:00:00.123456'")

@@ -1,4 +1,4 @@
-"""The hashes of contents: what changes them and what does not."""
+"""Hashes of file contents: which differences change them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def xlsx(data: bytes) -> str:
 
 
 def changed(**cells: str | float | bool) -> bytes:
-    """The table with some cells written otherwise."""
+    """The table with some cells written in another way."""
     return workbook({"Data": {**TABLE["Data"], **cells}})
 
 
@@ -213,7 +213,7 @@ def test_raw_bytes() -> None:
 
 
 def encrypted(data: bytes) -> bytes:
-    """With the flag that says so on each member."""
+    """An archive with the flag for encryption on each member."""
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         head, *rest = data.split(signature)
         position = offset - len(signature)

@@ -1,4 +1,4 @@
-"""The rules of a visit, as tables."""
+"""The rules of a check, as tables."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def test_confirmation(second: str | None, outcome: Outcome, memory: KnownContent
 def visit(
     memory: KnownContent, contents: str, *, second: str | None = "", etag: str | None
 ) -> Decision:
-    """A visit to a server that sends these contents, with an ETag of its own or none."""
+    """Check a server that sends these contents, with or without an ETag."""
     asked, _ = conditions(memory, hash_anyway=False)
     if asked is not None and asked == etag:
         return first_step(memory, AnswerHeaders(304))
@@ -270,7 +270,7 @@ def test_a_change_whose_confirmation_fails_is_not_lost(validators: bool) -> None
 def test_no_change_is_lost_and_none_invented(
     runs: list[tuple[str, bool, bool]], validators: bool
 ) -> None:
-    """Whatever fails in between: contents never seen before are told once, and nothing else is."""
+    """Whatever fails in between, new contents count as a change exactly once."""
     memory = KnownContent()
     told: list[str] = []
     seen: list[str] = []

@@ -1,4 +1,4 @@
-"""What a visit writes into a resource's own fields, and what it leaves alone."""
+"""What a check writes into a resource's own fields, and what it leaves."""
 
 from __future__ import annotations
 

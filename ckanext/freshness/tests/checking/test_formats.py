@@ -1,4 +1,4 @@
-"""What was promised against what came: a table of formats, media types and bytes."""
+"""Promised formats and files: tables of formats, media types and bytes."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ XML_SHEET = (
 
 
 def long(data: bytes) -> bytes:
-    """The same, of a size at which a text is no error text any more."""
+    """The same file, too large for an error text."""
     return data + b" " * (SHORT - len(data))
 
 
@@ -147,7 +147,7 @@ def test_kinds(first: bytes, expected: FileKind) -> None:
 PAGES = (PAGE, XHTML, WALL, WARNING, gzip.compress(PAGE, mtime=0))
 EMPTY = (b"\xff\xfe", b"\xfe\xff\0\n", bytes(100), EMPTY_ZIP, EMPTY_GZIP)
 TEXTS = (ERROR, TRACE, b"404", b"null", b"<p>Error</p>")
-"""Errors wherever no text is promised."""
+"""Files that are errors under every format that is no text."""
 
 # formats; errors; mismatches; what fits
 TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
@@ -219,7 +219,7 @@ TABLE: list[tuple[str, Sequence[bytes], Sequence[bytes], Sequence[bytes]]] = [
 def judged(
     declared: str | None, media_type: str | None, data: bytes, *, was_tabular: bool = False
 ) -> bool | None:
-    """Whether it is an error; None if it fits."""
+    """Return whether the file is an error; None if it fits."""
     promised = promise(declared, media_type)
     found = verdict(promised, data[:SHORT], len(data), was_tabular=was_tabular)
     return None if found is None else found.is_error

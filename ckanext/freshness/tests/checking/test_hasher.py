@@ -1,4 +1,4 @@
-"""Bodies as they come: memory, files, and files that would end a lesser process."""
+"""Hashing of bodies as they arrive: memory, temporary files, and files that break a parser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMITS = ContainerLimits(seconds=20)
 
 
 def children() -> set[str]:
-    """The processes that this one has, where the system tells."""
+    """Return the child processes, if the system has this information."""
     return {
         it for path in Path("/proc/self/task").glob("*/children") for it in path.read_text().split()
     }
@@ -50,7 +50,7 @@ HOSTILE: tuple[type[Detector], ...] = (Hostile, *DETECTORS)
 
 
 async def one(sandbox: ContainerSandbox, data: bytes) -> HashedBody:
-    """A body that comes in one piece, with the hostile detector before the others."""
+    """Hash a body in one piece, with the hostile detector before the others."""
     hasher = Hasher(sandbox, detectors=HOSTILE)
     hasher.write(data)
     return await hasher.result()
@@ -61,7 +61,7 @@ def hashed(
     limits: ContainerLimits = LIMITS,
     detectors: Sequence[type[Detector]] = DETECTORS,
 ) -> list[HashedBody]:
-    """The bodies, all at once, with one process to open them in."""
+    """Hash bodies at the same time, with one process that opens them."""
 
     async def take(sandbox: ContainerSandbox, body: Iterable[bytes]) -> HashedBody:
         hasher = Hasher(sandbox, detectors=detectors)

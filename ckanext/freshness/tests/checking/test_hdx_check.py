@@ -1,165 +1,788 @@
-"""The engine with a policy that is not the checker's own."""
+"""Checks by the policy hdx, against servers with all kinds of answers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import gzip
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from ckanext.freshness.checking.check import NextStep
-from ckanext.freshness.checking.engine import EngineOptions, check_all
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
+from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
+from ckanext.freshness.checking.engine import EngineOptions
+from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
+from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
+from ckanext.freshness.tests.checking.workbooks import workbook
 from ckanext.freshness.tests.servers import faults
-from ckanext.freshness.tests.servers.base import Answer as Served
-from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
-from ckanext.freshness.web.attempts import RequestAttempts
-from ckanext.freshness.web.client import Answer, Body, Client, FetchError, Limits, Request
+from ckanext.freshness.tests.servers.base import Answer
+from ckanext.freshness.tests.web.support import (
+    BODY,
+    ETAG,
+    FAST,
+    MODIFIED,
+    SETTINGS,
+    FileServer,
+    asking,
+    lookup,
+    no_such_name,
+)
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
-from ckanext.freshness.web.hosts import Hosts
-from ckanext.freshness.web.urls import Target
+from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
-
-@dataclass(frozen=True)
-class Wanted:
-    """Somebody who wants to know of a URL."""
-
-    url: str
-    start_at: str | None = None
-    name: str = ""
-
-
+NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
+MODIFIED_AT = datetime(2026, 9, 1, 10, tzinfo=timezone.utc)
+UNPACED = HostPolicy(connections=2, per_second=math.inf)
 QUICK = EngineOptions(confirm_after=0.01)
 
-Said = tuple[str, str]
-Sink = Callable[[Said], None]
+Sink = Callable[[CheckResult], None]
 
 
-class HeadThenGet:
-    """Asks by HEAD; where that is refused or gets no answer, by GET."""
-
-    def __init__(self, client: Client, wanted: Wanted, target: Target | None) -> None:
-        self.wanted = [wanted]
-        self.client = client
-        self.target = target
-        self.asking: RequestAttempts | None = None
-        self.closed = False
-
-    def takes(self, visit: Wanted, /) -> bool:
-        self.wanted.append(visit)
-        return True
-
-    def begin(self) -> RequestAttempts:
-        if self.asking is None:
-            self._ask("HEAD")
-        assert self.asking is not None
-        return self.asking
-
-    def _ask(self, method: str) -> None:
-        url = self.wanted[0].start_at or self.wanted[0].url
-        request = Request(url, method, limits=Limits(read=0.2, attempts=1))
-        self.asking = self.client.begin(request, lambda answer: Body.COLLECT, self.target)
-
-    async def answered(self, answer: Answer, sink: Sink, /) -> NextStep:
-        method = self.begin().request.method
-        if method == "HEAD" and answer.status == 405:
-            self._ask("GET")
-            return NextStep.CONFIRM
-        return self._end(f"{method} {answer.status}", sink)
-
-    def failed(self, error: FetchError, sink: Sink, /) -> NextStep:
-        if self.asking is not None and self.asking.request.method == "HEAD":
-            self._ask("GET")
-            return NextStep.ASK_NOW
-        return self._end(error.reason.value, sink)
-
-    def handed(self, sink: Sink, /) -> None:
-        self._end(f"handed {self.begin().target.url}", sink)
-
-    def close(self) -> None:
-        self.closed = True
-
-    def _end(self, said: str, sink: Sink) -> NextStep:
-        for one in self.wanted:
-            sink((one.name, said))
-        return NextStep.END
+@pytest.fixture(scope="module")
+def module_server() -> Iterator[FileServer]:
+    with FileServer() as server:
+        yield server
 
 
-def run(wanted: Sequence[Wanted], options: EngineOptions = QUICK) -> list[Said]:
-    found: list[Said] = []
+@pytest.fixture
+def server(module_server: FileServer) -> Iterator[FileServer]:
+    yield module_server
+    module_server.faults.clear()
+    module_server.files.clear()
+    module_server.wait_until_idle()
+    module_server.reset()
+
+
+def run_check(
+    visits: Sequence[ResourceToCheck],
+    options: EngineOptions = QUICK,
+    *,
+    sink: Sink | None = None,
+    policies: Mapping[str, HostPolicy] | None = None,
+    names: Names | None = None,
+    now: Callable[[], datetime] = lambda: NOW,
+    **limits: Any,
+) -> list[CheckResult]:
+    """Run checks, and return the results in their order."""
+    found: list[CheckResult] = []
+
+    def give(finding: CheckResult) -> None:
+        found.append(finding)
+        if sink is not None:
+            sink(finding)
 
     async def main() -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
-            await check_all(
-                wanted,
-                client,
-                lambda one, host, target: HeadThenGet(client, one, target),
-                options,
-                found.append,
-            )
+        configured = replace(SETTINGS, limits=replace(FAST, **limits))
+        hosts = Hosts(UNPACED, policies)
+        with ContainerSandbox() as sandbox:
+            async with Client(configured, hosts, names or Names(lookup({}))) as client:
+                tools = HdxTools(client, sandbox, now)
+                await check_resources(visits, tools, options, give)
+                left = asyncio.all_tasks() - {asyncio.current_task()}
+                assert not left, "tasks outlive the check"
 
     asyncio.run(main())
     return found
 
 
+def visit(url: str, memory: KnownContent | None = None, **more: Any) -> ResourceToCheck:
+    return ResourceToCheck(
+        more.pop("resource_id", url), "package", url, memory or KnownContent(), **more
+    )
+
+
+def one(server: FileServer, memory: KnownContent | None = None, **more: Any) -> CheckResult:
+    (finding,) = run_check([visit(f"{server.url}/file.csv", memory, **more)])
+    return finding
+
+
+def csv(body: bytes, etag: str | None = None, modified: str | None = None) -> Answer:
+    headers = {"Content-Type": "text/csv; charset=utf-8"}
+    if etag:
+        headers["ETag"] = etag
+    if modified:
+        headers["Last-Modified"] = modified
+    return Answer(200, body, headers)
+
+
+@pytest.fixture(scope="module")
+def seen(module_server: FileServer) -> KnownContent:
+    """What is stored of the server's file."""
+    (finding,) = run_check([visit(f"{module_server.url}/file.csv")])
+    module_server.reset()
+    return finding.memory
+
+
+# What each answer is found to be
+
+
+def test_a_first_visit(server: FileServer) -> None:
+    finding = one(server)
+    assert finding.outcome is Outcome.FIRST_HASH
+    assert finding.memory.hash is not None and finding.memory.hash.startswith("sha256:")
+    assert (finding.memory.etag, finding.memory.last_modified) == (ETAG, MODIFIED)
+    assert (finding.host, finding.size, finding.mimetype) == ("127.0.0.1", len(BODY), "text/csv")
+    assert finding.hashed and finding.has_etag and finding.has_last_modified
+    assert finding.modified == MODIFIED_AT
+    assert (finding.attempt.at, finding.attempt.status) == (NOW, 200)
+    assert (finding.attempt.received, finding.attempt.final_url) == (len(BODY), None)
+    assert not finding.counts_as_failure and finding.changed_at is None
+
+
+def test_a_second_visit_asks_with_what_is_remembered(
+    server: FileServer, seen: KnownContent
+) -> None:
+    finding = one(server, seen)
+    assert finding.outcome is Outcome.NOT_MODIFIED
+    assert finding.memory == seen
+    assert not finding.hashed and finding.has_etag and finding.has_last_modified
+    (request,) = server.requests
+    assert request.headers["If-None-Match"] == ETAG
+    assert request.headers["If-Modified-Since"] == MODIFIED
+
+
+def test_a_newer_date_ends_the_visit_where_it_makes_fresh(
+    server: FileServer, seen: KnownContent
+) -> None:
+    later = "Fri, 20 Nov 2026 10:00:00 GMT"
+    server.files["/file.csv"] = csv(b"new", '"v2"', later)
+    finding = one(server, seen, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
+    assert finding.outcome is Outcome.HEADER
+    assert finding.modified == datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
+    assert finding.memory == replace(seen, etag='"v2"', last_modified=later, outdated=True)
+    assert not finding.hashed
+
+
+def test_a_change_is_downloaded_twice(server: FileServer, seen: KnownContent) -> None:
+    server.files["/file.csv"] = csv(b"new", '"v2"', "Fri, 20 Nov 2026 10:00:00 GMT")
+    finding = one(server, seen)
+    assert finding.outcome is Outcome.CHANGED
+    assert finding.changed_at == NOW
+    assert finding.memory.etag == '"v2"' and finding.memory.earlier == (seen.hash,)
+    assert finding.agreement is Agreement.AGREED
+    first, second = server.requests
+    assert "If-None-Match" in first.headers
+    assert not {"If-None-Match", "If-Modified-Since"} & set(second.headers)
+
+
 @pytest.mark.parametrize(
-    ("served", "said", "methods"),
+    ("body", "modified", "agreement", "outcome"),
     [
-        (Served(200, b"data"), "HEAD 200", ["HEAD"]),
-        (Served(404, b""), "HEAD 404", ["HEAD"]),
-        (Served(405, b""), "GET 405", ["HEAD", "GET"]),
+        (BODY, MODIFIED, Agreement.AGREED, Outcome.SAME_HASH),
+        (BODY, "Fri, 20 Nov 2026 10:00:00 GMT", Agreement.MOVED, Outcome.SAME_HASH),
+        (b"new", MODIFIED, Agreement.MISSED, Outcome.CHANGED),
+        (b"new", "Fri, 20 Nov 2026 10:00:00 GMT", Agreement.AGREED, Outcome.CHANGED),
+        (b"new", None, None, Outcome.CHANGED),
     ],
 )
-def test_the_policy_says_what_is_asked(served: Served, said: str, methods: list[str]) -> None:
-    with FileServer() as server:
-        server.files["/x"] = served
-        assert run([Wanted(f"{server.url}/x", name="one")]) == [("one", said)]
-        assert [one.method for one in server.requests] == methods
+def test_what_a_date_was_worth(
+    server: FileServer,
+    seen: KnownContent,
+    body: bytes,
+    modified: str | None,
+    agreement: Agreement | None,
+    outcome: Outcome,
+) -> None:
+    server.files["/file.csv"] = csv(body, None, modified)
+    finding = one(server, seen, hash_anyway=True)
+    assert (finding.outcome, finding.agreement) == (outcome, agreement)
+    assert all("If-None-Match" not in request.headers for request in server.requests)
 
 
-def test_what_gets_no_answer_may_be_asked_otherwise() -> None:
-    with FileServer() as server:
-        server.faults["/x"] = faults.Reset(times=2)
-        assert run([Wanted(f"{server.url}/x", name="one")]) == [("one", "GET 200")]
+def test_what_differs_each_time_is_an_api(server: FileServer, seen: KnownContent) -> None:
+    server.faults["/file.csv"] = faults.Body(b"first", times=1)
+    server.files["/file.csv"] = csv(b"second", '"v3"')
+    finding = one(server, seen)
+    assert finding.outcome is Outcome.API
+    assert finding.memory == seen
+    assert finding.changed_at is None and finding.agreement is None
 
 
-def test_each_visit_gets_what_its_url_gave() -> None:
-    with FileServer() as server:
-        wanted = [Wanted(f"{server.url}/x", name=name) for name in ("one", "two")]
-        assert run(wanted) == [("one", "HEAD 200"), ("two", "HEAD 200")]
-        assert len(server.requests) == 1
+@pytest.mark.parametrize(
+    "fault",
+    [
+        faults.Status(500, after=1),
+        faults.Status(404, after=1),
+        faults.Status(403, after=1),
+        faults.Reset(faults.Reset.Moment.BODY, after=1),
+        faults.html(),
+    ],
+)
+def test_a_confirmation_that_fails_changes_nothing(
+    server: FileServer, seen: KnownContent, fault: faults.Fault
+) -> None:
+    server.files["/file.csv"] = csv(b"new,file", '"v2"')
+    fault.after, fault.seen = 1, 0
+    server.faults["/file.csv"] = fault
+    finding = one(server, seen, format="CSV")
+    assert finding.outcome is Outcome.UNCONFIRMED
+    assert finding.memory == seen
+    assert finding.attempt.words
+    assert not finding.counts_as_failure and finding.changed_at is None
+    # The next run meets the change again.
+    server.faults.clear()
+    assert one(server, finding.memory, format="CSV").outcome is Outcome.CHANGED
 
 
-def test_a_url_that_is_none_is_not_asked() -> None:
-    assert run([Wanted("no URL", name="one")]) == [("one", "invalid url")]
+@pytest.mark.parametrize(
+    ("answer", "outcome", "words", "counts"),
+    [
+        (Answer(404), Outcome.ERROR, "answered 404 (Not Found)", True),
+        (Answer(410), Outcome.ERROR, "answered 410 (Gone)", True),
+        (Answer(501), Outcome.ERROR, "answered 501 (Not Implemented)", True),
+        (Answer(204), Outcome.ERROR, "answered 204 (No Content)", True),
+        (Answer(206, b"a"), Outcome.ERROR, "answered 206 (Partial Content)", True),
+        (Answer(304), Outcome.ERROR, "answered 304 (Not Modified) to a request without", True),
+        (Answer(202, b"wait"), Outcome.CANNOT_TELL, "answered 202 (Accepted)", False),
+        (Answer(401), Outcome.CANNOT_TELL, "answered 401 (Unauthorized)", False),
+        (Answer(403), Outcome.CANNOT_TELL, "answered 403 (Forbidden)", False),
+        (Answer(451), Outcome.CANNOT_TELL, "answered 451", False),
+        (Answer(999), Outcome.CANNOT_TELL, "a bot wall answered 999", False),
+        (
+            Answer(503, b"", {"CF-Mitigated": "challenge"}),
+            Outcome.CANNOT_TELL,
+            "a bot wall answered 503",
+            False,
+        ),
+        (
+            Answer(405, b"", {"x-amzn-waf-action": "captcha"}),
+            Outcome.CANNOT_TELL,
+            "a bot wall",
+            False,
+        ),
+        (
+            Answer(200, faults.HTML_PAGE, {"Content-Type": "text/html"}),
+            Outcome.ERROR,
+            "an HTML page came where CSV was promised",
+            True,
+        ),
+    ],
+)
+def test_answers_that_are_not_the_file(
+    server: FileServer, answer: Answer, outcome: Outcome, words: str, counts: bool
+) -> None:
+    server.files["/file.csv"] = answer
+    before = KnownContent(hash="sha256:before")
+    finding = one(server, before, format="CSV")
+    assert finding.outcome is outcome
+    assert words in (finding.attempt.words or "")
+    assert finding.counts_as_failure is counts
+    assert finding.memory == before
+    assert (finding.size, finding.mimetype, finding.modified) == (None, None, None)
+    assert not finding.has_etag and not finding.has_last_modified
 
 
-def test_a_redirect_to_a_host_of_another_worker_is_handed_over() -> None:
-    with FileServer() as server:
-        there = f"http://127.0.0.2:{server.port}/y"
-        server.files["/x"] = Served(302, b"", {"Location": there})
-        options = EngineOptions(mine=lambda host: host == "127.0.0.1")
-        assert run([Wanted(f"{server.url}/x", name="one")], options) == [("one", f"handed {there}")]
+LATER = "Fri, 20 Nov 2026 10:00:00 GMT"
+ERROR_TEXT = b"Error: the database is not available"
 
 
-def test_what_is_on_its_way_when_everything_ends_is_closed() -> None:
-    begun: list[HeadThenGet] = []
+@pytest.mark.parametrize("modified", [LATER, None], ids=["newer date", "no date"])
+@pytest.mark.parametrize(
+    ("format_", "body"),
+    [
+        ("CSV", ERROR_TEXT),
+        ("JSON", ERROR_TEXT),
+        ("XLSX", ERROR_TEXT),
+        ("CSV", faults.HTML_PAGE),
+        ("CSV", faults.HTML_PAGE * 5000),
+        ("API", b""),
+    ],
+    ids=["line", "text for JSON", "text for XLSX", "page", "long page", "nothing"],
+)
+def test_an_error_text_is_no_new_data(
+    server: FileServer, format_: str, body: bytes, modified: str | None
+) -> None:
+    good = one(server, format="CSV").memory
+    assert good.tabular
+    server.files["/file.csv"] = csv(body, '"v2"', modified)
+    finding = one(
+        server, good, format=format_, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert (finding.outcome, finding.counts_as_failure) == (Outcome.ERROR, True)
+    assert (finding.modified, finding.changed_at, finding.memory) == (None, None, good)
+    assert (finding.attempt.reason, finding.attempt.modified) == ("format", None)
 
-    async def main(wanted: Sequence[Wanted]) -> None:
-        async with Client(SETTINGS, Hosts(UNHURRIED), Names(lookup({}))) as client:
 
-            def begin(one: Wanted, host: str, target: Target | None) -> HeadThenGet:
-                begun.append(HeadThenGet(client, one, target))
-                return begun[-1]
+def test_a_newer_date_of_a_large_file_is_believed_by_its_beginning(
+    server: FileServer, seen: KnownContent
+) -> None:
+    body = BODY * 10_000
+    server.files["/file.csv"] = csv(body, '"v2"', LATER)
+    finding = one(
+        server, seen, format="CSV", last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert finding.outcome is Outcome.HEADER
+    assert 0 < finding.attempt.received < len(body) / 2
 
-            await check_all(wanted, client, begin, QUICK, fail)
 
-    def fail(said: Said) -> None:
-        raise RuntimeError(said)
+@pytest.mark.parametrize(
+    ("ago", "age"),
+    [(timedelta(minutes=20), "1200"), (timedelta(hours=5), "0"), (timedelta(hours=4), "x")],
+    ids=["kept by a cache", "local time", "no age"],
+)
+def test_a_date_that_the_server_made_ends_no_visit(
+    server: FileServer, seen: KnownContent, ago: timedelta, age: str
+) -> None:
+    made = format_datetime(NOW - ago, usegmt=True)
+    server.files["/file.csv"] = Answer(200, BODY, {"Last-Modified": made, "Age": age})
+    finding = one(
+        server, seen, format="CSV", last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30)
+    )
+    assert (finding.outcome, finding.modified) == (Outcome.SAME_HASH, None)
 
-    with FileServer() as hanging, FileServer(address="127.0.0.2") as server:
-        hanging.faults["/x"] = faults.Hang()
-        urls = [f"{one.url}/x" for one in (hanging, server)]
-        with pytest.raises(RuntimeError, match="HEAD 200"):
-            asyncio.run(main([Wanted(url) for url in urls]))
-    assert [one.closed for one in begun] == [True, True]
+
+def test_data_of_another_kind_are_a_mismatch_and_count(server: FileServer) -> None:
+    book = workbook({"Data": {"A1": 1.0}})
+    server.files["/file.csv"] = Answer(200, book, {"ETag": '"v1"'})
+    first = one(server, format="XLS")
+    told = ("XLS", "an Office file (XLSX, DOCX, PPTX)")
+    assert (first.outcome, first.counts_as_failure) == (Outcome.FIRST_HASH, False)
+    assert (first.memory.promised, first.memory.found) == told
+
+    server.files["/file.csv"] = Answer(304)
+    same = one(server, first.memory, format="XLS")
+    assert (same.outcome, same.memory) == (Outcome.NOT_MODIFIED, first.memory)
+
+    server.files["/file.csv"] = Answer(200, book, {"ETag": '"v2"', "Last-Modified": LATER})
+    by_date = one(server, first.memory, format="XLS", fresh_after=NOW - timedelta(days=30))
+    assert (by_date.outcome, by_date.memory.found) == (Outcome.HEADER, told[1])
+
+    mended = one(server, first.memory, format="XLSX")
+    assert (mended.outcome, mended.memory.found) == (Outcome.SAME_HASH, None)
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [(b"id,name\n1,Ada\n", Outcome.FIRST_HASH), (faults.HTML_PAGE, Outcome.ERROR)],
+    ids=["data", "page"],
+)
+def test_a_gzip_file_that_is_sent_as_a_compressed_transfer_is_what_it_says(
+    server: FileServer, body: bytes, outcome: Outcome
+) -> None:
+    headers = {"Content-Encoding": "gzip", "Content-Type": "text/csv"}
+    server.files["/file.csv"] = Answer(200, gzip.compress(body, mtime=0), headers)
+    finding = one(server, format="GZ")
+    assert (finding.outcome, finding.memory.found) == (outcome, None)
+
+
+def test_a_wrong_format_is_named(server: FileServer) -> None:
+    server.files["/file.csv"] = Answer(200, faults.HTML_PAGE)
+    finding = one(server, format="CSV")
+    assert finding.attempt.reason == "format"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("", "invalid url"),
+        ("no url", "invalid url"),
+        ("ftp://example.org/x", "scheme refused"),
+        ("data:text/csv,a", "scheme refused"),
+        ("http://", "invalid url"),
+    ],
+)
+def test_what_cannot_be_visited(url: str, reason: str) -> None:
+    (finding,) = run_check([visit(url)])
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, reason)
+    assert (finding.host, finding.counts_as_failure) == ("", True)
+
+
+def test_inside_addresses_are_no_fault_of_the_url() -> None:
+    (finding,) = run_check([visit("http://10.0.0.1/x")])
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, "inside address")
+    assert (finding.host, finding.counts_as_failure) == ("10.0.0.1", False)
+
+
+def test_what_is_too_large_is_no_fault_of_the_url(server: FileServer) -> None:
+    (finding,) = run_check([visit(f"{server.url}/x")], max_bytes=10)
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, "too large")
+    assert not finding.counts_as_failure
+
+
+@pytest.mark.parametrize("status", [400, 412, 416, 500, 501])
+def test_who_refuses_conditions_is_asked_without(
+    server: FileServer, seen: KnownContent, status: int
+) -> None:
+    server.faults[lambda request: "If-None-Match" in request.headers] = faults.Status(status)
+    finding = one(server, seen)
+    assert finding.outcome is Outcome.SAME_HASH
+    assert "If-None-Match" not in server.requests[-1].headers
+
+
+def test_workbooks_are_hashed_by_their_cells(server: FileServer) -> None:
+    server.files["/file.csv"] = Answer(200, workbook({"Data": {"A1": "x"}}))
+    finding = one(server)
+    assert (finding.memory.hash or "").startswith("xlsx:")
+
+
+def test_a_compressed_transfer_is_hashed_by_what_it_carries(server: FileServer) -> None:
+    plain = one(server).memory.hash
+    packed = Answer(200, gzip.compress(BODY), {"Content-Encoding": "gzip"})
+    server.files["/file.csv"] = packed
+    assert one(server).memory.hash == plain
+
+
+def test_validators_that_cannot_be_kept_are_not(server: FileServer) -> None:
+    server.faults["/file.csv"] = faults.Raw(
+        b'HTTP/1.1 200 OK\r\nETag: "\xff\xfe"\r\nContent-Length: 1\r\n\r\nx'
+    )
+    finding = one(server)
+    assert finding.outcome is Outcome.FIRST_HASH
+    assert finding.memory.etag is None and not finding.has_etag
+
+
+# Retries and redirects
+
+
+def test_a_passing_error_is_tried_again(server: FileServer) -> None:
+    server.faults["/file.csv"] = faults.Status(503, times=2)
+    assert one(server).outcome is Outcome.FIRST_HASH
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "requests"),
+    [
+        (faults.Status(503), None, 3),
+        (faults.Truncate(), "truncated", 3),
+        (faults.Redirect(), "redirect loop", 1),
+        (faults.Redirect("ftp://127.0.0.1/"), "scheme refused", 1),
+        (faults.Raw(b"no http\r\n\r\n"), "malformed answer", 1),
+    ],
+)
+def test_errors_that_last(
+    server: FileServer, fault: faults.Fault, reason: str | None, requests: int
+) -> None:
+    fault.seen = 0
+    server.faults["/file.csv"] = fault
+    finding = one(server)
+    assert (finding.outcome, finding.attempt.reason) == (Outcome.ERROR, reason)
+    assert finding.counts_as_failure and finding.attempt.words
+    assert len(server.requests) == requests
+
+
+def test_a_redirect_is_followed_to_another_host(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults["/moved"] = faults.Redirect(f"{other}/file.csv")
+    (finding,) = run_check([visit(f"{server.url}/moved")])
+    assert finding.outcome is Outcome.FIRST_HASH
+    assert finding.attempt.final_url == f"{other}/file.csv"
+    assert finding.host == "127.0.0.1"
+
+
+def test_a_redirect_to_another_workers_host_is_handed_on(server: FileServer) -> None:
+    other = server.url_at("127.0.0.2")
+    server.faults["/moved"] = faults.Redirect(f"{other}/file.csv")
+    asked = visit(f"{server.url}/moved")
+    (finding,) = run_check([asked], replace(QUICK, mine=lambda host: host == "127.0.0.1"))
+    assert finding.handed_to == f"{other}/file.csv"
+    assert finding.memory == asked.memory and not finding.counts_as_failure
+    assert [request.target for request in server.requests] == ["/moved"]
+    (finding,) = run_check(
+        [replace(asked, start_at=finding.handed_to)],
+        replace(QUICK, mine=lambda host: host == "127.0.0.2"),
+    )
+    assert finding.outcome is Outcome.FIRST_HASH and finding.handed_to is None
+    assert finding.host == "127.0.0.1"
+    assert finding.attempt.final_url == f"{other}/file.csv"
+
+
+def test_a_host_that_wants_to_be_left_alone_is(server: FileServer) -> None:
+    server.faults[lambda request: True] = faults.Status(429, headers={"Retry-After": "86400"})
+    found = run_check([visit(f"{server.url}/{n}") for n in range(20)])
+    assert {finding.outcome for finding in found} == {Outcome.CANNOT_TELL}
+    assert not any(finding.counts_as_failure for finding in found)
+    assert len(server.requests) <= UNPACED.connections
+
+
+# Who waits for whom
+
+
+def test_no_host_waits_for_another(server: FileServer) -> None:
+    slow, quick = server.url, server.url_at("127.0.0.2")
+    hold = faults.Hold()
+    server.faults[lambda request: request.host.startswith("127.0.0.1")] = hold
+    arrived: list[str] = []
+
+    def sink(finding: CheckResult) -> None:
+        arrived.append(finding.host)
+        if arrived.count("127.0.0.2") == 30:
+            hold.release()
+
+    visits = [visit(f"{slow}/{n}") for n in range(10)] + [visit(f"{quick}/{n}") for n in range(30)]
+    found = run_check(visits, replace(QUICK, runners=3), sink=sink, read=5)
+    assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
+
+
+def pause(server: FileServer) -> dict[str, HostPolicy]:
+    """The answer to the first request to 127.0.0.1 asks for a pause."""
+    server.faults["/0"] = faults.Status(503, headers={"Retry-After": "0.3"}, times=1)
+    return {}
+
+
+def rate(_: FileServer) -> dict[str, HostPolicy]:
+    return {"127.0.0.1": HostPolicy(2, 4.0)}
+
+
+@pytest.mark.parametrize("hold_up", [pause, rate])
+def test_no_runner_waits_for_a_host(
+    server: FileServer, hold_up: Callable[[FileServer], dict[str, HostPolicy]]
+) -> None:
+    policies = hold_up(server)
+    visits = [visit(f"{server.url}/{n}") for n in range(3)]
+    visits += [visit(f"{server.url_at('127.0.0.2')}/other/{n}") for n in range(10)]
+    found = run_check(visits, replace(QUICK, runners=1), policies=policies)
+    assert [finding.host for finding in found][-2:] == ["127.0.0.1"] * 2
+    assert len(found) == 13
+
+
+def test_the_run_goes_on_while_a_change_waits_for_its_confirmation(
+    server: FileServer, seen: KnownContent
+) -> None:
+    server.files["/file.csv"] = csv(b"new", '"v2"')
+    visits = [visit(f"{server.url}/file.csv", seen)]
+    visits += [visit(f"{server.url}/other/{n}") for n in range(30)]
+    found = run_check(visits, EngineOptions(runners=1, confirm_after=0.3))
+    outcomes = [finding.outcome for finding in found]
+    assert sorted(map(str, outcomes)) == sorted(
+        map(str, [Outcome.CHANGED] + [Outcome.FIRST_HASH] * 30)
+    )
+    # The only runner asked for the changed file first: had it waited there, that would be first.
+    assert outcomes[0] is Outcome.FIRST_HASH
+
+
+def test_dead_names_do_not_hold_up_the_living(server: FileServer) -> None:
+    living = asyncio.Event()
+
+    async def find(host: str) -> list[str]:
+        if host.startswith("dead"):
+            await asyncio.wait_for(living.wait(), 10)
+            no_such_name()
+        return ["127.0.0.1"]
+
+    def sink(finding: CheckResult) -> None:
+        if finding.host == "living.test":
+            assert finding.outcome is Outcome.FIRST_HASH
+            living.set()
+
+    visits = [visit(f"http://dead{n}.test/") for n in range(40)]
+    visits.append(visit(f"http://living.test:{server.port}/file.csv"))
+    found = run_check(
+        visits, replace(QUICK, runners=2), sink=sink, names=Names(asking(find)), attempts=1
+    )
+    assert found[0].host == "living.test"
+    assert Counter(finding.outcome for finding in found[1:]) == {Outcome.ERROR: 40}
+
+
+def test_a_host_is_asked_by_no_more_than_its_connections(server: FileServer) -> None:
+    server.latency = 0.02
+    try:
+        run_check([visit(f"{server.url}/{n}") for n in range(40)])
+    finally:
+        server.latency = 0.0
+    assert server.peak == UNPACED.connections
+
+
+def test_a_host_of_many_urls_is_asked_on_before_it_has_answered_once(server: FileServer) -> None:
+    hold = faults.Hold()
+    server.faults["/0"] = hold
+    found = run_check(
+        [visit(f"{server.url}/{n}") for n in range(20)], sink=lambda _: hold.release(), attempts=1
+    )
+    assert found[0].resource.url == f"{server.url}/1"
+    assert {finding.outcome for finding in found} == {Outcome.FIRST_HASH}
+
+
+def test_a_host_keeps_all_of_its_connections(server: FileServer) -> None:
+    """Later requests, too, are made at the same time, even if no runner is free."""
+    together = faults.Together(UNPACED.connections, latency=0.05)
+    server.faults[lambda request: int(request.path[1:]) < 16] = together
+    visits = [visit(f"{server.url}/{n}") for n in range(20)]
+    found = run_check(visits, replace(QUICK, runners=UNPACED.connections), attempts=1)
+    assert Counter(finding.outcome for finding in found) == {Outcome.FIRST_HASH: 20}
+
+
+def test_a_host_of_few_urls_gets_one_connection(server: FileServer) -> None:
+    run_check([visit(f"{server.url}/{n}") for n in range(5)])
+    assert server.connections == 1
+
+
+def test_the_last_request_closes_its_connection(server: FileServer) -> None:
+    run_check([visit(f"{server.url}/{n}") for n in range(5)], replace(QUICK, runners=1))
+    closing = [request.headers.get("Connection") == "close" for request in server.requests]
+    assert closing == [False] * 4 + [True]
+    assert server.connections == 1
+
+
+def test_a_connection_is_kept_for_confirmations_that_are_near(server: FileServer) -> None:
+    visits = [visit(f"{server.url}/{n}", KnownContent(hash="sha256:other")) for n in range(4)]
+    found = run_check(visits, replace(QUICK, runners=1, confirm_after=0.2))
+    assert {finding.outcome for finding in found} == {Outcome.CHANGED}
+    closing = [request.headers.get("Connection") == "close" for request in server.requests]
+    assert closing == [False] * 7 + [True]
+    assert server.connections == 1
+
+
+# One URL of several resources
+
+
+def test_a_url_of_several_resources_is_asked_once(server: FileServer, seen: KnownContent) -> None:
+    server.files["/file.csv"] = csv(b"new")
+    url = f"{server.url}/file.csv"
+    memories = {
+        "first": KnownContent(),
+        "changed": KnownContent(hash=seen.hash),
+        "repeat": KnownContent(hash="sha256:x", earlier=(seen.hash or "",)),
+    }
+    visits = [visit(url, memory, resource_id=name) for name, memory in memories.items()]
+    found = {finding.resource.resource_id: finding for finding in run_check(visits)}
+    assert {name: finding.outcome for name, finding in found.items()} == {
+        "first": Outcome.FIRST_HASH,
+        "changed": Outcome.CHANGED,
+        "repeat": Outcome.CHANGED,
+    }
+    assert len(server.requests) == 2
+    assert {finding.memory.hash for finding in found.values()} == {found["first"].memory.hash}
+
+
+def test_who_asks_otherwise_asks_alone(server: FileServer, seen: KnownContent) -> None:
+    url = f"{server.url}/file.csv"
+    visits = [visit(url, resource_id="new"), visit(url, seen, resource_id="known")]
+    found = {finding.resource.resource_id: finding.outcome for finding in run_check(visits)}
+    assert found == {"new": Outcome.FIRST_HASH, "known": Outcome.NOT_MODIFIED}
+
+
+# The end
+
+
+def test_nothing_to_visit() -> None:
+    assert run_check([]) == []
+
+
+class SinkError(Exception):
+    """The exception of a lost database."""
+
+
+def test_a_sink_that_raises_ends_the_run(server: FileServer) -> None:
+    server.faults[lambda request: request.path == "/hang"] = faults.Hang()
+
+    def sink(finding: CheckResult) -> None:
+        raise SinkError
+
+    visits = [visit(f"{server.url}/hang"), visit(f"{server.url_at('127.0.0.2')}/file.csv")]
+    with pytest.raises(SinkError):
+        run_check(visits, sink=sink, read=60, total=60)
+    server.wait_until_idle()
+
+
+def test_a_sink_that_raises_at_a_confirmation_ends_the_run(
+    server: FileServer, seen: KnownContent
+) -> None:
+    server.files["/file.csv"] = csv(b"new")
+
+    def sink(finding: CheckResult) -> None:
+        raise SinkError
+
+    with pytest.raises(SinkError):
+        run_check([visit(f"{server.url}/file.csv", seen)], sink=sink)
+
+
+def test_a_fault_of_ours_is_raised(server: FileServer) -> None:
+    def now() -> datetime:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        run_check([visit(f"{server.url}/file.csv")], now=now)
+
+
+def test_a_run_can_be_broken_off(server: FileServer) -> None:
+    server.faults[lambda request: True] = faults.Hang()
+
+    async def main() -> None:
+        with ContainerSandbox() as sandbox:
+            async with Client(SETTINGS, Hosts(UNPACED)) as client:
+                visits = [visit(f"{server.url}/{n}") for n in range(10)]
+                task = asyncio.ensure_future(
+                    check_resources(
+                        visits, HdxTools(client, sandbox, lambda: NOW), QUICK, lambda _: None
+                    )
+                )
+                await asyncio.to_thread(server.wait_for, "/", 1)
+                task.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await task
+                assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+    server.wait_until_idle()
+
+
+KINDS: dict[str, Callable[[], faults.Fault] | None] = {
+    "well": None,
+    "gone": lambda: faults.Status(404),
+    "stumbles": lambda: faults.Status(500, times=1),
+    "refuses": lambda: faults.Status(412),
+    "wall": lambda: faults.Status(403),
+    "loop": lambda: faults.Redirect(),
+    "moved": lambda: faults.Redirect("/well/elsewhere"),
+    "cut": lambda: faults.Truncate(),
+    "noise": lambda: faults.Raw(b"\xff\xfe\r\n\r\n"),
+    "reset": lambda: faults.Reset(faults.Reset.Moment.HEADERS, times=1),
+    "page": lambda: faults.html(),
+}
+
+
+@settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(sorted(KINDS)),
+            st.integers(0, 3),
+            st.integers(1, 3),
+            st.sampled_from(["", "same", "other", "anyway"]),
+        ),
+        max_size=25,
+    ),
+    st.integers(1, 5),
+)
+def test_each_visit_has_one_finding(
+    server: FileServer, seen: KnownContent, drawn: list[tuple[str, int, int, str]], runners: int
+) -> None:
+    server.faults.clear()
+    visits = []
+    for number, (kind, path, host, what) in enumerate(drawn):
+        address = f"127.0.0.{host}"
+        make = KINDS[kind]
+        if make is not None:
+            server.faults[f"/{kind}/{path}"] = make()
+        memory = {
+            "": KnownContent(),
+            "same": seen,
+            "other": replace(seen, hash="sha256:other"),
+        }.get(what, seen)
+        visits.append(
+            visit(
+                f"{server.url_at(address)}/{kind}/{path}",
+                memory,
+                resource_id=str(number),
+                hash_anyway=what == "anyway",
+                format="CSV",
+            )
+        )
+    found = run_check(visits, EngineOptions(runners=runners, confirm_after=0.001), backoff=(0.001,))
+    assert sorted(finding.resource.resource_id for finding in found) == sorted(
+        one.resource_id for one in visits
+    )
+    well = [finding for finding in found if "/well/" in finding.resource.url]
+    assert not any(finding.counts_as_failure for finding in well)

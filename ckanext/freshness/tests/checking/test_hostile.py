@@ -1,4 +1,4 @@
-"""Bad input and hostile servers: each has its outcome, and none of them stops a run or gets inside."""
+"""Bad input and hostile servers: each has its outcome, and none stops a run or reaches inside the network."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ POLICY = HostPolicy(connections=1, per_second=1000.0)
 OPTIONS = EngineOptions(confirm_after=0.01)
 
 AS_IT_WAS = KnownContent(hash=f"sha256:{sha256(HEALTHY).hexdigest()}")
-"""Of who has seen the hostile server's healthy file."""
+"""What is stored of the hostile server's good file."""
 
 CLOSED = frozenset({"/later"})
-"""After these their host wants to be left alone for longer than anybody waits."""
+"""Cases after which the host asks for a pause that is longer than we wait."""
 
 UNREADABLE = frozenset({Outcome.ERROR, Outcome.CANNOT_TELL})
 SLOW = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
-"""Not waited for twice."""
+"""Slow cases, which are only run once."""
 
 
 def lookup(host: str) -> Sequence[str]:
-    """A resolver of a small world, in which most names lead to the hostile server."""
+    """A resolver that knows few names, most of them the hostile server's."""
     kind, _, zone = host.rpartition(".")
     if kind == "failing":
         raise OSError(None, "DNS server returned general failure")
@@ -89,7 +89,7 @@ def lookup(host: str) -> Sequence[str]:
 
 @dataclass(slots=True)
 class Run:
-    """What came of some visits, and whom they connected to."""
+    """The results of checks, and the addresses that they connected to."""
 
     findings: list[CheckResult] = field(default_factory=list)
     connected: set[str] = field(default_factory=set)
@@ -111,13 +111,13 @@ def _watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 @pytest.fixture(scope="module")
 def watch() -> None:
-    """Whom this process connects to is noted where a test asks for it; a hook cannot be removed."""
+    """Note the addresses that this process connects to, while a test wants it. Hooks cannot be removed."""
     sys.addaudithook(_watch)
 
 
 @contextmanager
 def connections() -> Iterator[set[str]]:
-    """The addresses that are connected to within the block."""
+    """Collect the addresses that are connected to within the block."""
     _watchers.append(set())
     try:
         yield _watchers[-1]
@@ -133,7 +133,7 @@ def run(
     options: EngineOptions = OPTIONS,
     sink: Callable[[CheckResult], None] | None = None,
 ) -> Run:
-    """One run of the engine."""
+    """Run checks."""
     done = Run()
 
     async def main() -> None:
@@ -156,7 +156,7 @@ def canary() -> Iterator[Canary]:
 
 @pytest.fixture(scope="module")
 def server(canary: Canary) -> Iterator[HostileServer]:
-    """On the canary's port: whoever is led from its name to another address meets the canary."""
+    """A server on the canary's port: a request that is led to another address reaches the canary."""
     with HostileServer(canary.port, port=canary.port) as running:
         yield running
 
@@ -166,7 +166,7 @@ def visit_of(case: Case, url: str, resource_id: str, memory: KnownContent) -> Re
 
 
 def urls(port: int) -> dict[str, str]:
-    """The URL of each case, each on a host of its own, as far as the case does not name one."""
+    """Return the URL of each case, on a host of its own unless the case names one."""
     served = {
         case.url: f"http://host-{number}.example:{port}{case.url}"
         for number, case in enumerate(SERVED)
@@ -182,7 +182,7 @@ def urls(port: int) -> dict[str, str]:
 def everything(
     watch: None, canary: Canary, server: HostileServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
-    """One run over all that is hostile at once, and a healthy file after each."""
+    """Run all hostile cases at once, with a good file after each."""
     directory = tmp_path_factory.mktemp("tls")
     places = urls(server.port)
     with tls_servers(TLS_HOST, directory, ADDRESS) as tls:
@@ -203,7 +203,7 @@ def everything(
 
 
 def name_of(case: Case) -> str:
-    """Tells a case from those with the same URL."""
+    """Return an id, since several cases have the same URL."""
     return f"{case.url}{'' if case.memory is KNOWN else ' unknown'}"
 
 
@@ -282,7 +282,7 @@ def test_every_text_can_be_stored(everything: Run) -> None:
 
 
 def storable(found: CheckResult) -> None:
-    """PostgreSQL takes neither lone surrogates nor NUL; an own URL came from there."""
+    """PostgreSQL refuses lone surrogates and NUL. The resource's own URL comes from PostgreSQL."""
     kept = {key: value for key, value in asdict(found).items() if key != "resource"}
     text = json.dumps(kept, default=str, ensure_ascii=False)
     assert "\\u0000" not in text
@@ -340,7 +340,7 @@ ANSWERS = (
 
 
 def damaged(answer: bytes, chance: random.Random) -> bytes:
-    """A good answer with a few bytes lost, doubled, or others."""
+    """A good answer with a few bytes removed, doubled or changed."""
     data = bytearray(answer)
     for _ in range(chance.randint(1, 4)):
         at, length = chance.randrange(len(data)), chance.randint(1, 4)

@@ -1,4 +1,4 @@
-"""What visits bring home, written safely at any moment."""
+"""Writing of results: their effects, odd texts, and resources that change meanwhile."""
 
 from __future__ import annotations
 

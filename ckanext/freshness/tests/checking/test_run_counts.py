@@ -1,4 +1,4 @@
-"""Flags in, HDX's labels out."""
+"""Counts of runs, and HDX's labels."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def test_parts_that_are_counted_apart_give_the_same(
 
 
 def test_a_run_as_large_as_the_published_one() -> None:
-    """The second published run's datasets, each with a resource that makes it so."""
+    """The datasets of HDX's second published run, each with a resource that gives its label."""
     counts = RunCounts()
     rows = [
         (Status.FRESH, 16015, None, NewerDates.NOTHING),

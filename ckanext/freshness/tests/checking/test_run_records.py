@@ -1,4 +1,4 @@
-"""The locks of a run, and what is written down of it."""
+"""The locks and rows of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which resources a run visits: each rule, and the moments around each boundary."""
+"""Which resources a run checks: each rule, and the moments around each limit."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RULES = SelectionRules(internal_hosts={"data.example.org"}, adhoc_hosts={"proxy.
 
 
 def hashed(at: datetime, **more: Any) -> dict[str, Any]:
-    """A resource whose last visit found it, and hashed it."""
+    """A resource whose last check found and hashed the file."""
     return {
         "has_hash": True,
         "hashed_at": at,
@@ -48,7 +48,7 @@ def hashed(at: datetime, **more: Any) -> dict[str, Any]:
 
 
 def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
-    """One whose last visits failed, and that was never found."""
+    """A resource whose checks have always failed."""
     return {"visited_at": visited_at, "tried_at": visited_at, "failures": failures, **more}
 
 
@@ -359,7 +359,7 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
 
 
 def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() -> None:
-    """A third can never be read: they take their turns, and no more."""
+    """A third of the resources can never be read. They get no more than their turns."""
     rows = [NEW._replace(resource_id=str(number), frequency_days=None) for number in range(90)]
     by_id = {row.resource_id: row for row in rows}
     gaps = dict.fromkeys(by_id, 0)
@@ -428,7 +428,7 @@ def test_the_next_check(facts: dict[str, Any], expected: NextCheck | None) -> No
 def test_a_visit_comes_when_it_was_said_and_not_before(
     row: Candidate, rules: SelectionRules, part: float
 ) -> None:
-    """The choice of that moment agrees, and that of every moment before, whatever the row."""
+    """The resource is chosen at that moment, and at no moment before it."""
 
     def is_chosen(now: datetime) -> bool:
         return choose(row, now, rules).is_checked or rotates(row, now, rules)

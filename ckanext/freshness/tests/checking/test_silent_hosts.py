@@ -1,4 +1,4 @@
-"""A host with many URLs that all hang: the run does not wait for them, and none of them is to blame."""
+"""A host that never answers: the run does not wait for it, and its URLs do not count as failed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import CheckResult
 from ckanext.freshness.checking.run_counts import MetadataChange, ResourcePlace, RunCounts
 from ckanext.freshness.reporting import metrics
-from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
+from ckanext.freshness.tests.checking.test_hdx_check import QUICK, run_check, visit
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.web.support import FileServer, asking, no_such_name
@@ -157,7 +157,7 @@ def test_a_host_that_comes_back_is_visited_after_all(server: FileServer) -> None
 
 
 def test_a_run_does_not_wait_for_others_while_it_waits_for_a_host(server: FileServer) -> None:
-    """The pause is nobody else's, and no runner's."""
+    """The pause holds up neither other hosts nor a runner."""
     server.faults[lambda request: request.host.startswith(f"{SILENT}:")] = faults.Hang()
     visits = [visit(f"{server.url}/{n}") for n in range(10)]
     visits += [visit(f"{server.url_at('127.0.0.2')}/{n}") for n in range(20)]

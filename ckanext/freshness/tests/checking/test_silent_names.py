@@ -1,4 +1,4 @@
-"""A thousand names for which no name server ever answers, and the living behind them."""
+"""A thousand names for which no name server answers do not delay the other names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.checking.results import CheckResult
-from ckanext.freshness.tests.checking.test_engine import QUICK, run_check, visit
+from ckanext.freshness.tests.checking.test_hdx_check import QUICK, run_check, visit
 from ckanext.freshness.tests.servers.name_server import NameServer
 from ckanext.freshness.tests.web.support import FileServer, asking
 from ckanext.freshness.web.dns import NameLimits, Names
@@ -27,7 +27,7 @@ def server() -> Iterator[FileServer]:
 
 
 def test_silent_names_do_not_hold_up_the_living(server: FileServer) -> None:
-    """The name server says nothing of the silent names until all living ones have their findings."""
+    """The name server keeps silent about the first names until all others have results."""
     released = threading.Event()
     end = monotonic() + 60
     arrived: Counter[str] = Counter()

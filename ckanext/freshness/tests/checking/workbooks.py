@@ -1,4 +1,4 @@
-"""Workbooks for tests, written as different programs write them."""
+"""Workbooks for tests, as different programs write them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def archive(
     year: int = 2020,
     backwards: bool = False,
 ) -> bytes:
-    """A zip; what a writer chooses is an argument."""
+    """Return a ZIP archive; the arguments are choices of its writer."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as file:
         for name in sorted(members, reverse=backwards):
@@ -41,7 +41,7 @@ def parts(
     style: str = "0",
     book_properties: str = "",
 ) -> dict[str, str | bytes]:
-    """The parts of a workbook. A value is written as ``str`` gives it."""
+    """Return the parts of a workbook. Values are written with ``str``."""
     strings: list[str] = []
     p = f"{prefix}:" if prefix else ""
     xmlns = f"xmlns:{prefix}" if prefix else "xmlns"
@@ -109,5 +109,5 @@ def _relations(relations: Mapping[str, tuple[str, str]]) -> str:
 
 
 def workbook(sheets: Mapping[str, Cells], **how: str | bool) -> bytes:
-    """A workbook as one plain writer makes it."""
+    """Return a workbook of a simple writer."""
     return archive(parts(sheets, **how))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Whole runs of the checker over a real file host, each at a given moment."""
+"""Whole runs against a real file host, each at a given moment."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index", 
 
 DAY = timedelta(days=1)
 START = datetime.now(timezone.utc).replace(microsecond=0)
-"""When the datasets are made, by CKAN's own clock."""
+"""When CKAN creates the datasets, by its own clock."""
 
 WHAT = {file.path: file for file in FILES}
 
 
 class Host(FileHost):
-    """One of whose URLs leads to another host."""
+    """A file host with a URL that redirects to another host."""
 
     elsewhere = ""
 
@@ -57,7 +57,7 @@ Make = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def make(host: Host) -> Make:
-    """A weekly dataset with a resource for each of some files."""
+    """Return a function that creates a weekly dataset with a resource for each file."""
 
     def dataset(*files: HostedFile, **more: Any) -> dict[str, Any]:
         resources = [
@@ -70,7 +70,7 @@ def make(host: Host) -> Make:
 
 
 def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> RunResult:
-    """A run so long after the start, and the refresh after it, as every night."""
+    """Do a run and a refresh at a time after the start."""
     _, done = check_run.check(scope or CheckScope(), lambda: START + after, workers=workers)
     refresh(START + after)
     model.Session.remove()
@@ -78,7 +78,7 @@ def run(after: timedelta, scope: CheckScope | None = None, workers: int = 1) -> 
 
 
 def stored(dataset: dict[str, Any]) -> dict[str, str]:
-    """The extras as they are in the database."""
+    """Return the extras in the database."""
     model.Session.remove()
     return package_extras(model.Package.get(dataset["id"]))
 
@@ -89,7 +89,7 @@ def history(resource: dict[str, Any]) -> dict[str, Any]:
 
 
 def until(happened: Callable[[], bool]) -> None:
-    """Wait for something that happens within seconds."""
+    """Wait until a condition holds, for some seconds."""
     end = time.monotonic() + 30
     while not happened():
         assert time.monotonic() < end, "it has not happened"
@@ -97,7 +97,7 @@ def until(happened: Callable[[], bool]) -> None:
 
 
 def found(query: str) -> set[str]:
-    """The names of the datasets that Solr finds."""
+    """Return the names of the datasets that Solr finds."""
     answer = search.query_for(model.Package).run({"q": query, "fl": "name", "rows": 100})
     return {one if isinstance(one, str) else one["name"] for one in answer["results"]}
 
@@ -172,7 +172,7 @@ def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> 
 def test_redirects_to_hosts_of_other_workers(
     host: Host, make: Make, ckan_config: Any, workers: int
 ) -> None:
-    """They are followed by whoever visits that host."""
+    """The part that checks the other host continues the check."""
     assert len({shard_of(one) % 2 for one in ("127.0.0.1", "127.0.0.5")}) == 2
     with FileHost(now=START, address="127.0.0.5") as elsewhere:
         host.elsewhere = elsewhere.url_of(WHAT["/stocks.csv"])
@@ -244,7 +244,7 @@ def test_a_date_is_newer_once_whatever_a_run_looks_at(host: Host, make: Make) ->
 def test_a_run_that_is_killed_leaves_whole_batches(
     host: Host, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it had written stays, what it had not is visited by the next one, and by nobody twice."""
+    """Written results stay. The next run checks the rest, and nothing twice."""
     make(WHAT["/stocks.csv"])
     make(WHAT["/boundaries.csv"])
     monkeypatch.setattr(check_run, "RESULT_BATCH", 1)
@@ -281,7 +281,7 @@ def test_a_dataset_is_indexed_once_whenever_its_files_are_visited(
 def test_the_same_doubt_is_judged_again_only_where_the_dataset_has_aged(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of what is fresh nothing is in doubt, however often its bytes differ."""
+    """A fresh dataset is not undetermined, however often its file differs."""
     dataset = make(WHAT["/api/prices.json"])
     scope = CheckScope(everything=True)
 

@@ -1,4 +1,4 @@
-"""The command that visits URLs, and the same work left to background jobs."""
+"""The command ``check``, and its background jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Invoke = Callable[..., Any]
 
 @pytest.fixture
 def dataset() -> Iterator[dict[str, Any]]:
-    """A dataset that is due every day, with two files that are there and one that is not."""
+    """A daily dataset with two files that exist and one that does not."""
     wanted = [one for one in FILES if one.path in ("/stocks.csv", "/boundaries.csv", "/wells.csv")]
     with FileHost(now=START) as host:
         yield factories.Dataset(

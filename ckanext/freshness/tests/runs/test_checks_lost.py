@@ -27,10 +27,10 @@ from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.freshness.tests.web.support import FileServer
 
 PATIENCE = 60.0
-"""Seconds after which something that is awaited does not come any more."""
+"""Seconds after which a test stops waiting."""
 
 QUICK, HELD = 12, 6
-"""Resources that are answered at once, and those whose answer is held back; a host for each."""
+"""Numbers of resources with an immediate answer and with a held answer, each on a host of its own."""
 
 Command = Callable[..., CkanProcess]
 
@@ -43,7 +43,7 @@ def server() -> Iterator[FileServer]:
 
 @pytest.fixture
 def hold(server: FileServer) -> Hold:
-    """What holds the answers at /held back."""
+    """The fault that holds answers at /held."""
     hold = server.faults[lambda request: request.path == "/held"] = Hold()
     return hold
 
@@ -57,7 +57,7 @@ def dataset(
     server: FileServer,
     hold: Hold,
 ) -> dict[str, Any]:
-    """A dataset of many hosts, visited every day."""
+    """A daily dataset with resources on many hosts."""
     urls = [f"{server.url_at(f'127.0.1.{n + 1}')}/quick" for n in range(QUICK)]
     urls += [f"{server.url_at(f'127.0.2.{n + 1}')}/held" for n in range(HELD)]
     return factories.Dataset(
@@ -69,7 +69,7 @@ def dataset(
 
 @pytest.fixture
 def command(tmp_path: Path) -> Iterator[Command]:
-    """Commands of ``ckan`` as processes of their own, with the options of impatient people."""
+    """Run commands of ``ckan`` as processes of their own, with short waiting times."""
     begun = []
     ini = write_ini(
         tmp_path,
@@ -90,18 +90,18 @@ def command(tmp_path: Path) -> Iterator[Command]:
 
 @pytest.fixture
 def database() -> Iterator[tuple[TcpProxy, str]]:
-    """A way to the database that can be cut, and its URL; the tests' own is another one."""
+    """A connection to the database that can be cut, and its URL. The tests use another one."""
     with before("sqlalchemy.url") as found:
         yield found
 
 
 def children(pid: int) -> list[int]:
-    """What a process has started: jobs are done in processes that leave their worker's group."""
+    """Return the child processes: workers do jobs in processes that leave their group."""
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def until(happens: Callable[[], Any], process: CkanProcess | None = None) -> None:
-    """Wait for what another process does, which does not end meanwhile."""
+    """Wait for a change by another process, which must not end meanwhile."""
     end = time.monotonic() + PATIENCE
     while not happens():
         assert process is None or process.returncode is None, process.communicate()
@@ -110,19 +110,19 @@ def until(happens: Callable[[], Any], process: CkanProcess | None = None) -> Non
 
 
 def recorded() -> int:
-    """How many resources have been visited, by what is written of them."""
+    """Return the number of resources with a stored check."""
     with model.Session.get_bind().connect() as connection:
         statement = "SELECT count(*) FROM freshness_check WHERE visited_at IS NOT NULL"
         return connection.execute(sa.text(statement)).scalar() or 0
 
 
 def halfway(server: FileServer, process: CkanProcess) -> None:
-    """Wait until what is answered at once is written down, and all the rest is under way."""
+    """Wait until the immediate answers are stored and all other requests are sent."""
     until(lambda: recorded() == QUICK and server.count("/held") == HELD, process)
 
 
 def told_by(process: CkanProcess) -> str:
-    """The one sentence that a command that failed told people, after what CKAN logged at its start."""
+    """Return the error message of a failed command, without CKAN's log."""
     output, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, (output, errors)
     assert "pass@" not in output + errors and "password" not in output + errors
@@ -135,7 +135,7 @@ def told_by(process: CkanProcess) -> str:
 
 
 def check(cli: Any) -> list[str]:
-    """The next run, here and to its end; what it told."""
+    """Do the next run in this process, and return its output."""
     done = cli.invoke(ckan, ["freshness", "check"])
     assert done.exit_code == 0, done.output
     model.Session.remove()
@@ -143,7 +143,7 @@ def check(cli: Any) -> list[str]:
 
 
 def the_rest_is_visited(server: FileServer, cli: Any) -> None:
-    """The next run visits what is not written down, and nothing else; and ends."""
+    """The next run checks the resources without a stored check, nothing else, and ends."""
     model.Session.remove()
     assert run_records.held_shards() == frozenset()
     asked = server.count("/held")
@@ -159,7 +159,7 @@ def the_rest_is_visited(server: FileServer, cli: Any) -> None:
 
 
 def terminate(proxy: TcpProxy) -> None:
-    """What an administrator does, or a database that starts again: all connections but ours."""
+    """Close all connections but ours, as a restart of the database does."""
     disconnect()
     with model.Session.get_bind().connect() as connection:
         connection.execute(
@@ -198,7 +198,7 @@ def test_the_database_is_lost(
 def test_the_database_is_lost_at_night(
     server: FileServer, hold: Hold, command: Command, database: tuple[TcpProxy, str], cli: Any
 ) -> None:
-    """Each part says so, in a sentence: what it would have done is left to the next night."""
+    """Each part reports it in a sentence, and the next night does its work."""
     proxy, url = database
     process = command("freshness", "nightly", CKAN_SQLALCHEMY_URL=url)
     halfway(server, process)
@@ -287,7 +287,7 @@ def test_redis_is_away(server: FileServer, command: Command) -> None:
 
 @pytest.fixture
 def no_redis(clean_db: None, clean_index: None) -> Iterator[None]:
-    """For jobs, in this process: a port at which nobody listens. CKAN keeps its connections elsewhere."""
+    """Give jobs in this process a closed port. CKAN has other connections."""
     with before("ckan.redis.url") as (proxy, url):
         pool = ckan_redis._connection_pool
         ckan_redis._connection_pool = None

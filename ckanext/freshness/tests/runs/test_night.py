@@ -1,4 +1,4 @@
-"""A night's work: every part is done whatever became of the others, by one at a time."""
+"""The nightly run: each part is done even if others fail, by one process at a time."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_what_fails_is_told_and_the_others_are_done(
 
 
 def noted() -> list[tuple[str, str | None]]:
-    """The kinds of the runs that are written down, each with what went wrong."""
+    """Return the kinds and errors of the stored runs."""
     rows = model.Session.query(CheckRun.kind, CheckRun.error).order_by(CheckRun.started_at)
     return [tuple(row) for row in rows]
 
@@ -112,7 +112,7 @@ def test_what_was_not_done_is_written_down(hours: Iterator[datetime]) -> None:
 def test_what_a_run_says_of_itself_is_not_said_twice(
     hours: Iterator[datetime], says_so: bool, began: bool
 ) -> None:
-    """But where one of several runs could not even begin, all is said."""
+    """If one of several runs could not begin, the failure of the part is stored, too."""
 
     def work(now: datetime) -> PartReport:
         run_id = run_records.begin_run(now, {})

@@ -1,4 +1,4 @@
-"""Copies of what the checker reads: of which resources, and of which bytes."""
+"""Copies of checked resources: of which resources, and of which files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def store_folder(tmp_path: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def csvs(store_folder: Path, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies of CSV files are kept."""
+    """Keep copies of CSV files."""
     monkeypatch.setitem(ckan_config, "ckanext.freshness.copies.formats", ["csv"])
 
 
@@ -202,7 +202,7 @@ def test_nothing_is_pruned_where_no_copies_are_kept(tmp_path: Path) -> None:
 def test_a_lost_copy_is_fetched_again(
     csvs: None, server: IatiFiles, store_folder: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    """Whatever the server says of what has changed."""
+    """The file is read whatever the server says of changes."""
     monkeypatch.setattr(resource_copies, "_FEW", few)
     resource = link(server)
     run(resource, 1)
@@ -214,7 +214,7 @@ def test_a_lost_copy_is_fetched_again(
 def test_a_copy_follows_its_url_to_another_id(
     csvs: None, server: IatiFiles, store_folder: Path
 ) -> None:
-    """Whoever updates a dataset without the ids of its resources gives them new ones."""
+    """An update without the ids of resources gives them new ids."""
     resource = link(server)
     run(resource, 1)
     server.status = 500

@@ -1,4 +1,4 @@
-"""What is told of runs, and of the visits to a resource: the actions, and ``ckan freshness runs``."""
+"""Runs and the history of a resource: the actions, and ``ckan freshness runs``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HOSTS = {
 
 @pytest.fixture
 def runs(kept_db: None) -> None:
-    """Three runs: one that ended, one that ended early, one that goes on."""
+    """Three runs: one ended, one ended early, and one is running."""
     model.Session.query(CheckRun).delete()
     common: dict[str, Any] = {"kind": "check", "options": {"all": True}, "version": "1.0"}
     model.Session.add_all(
@@ -127,7 +127,7 @@ def test_the_command_for_programs(act: Act, runs: None, cli: Any) -> None:
 
 
 def told(done: Any, begin: str) -> Any:
-    """The JSON of an output, in which click 8.1 has the log's lines too."""
+    """Return the JSON in an output, in which click 8.1 includes log lines."""
     return json.loads(done.output[done.output.index(begin) :])
 
 
@@ -154,7 +154,7 @@ ATTEMPT = {"at": "2026-03-03T02:00:00Z", "outcome": "error", "status": 404, "wor
 
 
 def checked(act: Act, **more: Any) -> str:
-    """A resource whose URL has failed three times, over two days."""
+    """A resource whose URL has failed three times in two days."""
     owner = factories.Organization()["id"]
     made = factories.Dataset(
         owner_org=owner,

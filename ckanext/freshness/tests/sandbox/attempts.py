@@ -1,4 +1,4 @@
-"""What a parser might attempt in a process of the sandbox."""
+"""Attempts of a parser to break out of the sandbox."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DEEDS: dict[str, Callable[[], object]] = {
 
 
 def attempt(request: bytes, file: BinaryIO | None) -> bytes:
-    """Return the name of the error that a deed ends in, and what the file contains."""
+    """Return the name of the error that an attempt ends with, and the content of the file."""
     content = file.read() if file else b""
     try:
         DEEDS[request.decode()]()

@@ -1,4 +1,4 @@
-"""A process of the sandbox can get hold of nothing but what it is given."""
+"""A process of the sandbox can reach nothing but the content that it opens."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ATTEMPTS = "ckanext.freshness.tests.sandbox.attempts"
 def answers(
     function: str, *requests: bytes, file: BinaryIO | None = None, answer: int = 10_000
 ) -> list[bytes | Unopened]:
-    """The answers of one process to some requests."""
+    """Return the answers of one process to several requests."""
 
     async def run() -> list[bytes | Unopened]:
         found: list[bytes | Unopened] = []
@@ -56,7 +56,7 @@ def test_an_answer_may_be_too_long_and_a_request_refused() -> None:
 
 
 def test_python_is_found_from_within_a_web_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There ``sys.executable`` is the web server."""
+    """In an embedded interpreter, ``sys.executable`` is the web server."""
     python = Path(sys.exec_prefix, "bin", "python3")
     assert python.exists()
     monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
