@@ -17,9 +17,7 @@ from ..ckan_adapter import model
 from .snapshot import ResourceSnapshot
 
 
-def write_found(
-    written: Iterable[tuple[CheckResult, Any]], allowed: Collection[str]
-) -> list[str]:
+def write_found(written: Iterable[tuple[CheckResult, Any]], allowed: Collection[str]) -> list[str]:
     """Write the results of checks into the fields of links; nothing is committed.
 
     :param written: the results that :func:`..checking.result_writer.write` has written in this transaction
