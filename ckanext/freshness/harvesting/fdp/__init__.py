@@ -1,1 +1,1 @@
-"""FAIR Data Points: how they are crawled, and what their records become in CKAN."""
+"""FAIR Data Points: the crawl of a source, and the mapping of its records."""

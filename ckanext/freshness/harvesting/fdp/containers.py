@@ -279,12 +279,12 @@ class ContainerCrawl:
 
         If the URL is a current record's, the record counts as failed, so it is kept.
         """
-        reason = f"it lists {display_url(listed)}, which cannot be asked for"
+        reason = f"it lists {display_url(listed)}, which cannot be requested"
         self._listing.errors.append(f"{display_url(container)}: {reason}")
         if self._known.at(listed) is not None:
             seen = SeenRecord(listed, ReadOutcome.FAILED, listed_in=(container,))
             self._sink(
-                Sighting(seen, error=f"{display_url(listed)}: cannot be asked for"),
+                Sighting(seen, error=f"{display_url(listed)}: cannot be requested"),
                 self._containers,
             )
         return reason

@@ -81,7 +81,7 @@ class Crawl:
         self._present: set[str] = set()
         """Listed URLs of the datasets that were read."""
         self._record_failed = False
-        """A listed record could not be read, and it is not just a draft."""
+        """A listed record other than a draft could not be read."""
         self._described_elsewhere: dict[str, set[str]] = {}
         """By dataset, URLs of other datasets' documents that describe distributions of it."""
         self._in_pages: set[str] = set()
@@ -156,8 +156,8 @@ class Crawl:
     async def _read_pages(self, catalog: str) -> None:
         """Read the pages of a catalog's datasets, if the server has such pages.
 
-        If a page is malformed, its datasets are left to be read one by one. If a page does not
-        answer, so are those of the pages after it.
+        If a page is malformed, its datasets are read one by one later. If a page does not answer,
+        that also applies to the pages after it.
         """
         url = first = first_page(catalog, "dataset")
         if first is None:

@@ -1,6 +1,6 @@
 """One dataset, assembled from its own document and those of its distributions.
 
-The strategy has the rules: which distributions a dataset has (``datasets_of``), and what becomes of the
+The strategy has the rules: which distributions a dataset has (``datasets_of``), and what happens to the
 resource of a distribution that cannot be read (``fate_of_distribution``).
 """
 
@@ -54,7 +54,7 @@ class FoundDataset:
 
 
 class DatasetAssembler:
-    """Assembles the datasets of one crawl."""
+    """The assembler of the datasets of one crawl."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class _DatasetAssembly:
             raise DocumentError(f"it describes {display_url(str(node))} instead")
 
     async def _read_missing_in_pages(self) -> None:
-        """Read the distributions that no page has: drafts, or those of a page that was cut short."""
+        """Read the distributions that no page has, such as drafts, or if the server cut a page short."""
         missing = [url for spelled, url in self._named.items() if spelled not in self._described]
         contained = [
             url for url in self._member.contained if loose_spelling(url) not in self._described

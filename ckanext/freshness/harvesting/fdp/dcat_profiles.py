@@ -84,7 +84,7 @@ def map_with_profiles(
     parser.g = _only(graph, subject, view)
     too_long = _too_long(graph, subject)
     if too_long:
-        for triple in [one for one in parser.g if _kind(one) in too_long]:
+        for triple in [triple for triple in parser.g if _kind(triple) in too_long]:
             parser.g.remove(triple)
     parsed = next(iter(parser.datasets()))
     record = _record(parsed)

@@ -58,7 +58,7 @@ Statements = list[tuple[Node, Node]]
 
 @dataclass(slots=True)
 class ListedDataset:
-    """A dataset in a document: a page or the dataset's own document."""
+    """A dataset as a document describes it: a page, or the dataset's own document."""
 
     subject: str
     """The dataset's URL in the document, which may differ from the listed one."""
@@ -94,12 +94,12 @@ class DocumentOutline:
     @classmethod
     def shape(cls) -> str:
         """Return the names of all fields. It is part of the digest, so a new version reads outlines anew."""
-        return " ".join(one.name for kind in (cls, ListedDataset) for one in fields(kind))
+        return " ".join(field.name for kind in (cls, ListedDataset) for field in fields(kind))
 
     @classmethod
     def from_json(cls, text: str) -> DocumentOutline:
         plain = json.loads(text)
-        plain["members"] = {url: ListedDataset(**one) for url, one in plain["members"].items()}
+        plain["members"] = {url: ListedDataset(**item) for url, item in plain["members"].items()}
         return cls(**plain)
 
 
@@ -156,7 +156,7 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
     subjects = _datasets(graph)
     node = _named(subjects, url) or _alias(subjects, url, final_url)
     if node is None:
-        several = len(subjects) > 1 and "several datasets, but not the one asked for"
+        several = len(subjects) > 1 and "several datasets, but not the requested one"
         other = bool(subjects) and f"{display_url(str(min(subjects)))} instead"
         raise DocumentError(f"it describes {several or other or 'no dcat:Dataset'}")
     return DocumentOutline(members={url: _member(graph, node)})
@@ -351,7 +351,7 @@ def _renamed(node: Node, names: dict[Node, BNode]) -> Node:
 def _datasets(graph: Graph) -> set[URIRef]:
     """Return the datasets and series of datasets that a document describes."""
     nodes = {node for kind in DATASET_TYPES for node in graph.subjects(RDF.type, kind)}
-    return {URIRef(one) for one in _iris(nodes)}
+    return {URIRef(iri) for iri in _iris(nodes)}
 
 
 def _member(graph: Graph, node: URIRef) -> ListedDataset:

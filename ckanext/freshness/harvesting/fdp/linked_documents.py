@@ -50,7 +50,7 @@ class DistributionDocuments:
 
     @property
     def listed_whole(self) -> bool:
-        """Whether a distribution that is on no page is certainly not listed by pages."""
+        """True if all pages were read, so that a distribution on none of them is not listed by pages."""
         return self.all_pages and self.broken_page is None
 
     @property
@@ -59,7 +59,7 @@ class DistributionDocuments:
 
 
 class DistributionReader:
-    """Reads the documents of datasets' distributions.
+    """A reader of the documents of datasets' distributions.
 
     :ivar has_pages: False as soon as the server turns out to have no page endpoints
     """
@@ -124,7 +124,7 @@ class DistributionReader:
 
 
 class ServiceReader:
-    """Reads the data services that records name; each service once in a crawl."""
+    """A reader of the data services that records name. It reads each service once in a crawl."""
 
     def __init__(self, reader: DocumentReader, now: datetime) -> None:
         self._reader = reader

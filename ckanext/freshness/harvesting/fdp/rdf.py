@@ -88,7 +88,7 @@ Path = tuple[URIRef, ...]
 ACCEPT = "text/turtle, application/rdf+xml;q=0.8, application/ld+json;q=0.7"
 
 LIMITS = ProcessLimits(seconds=25, cpu_seconds=20, memory=512 * MIB, answer=128 * MIB)
-"""The limits of one document."""
+"""Limits of time and memory for one document."""
 
 MOST_EXCEEDED = 10
 """After so many documents of a crawl exceeded the limits, further documents are refused unparsed."""

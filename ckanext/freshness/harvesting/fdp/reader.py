@@ -117,7 +117,7 @@ def understood(url: str) -> Iterator[None]:
 
 
 class DocumentReader:
-    """Reads the documents of one source.
+    """A reader of the documents of one source.
 
     If a whole host fails, ``errors`` has one line for the host and not one for each document.
 
@@ -156,12 +156,14 @@ class DocumentReader:
         """One line for people for each host whose documents were not all requested."""
         lines = [
             f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
-            f"{count} more were not asked for"
+            f"{count} more were not requested"
             for host, count in sorted(self._skipped.items())
         ]
         for host in sorted(self._deferred.keys() - self._with_reported_pause):
             count = self._deferred[host]
-            lines.append(f"{host} wants to be left alone; documents not asked for: {count}")
+            lines.append(
+                f"{host} asks for a pause longer than a job waits; documents not requested: {count}"
+            )
         return lines
 
     def may_visit(self, url: str) -> bool:
@@ -235,7 +237,7 @@ class DocumentReader:
             raise UnreadableDocument(url, ReadOutcome.FAILED, error.words) from error
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
-            reason = "was not asked for: its host was given up"
+            reason = "was not requested: its host was given up"
             raise UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=True)
         request = Request(
             url,
@@ -279,7 +281,7 @@ class DocumentReader:
         if not seconds:
             return ""
         self._with_reported_pause.add(host)
-        return f" and asks to be left alone for {seconds:.0f} s: nothing more is asked of {host}"
+        return f" and asks for a pause of {seconds:.0f} s: {host} gets no more requests in this job"
 
 
 class Pages:

@@ -222,7 +222,7 @@ def test_a_user_interface_for_every_unknown_path(fdp: FdpServer) -> None:
     unchanged(site)
     fdp.reset()
     site.job()
-    # The first catalog shows that there are no pages, so no record is asked for its own.
+    # The first catalog shows that there are no pages, so no record's pages are requested.
     assert fdp.count("/dataset/") == 3
     fdp.vanish(datasets[0])
     job = site.job()

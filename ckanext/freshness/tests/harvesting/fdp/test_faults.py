@@ -254,7 +254,7 @@ def test_dataset_refused(world: World, row: Row) -> None:
 
 
 # Pages without a child say the same as a page that is empty by mistake: the distributions that the
-# dataset names are asked for one by one in both cases.
+# dataset names are read one by one in both cases.
 @table(*(row for row in ROWS if row.name != "other RDF"))
 @pytest.mark.parametrize("page", ["page=0&size=50", "page=1&size=1"])
 def test_page_of_distributions(world: World, row: Row, page: str) -> None:
@@ -343,7 +343,7 @@ def test_page_that_is_malformed_for_itself(world: World) -> None:
 
 
 @pytest.mark.parametrize("place", ["catalog", "dataset"])
-def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> None:
+def test_host_that_asks_for_a_long_pause(world: World, place: str) -> None:
     """The job reports it once, and not for each record that it could not read."""
     server = world.server
     server.layout.pages = False
@@ -351,8 +351,8 @@ def test_host_that_wants_to_be_left_alone_for_long(world: World, place: str) -> 
     server.faults[failing.path] = faults.Status(503, headers={"Retry-After": "3600"})
     job = world.site.job()
     (error,) = job.errors
-    assert error.startswith(f"{server.url_of(failing)}: it answers 503 and asks to be left alone")
-    assert "3600 s: nothing more is asked of 127.0.0.1" in error
+    assert error.startswith(f"{server.url_of(failing)}: it answers 503 and asks for a pause")
+    assert "3600 s: 127.0.0.1 gets no more requests in this job" in error
     assert job.of(RecordClass.DELETED) == set()
     assert world.site.ids() == world.ids
     server.faults.clear()

@@ -253,7 +253,7 @@ def test_urls_as_long_and_as_odd_as_they_come(fdp: FdpServer) -> None:
     harvest = add_source(fdp.source_url)
     job = harvest.run()
     (error,) = job.gather_errors
-    assert error.endswith(", which cannot be asked for")
+    assert error.endswith(", which cannot be requested")
     assert job.stats["added"] == 4
     assert set(harvest.datasets()) == {fdp.iri_of(one) for one in fdp.datasets}
     assert harvest.run().stats["not modified"] == 4
@@ -270,7 +270,7 @@ def test_characters_that_no_database_takes(fdp: FdpServer) -> None:
     for count in ("added", "not modified"):
         job = harvest.run()
         (error,) = job.gather_errors
-        assert f"it lists {fdp.url}/%00, which cannot be asked for" in error
+        assert f"it lists {fdp.url}/%00, which cannot be requested" in error
         assert job.stats[count] == 1
 
 
