@@ -140,6 +140,9 @@ def broken(path: str, source: str) -> Iterator[str]:
             yield f"{use}, which is not in CKAN's toolkit: only ckan_adapter may"
         if use.of("ckanext.harvest") and not path.startswith(HARVESTERS):
             yield f"{use}: only harvesters.py may"
+        is_general = path.startswith("harvesting/") and not path.startswith("harvesting/fdp/")
+        if is_general and use.of(f"{NAME}.harvesting.fdp"):
+            yield f"{use}: in harvesting only fdp may"
         if path.startswith(PURE) and use.of(*IMPURE_MODULES):
             yield f"{use}, but is pure"
     if path.startswith(PURE):
@@ -204,6 +207,7 @@ def test_the_rules_are_about_files_that_exist() -> None:
         ("sandbox/worker.py", "from ..checking import content", "freshness.checking"),
         ("harvesting/fdp/crawl.py", "from ...status import extras", "ckanext.freshness.status"),
         ("harvesting/fdp/crawl.py", "from ckan.lib import search", "only ckan_adapter may"),
+        ("harvesting/packages.py", "from .fdp.mapping_tables import A", "only fdp may"),
         (
             "harvesting/object_writer.py",
             "from ckanext.harvest import model",
