@@ -17,7 +17,6 @@ from ..legal_values import one_line
 from .graph_values import (
     MappingRow,
     Nested,
-    Path,
     boolean,
     earliest,
     email,
@@ -54,6 +53,7 @@ from .rdf import (
     SIO,
     SPDX,
     VCARD,
+    Path,
 )
 
 

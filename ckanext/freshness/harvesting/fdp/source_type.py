@@ -20,7 +20,8 @@ from ..source_config import ConfigError, SourceConfig
 from ..source_requests import OPTION, read_headers
 from ..sources import CrawlEnd, Source, check_config
 from . import dcat_profiles
-from .crawl import Crawl, CrawlOptions
+from .containers import CrawlOptions
+from .crawl import Crawl
 from .documents import Mapper
 from .mapping import map_catalog, map_dataset
 from .mapping_tables import OWNED_KEYS

@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from ckanext.freshness.harvesting.fdp.crawl import Crawl, CrawlOptions
+from ckanext.freshness.harvesting.fdp.containers import CrawlOptions
+from ckanext.freshness.harvesting.fdp.crawl import Crawl
 from ckanext.freshness.harvesting.fdp.mapping import map_catalog, map_dataset
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.record import (
     Containers,
+    Contents,
     CurrentRecords,
     KnownRecord,
     ReadOutcome,
@@ -88,7 +90,7 @@ class Package:
 
     @property
     def title(self) -> str:
-        return self.content["fields"]["title"]
+        return str(self.content["fields"]["title"])
 
     @property
     def resources(self) -> list[str]:
@@ -235,8 +237,8 @@ class Site:
         return {url: package.id for url, package in self.packages.items()}
 
 
-def _plain(contents: Any) -> dict[str, Any]:
-    return json.loads(contents.as_json())
+def _plain(contents: Contents) -> dict[str, Any]:
+    return dict(json.loads(contents.as_json()))
 
 
 catalogs_too: Mapping[str, Any] = {"catalog_mapper": map_catalog}

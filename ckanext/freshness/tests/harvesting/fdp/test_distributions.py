@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -35,7 +36,9 @@ NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
 @pytest.mark.parametrize(
     "recording", [FDP_RECORDING, FDP_EDITED, FDP_RICH], ids=lambda one: one.name
 )
-def test_no_dataset_of_a_real_server_gets_the_files_of_another(recording, pages: bool) -> None:
+def test_no_dataset_of_a_real_server_gets_the_files_of_another(
+    recording: Path, pages: bool
+) -> None:
     """In the second recording each page has one container with the distributions of all datasets."""
     with ReplayServer(recording, pages=pages) as server:
         site = Site(server, url=server.url)  # type: ignore[arg-type]

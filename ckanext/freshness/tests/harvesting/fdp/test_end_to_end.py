@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from ckanext.freshness.tests.harvesting.conftest import add_source, extras
+from ckanext.freshness.tests.servers.fdp import FdpServer
 
 pytestmark = pytest.mark.usefixtures("clean_site")
 
 
-def test_new_unchanged_changed_moved_deleted(fdp):
+def test_new_unchanged_changed_moved_deleted(fdp: FdpServer) -> None:
     first, second = fdp.add_catalog(title="First"), fdp.add_catalog(title="Second")
     kept = fdp.add_dataset(first, title="Kept")
     edited = fdp.add_dataset(first, title="Edited")

@@ -280,7 +280,7 @@ def test_documents_are_remembered_by_their_bytes(world: World) -> None:
 
     def rows() -> list[HarvestDocument]:
         found = model.Session.query(HarvestDocument)
-        return found.filter_by(source_id=harvest.source["id"]).all()
+        return list(found.filter_by(source_id=harvest.source["id"]))
 
     learnt = {row.url: row.digest for row in rows()}
     assert len(learnt) == 1 + 2 + 3 + 2  # root, catalogs, pages

@@ -433,7 +433,7 @@ def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(
     )
     graph = Graph()
     for triple in triples:
-        graph.add(tuple(names.get(node, node) for node in triple))  # type: ignore[arg-type]
+        graph.add(tuple(names.get(node, node) for node in triple))
     record = map_dataset(graph, SUBJECT)
     assert record.as_json() == expected.as_json()
     assert record.digest() == expected.digest()

@@ -33,7 +33,7 @@ INSTITUTE = [{"name": "Example Institute", "email": "info@example.org"}]
 
 
 def document(url: str) -> str:
-    return RECORDING["responses"][url]["body"]
+    return str(RECORDING["responses"][url]["body"])
 
 
 def merged(dataset: str) -> Graph:
