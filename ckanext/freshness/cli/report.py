@@ -17,8 +17,6 @@ from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, hosts_label
 from ..reporting.tables import TableRequest
 
-_SITE = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-
 
 @click.command()
 @click.option(
@@ -58,14 +56,18 @@ def _tables(
     found: dict[str, Any] = {}
     for table in (tables.STATUSES, tables.CHANGES):
         asked = table_access.validated_request(
-            _SITE, table, {"since": since, "organization": organization}, now
+            table_access.SITE, table, {"since": since, "organization": organization}, now
         )
         found[table.name] = [
             {key: row.get(key) for key in table.fields} for row in tables.rows(table, asked)
         ]
     if with_hosts:
         name = asked.organization
-        datasets = lists.datasets(TableRequest(_SITE, now, organization=name)) if name else None
+        datasets = (
+            lists.datasets(TableRequest(table_access.SITE, now, organization=name))
+            if name
+            else None
+        )
         ids = None if datasets is None else [row["id"] for row in datasets]
         found["hosts"] = lists.host_rows(lists.count_hosts(ids))
     return found

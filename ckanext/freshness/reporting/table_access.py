@@ -10,7 +10,6 @@ from typing import Any
 
 import ckan.plugins.toolkit as tk
 
-from ..aging.status import Status
 from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
@@ -19,11 +18,11 @@ from .tables import Row, Table, TablePage, TableRequest
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
 """The context of a visitor who has not logged in and sees only public datasets."""
+SITE: Mapping[str, Any] = {"ignore_auth": True, "user": "", "auth_user_obj": None}
+"""The context of the site itself, which sees all datasets."""
 
 ANONYMOUS_ROWS = 25_000
 """Rows of a table for visitors who have not logged in, since each batch of rows costs a search."""
-
-STATUSES = tuple(status.value for status in Status)
 
 
 def record(now: datetime) -> counts.StatusCounts:
@@ -67,7 +66,7 @@ def validated_request(
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=_one_of("status", data.get("status"), STATUSES),
+        status=_one_of("status", data.get("status"), counts.STATUSES),
         sort=_sort(table, data.get("sort")),
     )
 

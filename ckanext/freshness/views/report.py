@@ -176,7 +176,7 @@ def table(name: str) -> ResponseReturnValue:
             "table": found,
             "page": table_access.page(found, request, number, LONG),
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
-            "statuses": table_access.STATUSES if found is report.DATASETS else (),
+            "statuses": counts.STATUSES if found is report.DATASETS else (),
         },
     )
 
@@ -223,8 +223,9 @@ def metrics() -> ResponseReturnValue:
                 "{option} (Authorization: Bearer ...)"
             )
             raise tk.NotAuthorized(words.format(option=_TOKEN)) from None
-    site = {"ignore_auth": True, "user": "", "auth_user_obj": None}
-    return Response(prometheus_metrics.text(site, utc_now()), content_type=CONTENT_TYPE_LATEST)
+    return Response(
+        prometheus_metrics.text(table_access.SITE, utc_now()), content_type=CONTENT_TYPE_LATEST
+    )
 
 
 _TOKEN = "ckanext.freshness.metrics.token"
@@ -283,7 +284,7 @@ def _part(table: Table, request: TableRequest, rows: list[Row] | None) -> Report
 
 def _chart(organization: str | None, now: datetime) -> chart.Chart | None:
     days = history.days((now - CHART_PERIOD).date(), organization)
-    return chart.stacked(history.as_series(days), table_access.STATUSES)
+    return chart.stacked(history.as_series(days), counts.STATUSES)
 
 
 def _page_number() -> int:
