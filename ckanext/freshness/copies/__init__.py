@@ -1,7 +1,7 @@
-"""Last known good copies: the bytes that a URL once served, kept for the day when it serves them no more.
+"""Last known good copies: the most recent valid bytes of a URL, kept for the day when the URL fails.
 
-:mod:`.store` keeps bytes and a ZIP of them, in a directory or in an object store; :mod:`.names` makes
-keys of names; :mod:`.archive` puts ZIPs of many copies together without compressing again; and
-:mod:`.index` says what is in the files that list them. Nothing here knows CKAN, a database or the
-network of `..web`: settings and moments are arguments.
+:mod:`.location` opens a store, :mod:`.store` says what a store does, and :mod:`.directory` and
+    :mod:`.remote` keep the files in a directory or in an object store. :mod:`.store_keys` makes keys of
+    names, and :mod:`.zip_format` writes ZIPs. These modules import nothing of CKAN, no database and no
+    network client: settings and moments are arguments.
 """

@@ -1,4 +1,4 @@
-"""Copies in a directory of this machine, or of one that is mounted here."""
+"""Copies in a local or mounted directory."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .staging import PIECE, StagedBody
 from .store import LEFT_OVER_AFTER, STAGING, PendingCopy, Store
 
 _FEW = 8
-"""Files that are fsynced one by one; for more, one sync of all file systems is the shorter wait."""
+"""The most files that are fsynced one by one; for more, one sync of all file systems is faster."""
 
 _ATTEMPTS = 5
-"""How often a folder is made that somebody else, who finds it empty, removes in the same moment."""
+"""Attempts to create a folder that another process, which found it empty, removes at the same moment."""
 
 
 class DirectoryStore(Store):
-    """Files under a root.
+    """A store of files under a root directory.
 
-    A file is complete, and on the disk by fsync, before it is renamed into its place. So after a crash of
-    the machine each key has its whole old or its whole new file. When :meth:`keep_all` returns, the new
-    names are on the disk too, on file systems that let folders be fsynced.
+    A file is complete and fsynced before it is renamed to its key. After a crash of the machine, each key
+    therefore has its whole old or its whole new file. When :meth:`keep_all` returns, the new names are on
+    the disk, too, if the file system can fsync folders.
     """
 
     def __init__(self, root: Path, quota: int | None) -> None:
         super().__init__(str(root), quota)
         self._root = root.absolute()
         self._staging = self._root / STAGING
-        # Of names that are made of these: Path takes longer than most of what is done with the files.
+        # Texts and not paths, since joining a Path takes longer than most operations on the files.
         self._below_root = f"{self._root}{os.sep}"
         self._below_staging = f"{self._staging}{os.sep}"
         try:
@@ -186,7 +186,7 @@ class DirectoryStore(Store):
         return self._below_root + store_keys.check(key)
 
     def _new_file(self) -> tuple[int, str]:
-        """A new file in the staging folder, which is made if it is not there; never the root."""
+        """Create a file in the staging folder, and that folder if needed, but never the root."""
         name = self._below_staging + os.urandom(12).hex()
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
         try:
@@ -197,7 +197,7 @@ class DirectoryStore(Store):
             return os.open(name, flags, 0o666), name
 
     def _rename(self, source: str, target: str) -> None:
-        """Rename a file, also into a folder that is not there yet."""
+        """Rename a file, and create the folder of its target if needed."""
         for attempt in range(_ATTEMPTS):
             try:
                 os.replace(source, target)
@@ -208,7 +208,7 @@ class DirectoryStore(Store):
                 self._make_folders(Path(target).parent)
 
     def _make_folders(self, folder: Path) -> None:
-        """Make the folders below the root; the root itself may be a disk that is not mounted now."""
+        """Create folders below the root, but never the root, which may be a disk that is not mounted."""
         path = self._root
         for part in folder.relative_to(self._root).parts:
             path = path / part
@@ -222,7 +222,7 @@ class DirectoryStore(Store):
                 folder = folder.parent
 
     def _files(self, folder: str) -> Iterator[tuple[str, int]]:
-        """Every file below a folder with its size, without those that are not complete yet."""
+        """Iterate over the complete files below a folder with their sizes."""
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
@@ -242,7 +242,7 @@ class DirectoryStore(Store):
             raise self._error("be read", error) from error
 
     def _look(self) -> None:
-        """Tell a store that is gone from a copy that is."""
+        """Raise a StoreError if the root is gone, since then no copy is missing by itself."""
         if not self._root.is_dir():
             raise StoreError(
                 f"The copies cannot be reached: {self.location} is gone. Is the disk mounted?"
@@ -254,7 +254,8 @@ class DirectoryStore(Store):
 
 
 class FileReader:
-    """A part of a file, piece by piece. The file is open from the beginning, so nobody can replace it."""
+    """A reader of a file or a part of it. The file stays open, so a replacement does not change what is
+    read."""
 
     def __init__(self, key: str, address: str, start: int, end: int | None) -> None:
         self._key = key

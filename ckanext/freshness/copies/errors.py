@@ -1,4 +1,4 @@
-"""Why a copy could not be kept or read, in words for the people who run the site."""
+"""The errors of a store of copies, with messages for the site's operators."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _WORDS = {
 
 
 class StoreError(Exception):
-    """A copy could not be kept, read, moved or removed; what was there before is as it was.
+    """A copy could not be kept, read, moved or removed. Earlier copies are unchanged.
 
-    Its text says what happened to what, and holds no credentials.
+    The message names the copy and the cause, and holds no credentials.
     """
 
 
 class MissingCopy(StoreError):
-    """There is nothing of that key in the store."""
+    """A key without a copy in the store."""
 
 
 def words(error: OSError) -> str:
-    """What an error of the file system means."""
+    """Return the cause of a file system error as a phrase for people."""
     if error.errno in _WORDS:
         return _WORDS[error.errno]
     return error.strerror or type(error).__name__

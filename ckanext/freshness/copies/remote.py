@@ -1,7 +1,7 @@
-"""Copies anywhere that fsspec reaches: S3 and what speaks like it, Azure, Google, SFTP, memory.
+"""Copies in any file system of fsspec: S3 and compatible stores, Azure, Google, SFTP, memory.
 
-fsspec rather than file-keeper, CKAN 2.12's own: CKAN 2.11 does not have it, and it has far fewer kinds
-of storage. What this needs of a backend is little: put, read, list, move, remove.
+The store does not use file-keeper, which comes with CKAN 2.12: CKAN 2.11 does not have it, and it
+supports far fewer storages.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
 class RemoteStore(Store):
-    """Files of an fsspec file system.
+    """A store in an fsspec file system.
 
-    A body is written under a name of its own, read back and compared, and only then moved to its key;
-    in object stores, too, no reader ever sees a part.
+    A body is written under a temporary name, read back and compared, and then moved to its key. Readers
+    never see a part of it, in object stores either.
     """
 
     def __init__(self, location: str, quota: int | None) -> None:
@@ -140,10 +140,10 @@ class RemoteStore(Store):
         return pending
 
     def _settle(self, pending: Sequence[PendingCopy]) -> None:
-        """What was read back is there."""
+        """Do nothing: the files have been read back."""
 
     def _settle_places(self, keys: Sequence[str]) -> None:
-        """What was moved is moved."""
+        """Do nothing: remote stores need no fsync."""
 
     def _replace(self, pending: PendingCopy, key: str) -> None:
         path = self._path(key)
@@ -157,14 +157,15 @@ class RemoteStore(Store):
 
     def _move(self, source: str, target: str) -> None:
         if type(self._system).mv is fsspec.AbstractFileSystem.mv:
-            # Of object stores. That one would look for folders and wildcards first.
+            # The default of object stores, which would first search for folders and wildcards.
             self._system.cp_file(source, target)
             self._system.rm_file(source)
         else:
             self._in_folder(lambda: self._system.mv(source, target), target)
 
     def _in_folder(self, act: Callable[[], Any], path: str) -> Any:
-        """Do something that needs a path's folder, and make that first where folders are needed."""
+        """Run a function; if it fails because the folder of a path is missing, create the folder and run
+        it again."""
         try:
             return act()
         except FileNotFoundError:
@@ -174,7 +175,7 @@ class RemoteStore(Store):
             return act()
 
     def _look(self) -> None:
-        """Tell a bucket that is gone from a copy that is; where there are no buckets, nothing is told."""
+        """Raise a StoreError if the bucket is gone. Does nothing in file systems without buckets."""
         bucket = self._root.partition("/")[0]
         if bucket and not self._system.exists(bucket):
             raise StoreError(f"The copies cannot be reached: {self.location} is gone.")
@@ -190,7 +191,7 @@ class RemoteStore(Store):
                 yield path, info
 
     def _forget(self) -> None:
-        """Listings that were kept: other processes change what is there."""
+        """Clear fsspec's cache of listings, since other processes change the files."""
         self._system.invalidate_cache()
 
     def _path(self, key: str) -> str:
@@ -198,7 +199,7 @@ class RemoteStore(Store):
 
     @contextlib.contextmanager
     def _errors(self, what: str, key: str | None = None) -> Iterator[None]:
-        """Say it in our words, whatever is raised: every backend brings exceptions of its own."""
+        """Turn any exception into a StoreError: every backend has exceptions of its own."""
         try:
             yield
         except StoreError:
@@ -215,7 +216,7 @@ class RemoteStore(Store):
 
 
 class RemoteReader:
-    """A part of a remote file, piece by piece."""
+    """A reader of a remote file or a part of it."""
 
     def __init__(self, store: RemoteStore, file: Any, start: int, end: int | None) -> None:
         self._store = store
@@ -245,7 +246,7 @@ class RemoteReader:
 
 
 def _written(found: dict[str, Any]) -> datetime | None:
-    """When a file was written, by whatever name its file system has for that."""
+    """Return when a file was written, from the field that its file system uses; None if it has none."""
     for field in ("LastModified", "last_modified", "mtime", "created", "updated"):
         value = found.get(field)
         if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""A body on its way into the store: counted, hashed, and held where it takes little memory."""
+"""A body before it is kept: counted, hashed, and in a file if it is large."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import BinaryIO
 from .errors import StoreError, words
 
 IN_MEMORY = 128 * 1024
-"""Bodies up to so many bytes need no file of their own before they are kept: most IATI files."""
+"""Bodies up to this many bytes are held in memory: most IATI files."""
 
 PIECE = 256 * 1024
-"""How much is read from a file at once."""
+"""Bytes that are read from a file at once."""
 
 
 class StagedBody:
-    """Takes a body as a sink of ``web`` does, and gives it back piece by piece.
+    """A body that is written as to a sink of ``web`` and can be read again.
 
-    Close it, or use it as a context manager, whether it was kept or not.
+    Close it or use it as a context manager, whether it is kept or not.
 
-    :param spool: opens a new file of its own for a large body
-    :ivar size: bytes written
+    :param spool: creates the file for a large body
+    :ivar size: the bytes written so far
     """
 
     def __init__(self, spool: Callable[[], tuple[BinaryIO, Path]]) -> None:
@@ -49,11 +49,11 @@ class StagedBody:
 
     @property
     def sha256(self) -> str:
-        """Of what was written so far, in hexadecimal."""
+        """Return the hash of the bytes written so far, in hexadecimal."""
         return self._hash.hexdigest()
 
     def write(self, data: bytes, /) -> None:
-        """The next piece.
+        """Append a piece.
 
         :raises StoreError: there is no room for it, or the store is gone
         """
@@ -70,27 +70,27 @@ class StagedBody:
             self._append(self._file, data)
 
     def restart(self) -> None:
-        """Forget what was written."""
+        """Discard all bytes written so far."""
         self.close()
         self._hash = hashlib.sha256()
         self.size = 0
 
     def close(self) -> None:
-        """Let go of what it holds; the body is gone unless it was kept."""
+        """Discard the body, unless its file was given away, and close its file."""
         self._pieces = []
         file, self._file = self._file, None
         path, self.path = self.path, None
         if file is not None:
-            with contextlib.suppress(OSError):  # what could not be written is not wanted either
+            with contextlib.suppress(OSError):  # the bytes are discarded anyway
                 file.close()
         if path is not None:
             with contextlib.suppress(OSError):
                 path.unlink()
 
     def complete(self) -> bytes | Path:
-        """The whole body: as bytes if it is small, else the file that it is in.
+        """Return the whole body: as bytes if it is small, else as the path of its file.
 
-        :raises StoreError: not all of it could be written
+        :raises StoreError: not all bytes are in the file
         """
         if self._file is None:
             if len(self._pieces) > 1:
@@ -109,9 +109,9 @@ class StagedBody:
         return self.path
 
     def pieces(self) -> Iterator[bytes]:
-        """The body from its beginning, read back and compared with what was written.
+        """Read the body from its beginning, and compare its hash at the end.
 
-        :raises StoreError: it cannot be read, or is not what was written
+        :raises StoreError: the file cannot be read, or differs from the written bytes
         """
         content = self.complete()
         if isinstance(content, bytes):
@@ -132,21 +132,21 @@ class StagedBody:
             )
 
     def verify(self) -> None:
-        """Read it back and compare.
+        """Read the body back and compare its hash.
 
-        :raises StoreError: it cannot be read, or is not what was written
+        :raises StoreError: the file cannot be read, or differs from the written bytes
         """
         if self._file is not None:
             for _ in self.pieces():
                 pass
 
     def give_away(self) -> None:
-        """Its file belongs to the store from now on: closing it leaves the file where it is."""
+        """Leave the file to the store: :meth:`close` no longer deletes it."""
         self.path = None
 
     def _append(self, file: BinaryIO, data: bytes) -> None:
         try:
-            # What is not buffered may take a part alone, as a disk does that is filling up.
+            # An unbuffered file may write only a part, for example if the disk is filling up.
             rest = memoryview(data)
             while rest:
                 rest = rest[file.write(rest) :]

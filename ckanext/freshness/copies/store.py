@@ -1,8 +1,8 @@
-"""Where copies are kept: a directory, or anything that fsspec knows by a URL.
+"""The interface of a store of copies, and what all stores share.
 
-:func:`open_store` gives a :class:`Store`. What it is asked to keep is visible only when all of it is
-there: readers find what was before, or what is now, never a part. A :class:`Store` may be used by
-several threads, and one location by several processes.
+A copy becomes visible when it is complete: readers find the earlier copy or the new one, never a part of
+one. Several threads may use a :class:`Store`, and several processes may use one location.
+:func:`.location.open_store` opens a store.
 """
 
 from __future__ import annotations
@@ -32,22 +32,24 @@ __all__ = [
 ]
 
 STAGING = ".staging"
-"""The folder of what is not complete yet; no key begins with a dot."""
+"""The folder of incomplete files. No key begins with a dot."""
 
 LEFT_OVER_AFTER = timedelta(days=1)
-"""So old is nothing that somebody is still writing, whatever the caps on a download."""
+"""The age at which an incomplete file is deleted: no download takes that long."""
 
 COUNT_AGAIN_AFTER = 600.0
-"""Seconds for which a quota trusts its own count of what others may have added or removed."""
+"""Seconds after which the used bytes are counted again, because other processes also add and remove
+copies."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCopy:
-    """What is in the store now.
+    """A copy that the store has kept.
 
-    :ivar size: bytes of the copy
-    :ivar sha256: of the copy, in hexadecimal
-    :ivar zip_key: None if no ZIP of its own was asked for; ``zip_size`` likewise
+    :ivar size: the size of the copy in bytes
+    :ivar sha256: the hash of the copy, in hexadecimal
+    :ivar zip_key: the key of its ZIP; None if no ZIP was requested
+    :ivar zip_size: the size of its ZIP in bytes; None if no ZIP was requested
     """
 
     key: str
@@ -59,7 +61,7 @@ class StoredCopy:
 
 @dataclass(frozen=True, slots=True)
 class KeepRequest:
-    """What is to be kept; the parameters of :meth:`Store.keep`."""
+    """A body to keep, with the parameters of :meth:`Store.keep`."""
 
     key: str
     staged: StagedBody
@@ -67,9 +69,9 @@ class KeepRequest:
 
 
 class CopyReader(Protocol):
-    """Gives a copy, or a part of it, piece by piece; to be closed.
+    """An iterator over the bytes of a copy or of a part of it. Close it after use.
 
-    :ivar size: bytes of the whole copy, whatever part is read
+    :ivar size: the size of the whole copy in bytes
     """
 
     size: int
@@ -79,14 +81,14 @@ class CopyReader(Protocol):
     def __next__(self) -> bytes: ...
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingCopy:
-    """A file that is complete and verified at the location, but not yet where readers look.
+    """A complete and verified file that is not visible to readers yet.
 
-    :ivar name: what the location calls it
+    :ivar name: its path at the location
     """
 
     name: str
@@ -95,10 +97,10 @@ class PendingCopy:
 
 @dataclass(slots=True)
 class _Prepared:
-    """A copy at the location that is not shown yet.
+    """A copy whose files are complete but not all visible yet.
 
-    :ivar files: what has not taken its place, by key: the bytes, then the ZIP
-    :ivar reserved: of the quota, in bytes
+    :ivar files: the files that are not visible yet, by key: first the copy, then its ZIP
+    :ivar reserved: the bytes that it has reserved of the quota
     """
 
     kept: StoredCopy
@@ -107,12 +109,12 @@ class _Prepared:
 
 
 class Store(ABC):
-    """Copies by key.
+    """A store of copies by key.
 
     Every method raises :class:`.errors.StoreError` if the location cannot be reached or refuses, and
-    ValueError for what is no key of :mod:`.names`.
+    ValueError if a key is invalid by :func:`.store_keys.check`.
 
-    :param quota: how many bytes may be kept altogether; None for no limit
+    :param quota: the most bytes that all copies together may have; None for no limit
     """
 
     def __init__(self, location: str, quota: int | None) -> None:
@@ -123,20 +125,20 @@ class Store(ABC):
         self._used_at = 0.0
 
     def stage(self) -> StagedBody:
-        """A place for a body on its way here."""
+        """Return an empty body to write to."""
         return StagedBody(self._spool)
 
     def keep(self, key: str, staged: StagedBody, *, zip_member: str | None) -> StoredCopy:
-        """Keep a body, and a ZIP of it, in the place of what is there.
+        """Keep a body and a ZIP of it, and replace the earlier copy.
 
-        Both are written beside it and verified; then the bytes take their place, then the ZIP does,
-        each at once. A process killed in between leaves the ZIP of before beside the bytes of now,
-        which the next :meth:`keep` heals; so does a store that vanishes in that very moment.
+        Both files are written and verified first. Then the copy is replaced, and then its ZIP. If the
+        process is killed or the store vanishes between the two, the new copy stands beside the earlier
+        ZIP until the next :meth:`keep`.
 
-        :param staged: the whole body; closed by this
-        :param zip_member: the file's name in the ZIP, best made by :func:`.names.member`; None for
-            no ZIP, and one of before is left as it is
-        :raises StoreError: it could not be kept; what was there is untouched
+        :param staged: the whole body, which this method closes
+        :param zip_member: the file's name in the ZIP, see :func:`.store_keys.member`; None to write no
+            ZIP and to leave an earlier one as it is
+        :raises StoreError: the copy could not be kept; the earlier copy is unchanged
         """
         (result,) = self.keep_all([KeepRequest(key, staged, zip_member)])
         if isinstance(result, StoreError):
@@ -144,9 +146,9 @@ class Store(ABC):
         return result
 
     def keep_all(self, wanted: Sequence[KeepRequest]) -> list[StoredCopy | StoreError]:
-        """Keep many as :meth:`keep` does each, waiting for the disk only once.
+        """Keep many bodies as :meth:`keep` does, but wait for the disk only once.
 
-        :returns: what was kept, or why it was not, in the order of ``wanted``
+        :returns: the kept copy or the error of each request, in the order of ``wanted``
         """
         with contextlib.ExitStack() as stack:
             for one in wanted:
@@ -172,62 +174,65 @@ class Store(ABC):
             return results
 
     def try_out(self) -> None:
-        """Put a byte aside, as every copy is before it takes its place, and remove it.
+        """Write a file of one byte and remove it again.
 
-        :raises StoreError: nothing can be kept here; the text says why
+        :raises StoreError: the store cannot keep copies; the message says why
         """
         with self.stage() as staged:
             staged.write(b"-")
             self._discard(self._put_aside(staged))
 
     def write_bytes(self, key: str, data: bytes) -> None:
-        """Write a small file, in the place of what is there, at once."""
+        """Keep a small file, and replace an earlier one."""
         with self.stage() as staged:
             staged.write(data)
             self.keep(key, staged, zip_member=None)
 
     @abstractmethod
     def open(self, key: str, start: int = 0, end: int | None = None) -> CopyReader:
-        """The bytes of a copy from ``start`` up to but without ``end``.
+        """Open a copy to read the bytes from ``start`` to before ``end``.
 
-        A copy that is replaced meanwhile is read as it was.
+        If the copy is replaced meanwhile, the reader returns the earlier bytes.
 
-        :raises Missing: there is none
+        :raises MissingCopy: there is no copy with this key
         """
 
     @abstractmethod
     def size(self, key: str) -> int | None:
-        """How many bytes a copy has; None if there is none.
+        """Return the size of a copy in bytes; None if there is no copy.
 
-        A store that is gone altogether is an error, not the absence of each copy.
+        :raises StoreError: the store itself is gone, which is not the absence of a copy
         """
 
     @abstractmethod
     def remove(self, key: str) -> None:
-        """Remove a copy, if there is one; its ZIP has a key of its own."""
+        """Remove a copy if it exists. Its ZIP has a key of its own and stays."""
 
     @abstractmethod
     def move(self, old: str, new: str) -> bool:
-        """Give a copy another key, in the place of what is there; False if there is none to move."""
+        """Change the key of a copy, and replace an earlier copy of the new key.
+
+        :returns: whether there was a copy to move
+        """
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """All keys that begin so, in no particular order."""
+        """Iterate over all keys with a prefix, in any order."""
         return (key for key, _ in self.sizes(prefix))
 
     @abstractmethod
     def sizes(self, prefix: str = "") -> Iterator[tuple[str, int]]:
-        """Likewise, each with how many bytes the copy has: a question for all, not one for each."""
+        """Iterate over all keys with a prefix and the sizes of their copies in bytes, in any order."""
 
     @abstractmethod
     def used(self) -> int:
-        """How many bytes are kept altogether, counted now."""
+        """Count the bytes of all copies."""
 
     @abstractmethod
     def sweep(self, now: datetime) -> int:
-        """Remove what has been left incomplete for :data:`LEFT_OVER_AFTER`; returns how many files."""
+        """Remove incomplete files older than :data:`LEFT_OVER_AFTER`, and return their number."""
 
     def _prepare(self, wanted: KeepRequest) -> _Prepared:
-        """Bring a body and its ZIP to the location, without showing them."""
+        """Write a body and its ZIP to the location, still invisible to readers."""
         staged, key = wanted.staged, wanted.key
         bodies, zip_key, packed = {key: staged}, None, None
         if wanted.zip_member is not None:
@@ -258,14 +263,17 @@ class Store(ABC):
         return prepared.kept
 
     def _drop(self, prepared: _Prepared) -> None:
-        """Forget what has not taken its place."""
+        """Delete the files that are not visible yet, and release the reserved bytes."""
         for pending in prepared.files.values():
             self._discard(pending)
         self._count(-prepared.reserved)
 
     def _packed(self, staged: StagedBody, member: str) -> StagedBody:
-        """A ZIP of its own for a body. What stands before the deflated bytes is known only after them,
-        so those of a large body are put aside."""
+        """Pack a body into a ZIP.
+
+        The header before the deflated bytes has their size, so the deflated bytes of a large body are
+        staged first.
+        """
         packed = self.stage()
         try:
             content = staged.complete()
@@ -290,7 +298,11 @@ class Store(ABC):
         return packed
 
     def _make_room(self, bodies: Mapping[str, StagedBody]) -> int:
-        """Reserve what these need beyond what they replace; refuse what would go over the quota."""
+        """Reserve the bytes by which the new files are larger than the replaced ones, and return their
+        number.
+
+        :raises StoreError: the quota does not allow them
+        """
         if self.quota is None:
             return 0
         more = sum(body.size - (self.size(key) or 0) for key, body in bodies.items())
@@ -318,24 +330,25 @@ class Store(ABC):
 
     @abstractmethod
     def _spool(self) -> tuple[BinaryIO, Path]:
-        """A new local file for a body that is too large for memory."""
+        """Create a local file for a body that is too large for memory."""
 
     @abstractmethod
     def _put_aside(self, staged: StagedBody) -> PendingCopy:
-        """Bring a body to the location, complete and verified."""
+        """Write a body to the location and verify it."""
 
     @abstractmethod
     def _settle(self, pending: Sequence[PendingCopy]) -> None:
-        """See to it that files put aside survive a failure of power."""
+        """Make sure that pending files survive a power failure."""
 
     @abstractmethod
     def _settle_places(self, keys: Sequence[str]) -> None:
-        """Likewise for the names under which they stand now; never raises."""
+        """Make sure that the new names survive a power failure, as far as the file system allows. Never
+        raises."""
 
     @abstractmethod
     def _replace(self, pending: PendingCopy, key: str) -> None:
-        """Let it take its place, at once."""
+        """Make a pending file visible under its key, atomically."""
 
     @abstractmethod
     def _discard(self, pending: PendingCopy) -> None:
-        """Remove it if it has not taken its place; never raises."""
+        """Delete a pending file if it still exists. Never raises."""

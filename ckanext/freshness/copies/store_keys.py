@@ -1,10 +1,10 @@
-"""Keys of the store, made of names that others have chosen. Pure.
+"""Keys of copies, made from names that come from registries. Pure.
 
-A key is a relative path of lower-case ASCII segments that is a legal name on every file system and in
-every object store. Names come from registries and may hold anything: `/`, ``..``, NUL, 300 characters,
-any script, the same word in another case. What is ordinary stays as it is; anything else is spelled in
-ASCII and gets a digest of the whole name after a ``~``, which no ordinary name has: two names never
-have one key, and none leaves the store.
+A key is a relative path of lower-case ASCII segments that every file system and every object store
+accepts. The names may contain anything: ``/``, ``..``, NUL, 300 characters, any script, or the same word
+in another case. An ordinary name stays as it is. Any other name is spelled in ASCII and followed by a
+``~`` and a digest of the whole name; no ordinary name has a ``~``. So two names never have the same key,
+and no key leads out of the store.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import re
 import unicodedata
 
 _ORDINARY = re.compile(r"[a-z0-9_][a-z0-9_-]{0,99}")
-"""What CKAN, and so the IATI Registry, takes as a name: lower-case, at most 100 characters."""
+"""A name as CKAN, and so the IATI Registry, accepts it: lower case, at most 100 characters."""
 
 _SEGMENT = r"[a-z0-9_](?:[a-z0-9_.~-]{0,198}[a-z0-9_~-])?"
 
 _DEVICES = frozenset(
     {"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(10))}
 )
-"""What Windows takes for a device, whatever comes after a dot."""
+"""Names that Windows reads as a device, with any extension."""
 
 _DEVICE = rf"(?:{'|'.join(sorted(_DEVICES))})(?=[./]|\Z)"
 _KEY = re.compile(rf"(?!{_DEVICE}){_SEGMENT}(?:/(?!{_DEVICE}){_SEGMENT})*")
@@ -32,11 +32,11 @@ _MEMBER_BYTES = 150
 _NOT_IN_A_MEMBER = re.compile(
     r'[\x00-\x1f\x7f-\x9f/\\:*?"<>|\ud800-\udfff\u202a-\u202e\u2066-\u2069]+'
 )
-"""Separators, what Windows refuses, and what shows a name otherwise than it is."""
+"""Separators, characters that Windows refuses, and characters that change how a name is displayed."""
 
 
 def segment(name: str) -> str:
-    """A part of a key for a name: the name itself if it is ordinary.
+    """Return the segment of a key for a name, which is the name itself if it is ordinary.
 
     >>> segment("aidagency-tz")
     'aidagency-tz'
@@ -52,30 +52,31 @@ def segment(name: str) -> str:
 
 
 def iati_key(organisation: str, dataset: str) -> str:
-    """Where the copy of an IATI file is: ``{organisation}/{dataset}.xml``, by their short names."""
+    """Return the key of an IATI file: ``{organisation}/{dataset}.xml``, by their short names."""
     return f"{segment(organisation)}/{segment(dataset)}.xml"
 
 
 def resource_key(resource_id: str) -> str:
-    """Where the copy of any other resource is, whatever its file is called.
+    """Return the key of any other resource, whatever its file is called.
 
-    The folder's name has a dot, so it is never an organisation's.
+    The folder's name has a dot, so no organisation's folder has it.
     """
     part = segment(resource_id)
     return f"resources.d/{part[:2]}/{part}"
 
 
 def zip_key(key: str) -> str:
-    """Where the ZIP of a copy of its own is: beside it, with the ending ``.zip``."""
+    """Return the key of the ZIP of a copy: beside it, with the extension ``.zip``."""
     folder, slash, name = key.rpartition("/")
     stem, dot, ending = name.rpartition(".")
     return f"{folder}{slash}{stem if dot and ending != 'zip' else name}.zip"
 
 
 def member(filename: str) -> str:
-    """The name of a file inside a ZIP of its own: one that unpacks into the folder where it is unpacked.
+    """Return a safe name for a file inside a ZIP, which cannot unpack outside the chosen folder.
 
-    Other scripts stay; separators, control characters and what Windows refuses become ``_``.
+    Characters of other scripts stay. Separators, control characters and characters that Windows refuses
+    become ``_``.
     """
     text = _NOT_IN_A_MEMBER.sub("_", unicodedata.normalize("NFC", filename)).strip(" .")
     stem, dot, ending = text.rpartition(".")
@@ -88,10 +89,10 @@ def member(filename: str) -> str:
 
 
 def check(key: str) -> str:
-    """The key, if it is one.
+    """Return a key if it is valid.
 
-    :raises ValueError: it is none: a part is empty, ``..``, hidden, too long, or has characters that
-        :func:`segment` never gives.
+    :raises ValueError: a segment is empty, ``..``, hidden or too long, or has characters that
+        :func:`segment` never returns
     """
     if len(key) > 900 or not _KEY.fullmatch(key):
         raise ValueError(f"{key!r} is not a key of the store")

@@ -1,7 +1,6 @@
-"""The one way out to the network: polite, bounded, and closed to the inside of networks.
+"""The only way to the network: polite, with limits, and without access to internal networks.
 
-:mod:`.client` asks, :mod:`.guard` says which addresses may be connected to, :mod:`.hosts` how often
-a host may be asked, :mod:`.urls` what a URL is, :mod:`.names` how names are looked up, and
-:mod:`.errors` why there was no answer. Nothing here knows CKAN or reads a configuration: settings
-are arguments.
+:mod:`.client` sends requests, :mod:`.address_guard` refuses internal addresses, :mod:`.hosts` limits the
+requests to each host, :mod:`.urls` parses URLs, :mod:`.dns` looks up names, and :mod:`.errors` has the
+reasons of failures. These modules import nothing of CKAN and read no configuration: settings are arguments.
 """

@@ -1,20 +1,20 @@
-"""Which addresses may be connected to: none of the inside of a network.
+"""The guard against connections to internal addresses (server-side request forgery, CWE-918).
 
-URLs come from strangers (harvested catalogues, uploaded metadata), the visitor stands inside of the
-site's network: whoever may choose the URL could make it ask the cloud's metadata service, a
-database or a neighbour (server-side request forgery, CWE-918). The simple way, looking at the URL,
-or resolving its host before the visit and refusing inside addresses, fails:
+URLs come from strangers, such as harvested catalogues, but the client runs inside the site's network. The
+author of a URL could therefore reach the cloud's metadata service, a database or another machine there.
+It is not enough to check the URL, or to resolve its host before the request and refuse internal
+addresses:
 
-* the name may resolve differently when the connection is made (DNS rebinding);
-* an allowed URL may redirect to one that is not;
-* an address in the URL needs no resolving, so that a check in the resolver never sees it, and it
-  can be written in many ways (``2130706433``, ``0177.0.0.1``, ``[::ffff:127.0.0.1]``);
-* IPv6 has forms that carry an IPv4 address to which a gateway connects (NAT64, 6to4, Teredo).
+* The name may resolve to another address when the connection is made (DNS rebinding).
+* An allowed URL may redirect to a refused one.
+* An address in the URL is never resolved, so a check in the resolver does not see it. It can be written
+    in many ways (``2130706433``, ``0177.0.0.1``, ``[::ffff:127.0.0.1]``).
+* Some IPv6 addresses contain an IPv4 address to which a gateway connects (NAT64, 6to4, Teredo).
 
-So the address is judged where the socket is made, by :meth:`Guard.socket`, which aiohttp calls for
-each connection with the very address that it is going to connect to. Besides,
-:meth:`Guard.admitted` takes the refused ones out of what a name resolves to: a clear word early,
-and the only thing that can be judged behind a proxy, which makes the connections itself.
+Therefore :meth:`Guard.socket` judges the address where the socket is made: aiohttp calls it for each
+connection, with the address that it connects to. In addition, :meth:`Guard.admitted` removes refused
+addresses from the results of name lookups. That gives a clear error early, and it is the only possible
+check behind a proxy, which makes the connections itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ AddrInfo = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]
 
 
 class Refusal(Enum):
-    """Why an address is not connected to. The value is for people."""
+    """A reason to refuse an address. The value is shown to people."""
 
     UNSPECIFIED = "an unspecified address"
     LOOPBACK = "this machine"
@@ -48,7 +48,7 @@ class Refusal(Enum):
 
 
 class InsideAddress(OSError):
-    """A connection that the guard refused. An OSError, because aiohttp wraps those only."""
+    """A connection that the guard refused. An OSError, because aiohttp wraps no other errors."""
 
     def __init__(self, address: str, refusal: Refusal) -> None:
         super().__init__(None, f"{address} is {refusal.value}")
@@ -56,15 +56,15 @@ class InsideAddress(OSError):
         self.refusal = refusal
 
 
-# The IANA registries of special-purpose addresses (RFC 6890 and what followed), and the addresses
-# at which clouds tell secrets to their machines. The first match counts: the narrower stand first.
-# A table of our own, because what ipaddress calls private differs between Python 3.10 and 3.13.
+# The IANA registries of special-purpose addresses (RFC 6890 and its successors), and the addresses of the
+# clouds' metadata services, which give secrets to machines. The first match counts, so narrower networks
+# come first. Not ipaddress.is_private, which differs between Python 3.10 and 3.13.
 _SPECIAL: tuple[tuple[str, Refusal], ...] = (
     ("169.254.169.254/32", Refusal.METADATA),  # AWS, Azure, Google, OpenStack and others
     ("169.254.170.2/32", Refusal.METADATA),  # AWS, containers
     ("169.254.170.23/32", Refusal.METADATA),  # AWS, Kubernetes
     ("100.100.100.200/32", Refusal.METADATA),  # Alibaba
-    ("168.63.129.16/32", Refusal.METADATA),  # Azure: a public address, inside only
+    ("168.63.129.16/32", Refusal.METADATA),  # Azure: a public address that is only used internally
     ("192.0.0.192/32", Refusal.METADATA),  # Oracle
     ("0.0.0.0/8", Refusal.UNSPECIFIED),
     ("10.0.0.0/8", Refusal.PRIVATE),
@@ -86,10 +86,7 @@ _SPECIAL: tuple[tuple[str, Refusal], ...] = (
     ("fd20:ce::254/128", Refusal.METADATA),  # Google
     ("::/128", Refusal.UNSPECIFIED),
     ("::1/128", Refusal.LOOPBACK),
-    (
-        "64:ff9b:1::/48",
-        Refusal.PRIVATE,
-    ),  # NAT64 of a network's own (RFC 8215): it may lead anywhere
+    ("64:ff9b:1::/48", Refusal.PRIVATE),  # NAT64 of a local network (RFC 8215)
     ("2001::/23", Refusal.RESERVED),
     ("2001:db8::/32", Refusal.RESERVED),
     ("3fff::/20", Refusal.RESERVED),
@@ -100,34 +97,32 @@ _SPECIAL: tuple[tuple[str, Refusal], ...] = (
 )
 
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-"""What is given out for the open Internet; all the rest of IPv6 is not."""
+"""The part of IPv6 that is assigned to the public Internet."""
 
 _MAPPED_OR_TRANSLATED = (
     IPv6Network("::ffff:0:0/96"),  # IPv4-mapped
     IPv6Network("64:ff9b::/96"),  # NAT64 (RFC 6052)
     IPv6Network("::/96"),  # IPv4-compatible
 )
-"""Prefixes whose addresses carry an IPv4 address in their last 32 bits."""
+"""Prefixes of addresses whose last 32 bits are an IPv4 address."""
 
 
 class Guard:
-    """Judges addresses.
+    """The rules for addresses.
 
-    :param allow: networks of the inside that the site's administrator lets be visited, such as
+    :param allow: internal networks to which the site's administrator allows connections, such as
         ``("127.0.0.0/8",)`` for a demo on one machine
     :raises ValueError: a network of ``allow`` is malformed
     """
-
-    __slots__ = ("_allow", "_special")
 
     def __init__(self, allow: Iterable[str | Network] = ()) -> None:
         self._allow = tuple(ip_network(network) for network in allow)
         self._special = tuple((ip_network(network), refusal) for network, refusal in _SPECIAL)
 
     def judge(self, address: str | Address) -> Refusal | None:
-        """Why ``address`` must not be connected to, or None if it may be.
+        """Return why connections to ``address`` are refused; None if they are allowed.
 
-        :raises ValueError: ``address`` is none
+        :raises ValueError: ``address`` is not an IP address
         """
         if isinstance(address, str):
             address = ip_address(address.partition("%")[0])
@@ -144,9 +139,9 @@ class Guard:
         return None
 
     def admitted(self, addresses: Iterable[str]) -> list[str]:
-        """Those of ``addresses`` that may be connected to.
+        """Return the addresses to which connections are allowed.
 
-        :raises InsideAddress: none may
+        :raises InsideAddress: all addresses are refused
         """
         refused: InsideAddress | None = None
         admitted = []
@@ -160,9 +155,9 @@ class Guard:
         return admitted
 
     def socket(self, info: AddrInfo) -> socket.socket:
-        """A socket for one connection to ``info``; the ``socket_factory`` of aiohttp's connector.
+        """Create the socket for a connection; this is the ``socket_factory`` of aiohttp's connector.
 
-        :raises InsideAddress: the address must not be connected to
+        :raises InsideAddress: the address is refused
         """
         family, kind, protocol, _, where = info
         if (refusal := self.judge(where[0])) is not None:
@@ -171,12 +166,12 @@ class Guard:
 
 
 def _carried(address: IPv6Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses that a gateway or the system itself reads out of ``address``."""
+    """Return the IPv4 addresses to which a gateway or the system connects for an IPv6 address."""
     if address.sixtofour is not None:
         return (address.sixtofour,)
     if address.teredo is not None:
         return address.teredo
-    # :: and ::1 are no IPv4-compatible addresses, but themselves.
+    # :: and ::1 are not IPv4-compatible addresses.
     if int(address) > 1 and any(address in network for network in _MAPPED_OR_TRANSLATED):
         return (IPv4Address(int(address) & 0xFFFFFFFF),)
     return ()

@@ -1,4 +1,4 @@
-"""One request between its first attempt and its answer, and the body at its end."""
+"""A request between its first attempt and its answer, and the reading of the answer's body."""
 
 from __future__ import annotations
 
@@ -22,37 +22,23 @@ from .urls import Target, display_url, join_url, parse_url
 
 _METHODS = frozenset({"GET", "HEAD"})
 _DRAINED = 16 * 1024
-"""A body of no interest up to this size is waited for, so that the connection can be kept."""
+"""Unwanted bodies up to this size are read to the end, so that the connection can be kept."""
 _DRAIN_SECONDS = 0.2
 
 Write = Callable[[bytes], object]
 
 
 class RequestAttempts:
-    """One request on its way: what was asked, and where it stands.
+    """A request with the state of its attempts.
 
-    ``start``, ``attempts`` and ``waited`` are of the whole visit; ``target``, ``hops``, ``seconds``
-    and ``insecure`` of its present attempt; ``pause`` is the wait until the next step, in seconds.
-    ``last`` says that no other request to its host is near: the connection is not to be kept.
+    :ivar start: the parsed URL of the request
+    :ivar attempts: the number of attempts so far
+    :ivar waited: seconds of all attempts in our own queues
+    :ivar target: where the present attempt stands after redirects; ``hops``, ``seconds`` and ``insecure``
+        also belong to the present attempt
+    :ivar pause: seconds until the next step
+    :ivar last: whether no other request to the host follows soon, so that its connection is closed
     """
-
-    __slots__ = (
-        "_common",
-        "attempts",
-        "choose",
-        "hops",
-        "host",
-        "insecure",
-        "last",
-        "limits",
-        "obeys_robots",
-        "pause",
-        "request",
-        "seconds",
-        "start",
-        "target",
-        "waited",
-    )
 
     def __init__(
         self,
@@ -75,11 +61,10 @@ class RequestAttempts:
         self.insecure = False
 
     def begin(self, target: Target | None = None) -> None:
-        """Look at the request itself.
+        """Check the request, and prepare its first attempt.
 
-        :param target: what its URL is, where the caller has parsed it
-
-        :raises FetchError: the URL cannot be visited, or the request cannot be sent
+        :param target: the parsed URL of the request, if the caller has it
+        :raises FetchError: the URL is invalid, or the request cannot be sent
         """
         request = self.request
         self.start = self.target = parse_url(request.url) if target is None else target
@@ -89,7 +74,7 @@ class RequestAttempts:
         common = {}
         if request.accept is not None:
             common["Accept"] = request.accept
-        # Validators are the server's own words, in bytes that perhaps nobody may send.
+        # Validators come from the server and may hold bytes that no header may have.
         if request.etag and can_be_sent(request.etag):
             common["If-None-Match"] = request.etag
         if request.last_modified and can_be_sent(request.last_modified):
@@ -102,7 +87,7 @@ class RequestAttempts:
         self.attempts = 1
 
     def again(self, pause: float) -> None:
-        """Begin the next attempt, due in ``pause`` seconds."""
+        """Prepare the next attempt, which is due in ``pause`` seconds."""
         self.attempts += 1
         self.pause = pause
         self.target = self.start
@@ -111,13 +96,13 @@ class RequestAttempts:
         self.insecure = False
 
     def once_more(self) -> None:
-        """Begin an attempt that is the last one, at the URL where the visit stands."""
+        """Prepare one last attempt at the present target, without following the redirects again."""
         self.limits = replace(self.limits, attempts=self.attempts)
         self.pause = 0.0
         self.seconds = 0.0
 
     def headers(self, target: Target) -> CIMultiDict[str]:
-        """Return what is sent to ``target`` beside the client's own headers; secrets only to their origin."""
+        """Return the headers of the request to ``target``; the request's own go to their origin only."""
         headers = CIMultiDict(self._common)
         if self.last:
             headers["Connection"] = "close"
@@ -128,9 +113,11 @@ class RequestAttempts:
         return headers
 
     def redirected(self, target: Target, status: int, location: str) -> Target:
-        """Where an answer of ``target`` leads to.
+        """Follow a redirect of ``target``.
 
-        :raises Fault: nowhere that can be visited
+        :param location: the value of the ``Location`` header
+        :returns: the new target
+        :raises Fault: the location is invalid, has been requested before, or is one redirect too many
         """
         try:
             found = join_url(target, location)
@@ -146,7 +133,7 @@ class RequestAttempts:
         return found
 
     def answer(self, target: Target, response: Exchange) -> Answer:
-        """The answer, still without its body."""
+        """Return the answer without its body."""
         return Answer(
             status=response.status,
             url=self.start.url,
@@ -159,11 +146,11 @@ class RequestAttempts:
         )
 
     def circumstances(self, answered: bool) -> Circumstances:
-        """For the words of a fault."""
+        """Return the details that :func:`fault_of` needs."""
         return Circumstances(self.limits, answered)
 
     def error(self, fault: Fault) -> FetchError:
-        """The fault as the caller gets it."""
+        """Return a fault as the error that callers get."""
         words = fault.words
         if self.target is not self.start and fault.reason not in _ABOUT_REDIRECTS:
             words = f"redirects to {display_url(self.target.url)}, which {words}"
@@ -181,43 +168,45 @@ class RequestAttempts:
 _ABOUT_REDIRECTS = frozenset({FailureReason.REDIRECT_LOOP, FailureReason.TOO_MANY_REDIRECTS})
 
 
-def backoff(visit: RequestAttempts) -> float:
-    """Seconds due after the present attempt if nobody says otherwise."""
-    steps = visit.limits.backoff
-    return steps[min(visit.attempts, len(steps)) - 1] if steps else 0.0
+def backoff(pending: RequestAttempts) -> float:
+    """Return the seconds to wait after the present attempt by the configured steps."""
+    steps = pending.limits.backoff
+    return steps[min(pending.attempts, len(steps)) - 1] if steps else 0.0
 
 
-def pause_after(visit: RequestAttempts, asked_for: float | None = None) -> float | None:
-    """Seconds until the next attempt, or None if there is none.
+def pause_after(pending: RequestAttempts, asked_for: float | None = None) -> float | None:
+    """Return the seconds until the next attempt; None if no attempt is left.
 
-    What a host asked for is never shortened; both are stretched at random, so that visits that
-    failed together do not come back together.
+    The wait varies at random, so that requests that failed together are not retried together. A pause
+    that the host asked for is never shortened.
+
+    :param asked_for: the pause that the host asked for
     """
-    if visit.attempts >= visit.limits.attempts:
+    if pending.attempts >= pending.limits.attempts:
         return None
-    jitter = visit.limits.jitter
+    jitter = pending.limits.jitter
     if asked_for is not None:
-        return asked_for + random.uniform(0, jitter) * backoff(visit)
-    return backoff(visit) * random.uniform(1 - jitter, 1 + jitter)
+        return asked_for + random.uniform(0, jitter) * backoff(pending)
+    return backoff(pending) * random.uniform(1 - jitter, 1 + jitter)
 
 
-async def take_body(visit: RequestAttempts, answer: Answer, response: Exchange) -> None:
-    """Read the body of ``response`` into where it belongs.
+async def take_body(pending: RequestAttempts, answer: Answer, response: Exchange) -> None:
+    """Read the body of ``response`` as the caller's ``choose`` decides.
 
-    :raises Fault: it breaks off, or is larger than it may be
+    :raises Fault: the body breaks off, or is larger than allowed
     """
-    choice = Body.COLLECT if visit.choose is None else visit.choose(answer)
+    choice = Body.COLLECT if pending.choose is None else pending.choose(answer)
     if choice is Body.SKIP:
         answer.complete = response.content.is_eof()
         await drain(response)
         answer.on_wire = _on_wire(response.content)
     elif choice is Body.COLLECT:
         pieces: list[bytes] = []
-        await _collect(visit, answer, response, pieces.append)
+        await _collect(pending, answer, response, pieces.append)
         answer.body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
     else:
         try:
-            await _read(visit, answer, response, choice.write, visit.limits.max_bytes)
+            await _read(pending, answer, response, choice.write, pending.limits.max_bytes)
         except Enough:
             answer.complete = False
         except Fault:
@@ -226,20 +215,20 @@ async def take_body(visit: RequestAttempts, answer: Answer, response: Exchange) 
 
 
 async def _collect(
-    visit: RequestAttempts, answer: Answer, response: Exchange, write: Write
+    pending: RequestAttempts, answer: Answer, response: Exchange, write: Write
 ) -> None:
     if answer.status < 300:
-        await _read(visit, answer, response, write, visit.limits.max_bytes)
+        await _read(pending, answer, response, write, pending.limits.max_bytes)
         return
-    # An error is an error, whatever becomes of the page that explains it.
+    # The status says all: a fault in the error page itself is no failure.
     try:
-        await _read(visit, answer, response, write, min(visit.limits.max_bytes, ERROR_BYTES))
+        await _read(pending, answer, response, write, min(pending.limits.max_bytes, ERROR_BYTES))
     except Fault:
         answer.complete = False
 
 
 async def _read(
-    visit: RequestAttempts, answer: Answer, response: Exchange, write: Write, most: int
+    pending: RequestAttempts, answer: Answer, response: Exchange, write: Write, most: int
 ) -> None:
     content = response.content
     decoder: Decoder | None = None
@@ -252,13 +241,13 @@ async def _read(
                 if not piece and (broken := response.fault) is not None:
                     raise broken
             except NETWORK_FAULTS as error:
-                raise fault_of(error, visit.circumstances(answered=True)) from error
+                raise fault_of(error, pending.circumstances(answered=True)) from error
             if not piece:
                 if decoder is not None:
                     decoder.end()
                 return
             if not has_begun:
-                # Answers without a body name the encoding that it would have.
+                # Only here: answers without a body may name an encoding, too.
                 decoder = decoder_of(response.headers.get("Content-Encoding"))
                 has_begun = True
             for part in (piece,) if decoder is None else decoder.pieces(piece):
@@ -273,12 +262,12 @@ async def _read(
 
 
 def _on_wire(content: aiohttp.StreamReader) -> int:
-    # aiohttp's reader for answers without a body does not know the second number.
+    # aiohttp's reader of empty bodies has no total_raw_bytes.
     return content.total_raw_bytes if content.total_bytes else 0
 
 
 async def drain(response: Exchange) -> None:
-    """Wait for the end of a body of no interest, if it is near; else the connection is lost."""
+    """Read a small unwanted body to its end, so that the connection can be kept."""
     content = response.content
     if content.is_eof():
         return
@@ -290,7 +279,7 @@ async def drain(response: Exchange) -> None:
 
 
 def _size(count: int) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes as people read it."""
     for unit, name in ((MIB, "MiB"), (1024, "KiB")):
         if count >= unit:
             return f"{count / unit:g} {name}"

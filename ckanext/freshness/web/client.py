@@ -1,13 +1,13 @@
-"""The one HTTP client: asks, follows, waits, tries again, and never believes what it is told.
+"""The HTTP client: it sends requests, follows redirects, waits for hosts and retries.
 
-Any HTTP status is an answer (:class:`Answer`); no answer is a :class:`FetchError`. Redirects are
-followed by hand, because each hop is another visit: its URL is checked, its host must be allowed,
-its address is judged and its host's limits hold. Times are counted per attempt and without the
-waiting in our own queues. Bodies are read in pieces, and both what comes over the wire and what it
-decompresses to are bounded, whatever the headers claim.
+Any HTTP status is an :class:`Answer`. A request without an answer raises a :class:`FetchError`. The
+client follows redirects itself, because every hop needs the same checks: its URL, whether its host is
+allowed, its address, and the limits of its host. Time limits hold for one attempt, and waiting in our own
+queues does not count. Bodies are read in pieces. Their size is limited as received and as decompressed,
+whatever the headers claim.
 
-A connection that breaks before anything was answered is replaced once at once (RFC 9112, section
-9.3.1: kept-alive connections end like that); it counts as the same attempt.
+If a connection breaks before an answer begins, the request is sent once more at once, as part of the same
+attempt (RFC 9112, section 9.3.1: kept connections end like that).
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ __all__ = [
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD = frozenset({501, 505})
-"""Errors of a server that the next attempt would meet too."""
+"""Server errors that a retry would not change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientSettings:
-    """What a client is set to once.
+    """The settings of a client.
 
-    :ivar user_agent: names the site and where to complain
-    :ivar proxy: URL of the proxy for all visits; user and password in it are never shown
-    :ivar proxy_resolves: behind a proxy, let it visit names that cannot be looked up here, which
-        therefore nobody has judged
-    :ivar ca_bundle: file of certificate authorities to be trusted beside the system's
-    :ivar insecure_hosts: hosts whose certificates are not verified; answers say so
+    :ivar user_agent: the ``User-Agent`` header: the site's name and an address for complaints
+    :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
+    :ivar proxy_resolves: send requests for names that cannot be looked up here to the proxy, although the
+        guard cannot judge their addresses
+    :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
+    :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
     """
 
     user_agent: str
@@ -81,11 +81,11 @@ class ClientSettings:
 
 
 class Client:
-    """Asks URLs. To be used as ``async with Client(settings, hosts) as client``.
+    """An HTTP client, used as ``async with Client(settings, hosts) as client``.
 
     :param hosts: limits and statistics of hosts; they may outlive the client
-    :param names: where names are looked up
-    :raises ValueError: a setting is not usable; the message says which
+    :param names: the cache of name lookups
+    :raises ValueError: a setting is invalid; the message names it
     """
 
     def __init__(self, settings: ClientSettings, hosts: Hosts, names: Names | None = None) -> None:
@@ -127,108 +127,109 @@ class Client:
         await self._names.close()
 
     async def fetch(self, request: Request, choose: Choose | None = None) -> Answer:
-        """Ask for ``request.url`` until there is an answer or no attempt is left.
+        """Send a request, and retry until there is an answer or no attempt is left.
 
-        :param choose: what to do with the body; without it the body is collected
-        :raises FetchError: there is no answer. What ``choose``, a sink or ``host_allowed`` raise is
-            raised as it is.
+        Exceptions of ``choose``, of a sink and of ``host_allowed`` are passed on.
+
+        :param choose: decides what happens to the body; by default it is collected in memory
+        :raises FetchError: there is no answer
         """
         return await self._fetch(self.begin(request, choose))
 
     def begin(
         self, request: Request, choose: Choose | None = None, target: Target | None = None
     ) -> RequestAttempts:
-        """A request to be asked for with :meth:`step`, by a caller who owns the waiting.
+        """Prepare a request that the caller sends with :meth:`step` and for which the caller does the
+        waiting.
 
-        :param target: what its URL is, where the caller has parsed it
-        :raises FetchError: it cannot be asked for
+        :param target: the parsed URL of the request, if the caller has it
+        :raises FetchError: the request cannot be sent
         """
-        visit = RequestAttempts(request, request.limits or self.settings.limits, choose)
-        visit.begin(target)
-        return visit
+        pending = RequestAttempts(request, request.limits or self.settings.limits, choose)
+        pending.begin(target)
+        return pending
 
-    async def step(self, visit: RequestAttempts, *, patient: bool = False) -> Answer | None:
-        """Ask once. Without an answer the visit goes on: at ``visit.target``, to which it was
-        redirected or which is to be tried again, in ``visit.pause`` seconds at the earliest.
+    async def step(self, pending: RequestAttempts, *, patient: bool = False) -> Answer | None:
+        """Send one request: the first, the next hop of a redirect, or a retry.
 
-        :param patient: wait for the host's turn, rate and pauses. Otherwise a host that may not be
-            asked at this moment is not asked.
+        :param patient: wait for the host's queue, rate and pauses. Otherwise send nothing if the host's
+            limits allow no request at this moment.
+        :returns: the answer. None if a further step is needed, at ``pending.target`` and not before
+            ``pending.pause`` seconds have passed.
         :raises FetchError: there is no answer, and no attempt is left
         """
         before = monotonic()
-        target = visit.target
-        host = visit.host = self.hosts.of(target.host)
+        target = pending.target
+        host = pending.host = self.hosts.of(target.host)
         try:
             _refuse(host)
-            # In the usual case nothing has to be waited for before the answer.
-            if not self._is_admitted(visit, target):
-                await self._admit_in_turn(visit, target, host)
-            if host.policy.robots and visit.obeys_robots:
-                await self._obey_robots(visit, target, host)
+            # Usually the address is known, and nothing is awaited before the answer.
+            if not self._is_admitted(pending, target):
+                await self._admit_in_turn(pending, target, host)
+            if host.policy.robots and pending.obeys_robots:
+                await self._obey_robots(pending, target, host)
             if not host.enter_now(monotonic()):
                 if not patient:
-                    visit.pause = 0.0
+                    pending.pause = 0.0
                     return None
                 await host.enter()
             try:
-                found = await self._ask_in_turn(visit, target, host, before)
+                found = await self._ask_in_turn(pending, target, host, before)
             finally:
                 host.leave()
         except Fault as fault:
             host.statistics.errors[fault.reason] += 1
-            pause = pause_after(visit) if fault.reason.retriable else None
+            pause = pause_after(pending) if fault.reason.retriable else None
             if pause is None:
-                # Without the cause: aiohttp's exceptions carry headers and the proxy's URL, with
-                # secrets.
-                raise visit.error(fault) from None
-            visit.again(pause)
+                # Without the cause: aiohttp's exceptions hold headers and the proxy's URL with secrets.
+                raise pending.error(fault) from None
+            pending.again(pause)
             return None
         if isinstance(found, Answer):
-            found.seconds = visit.seconds
-            # Who asks holds the visit, and the visit him: without this the collector of cycles would
-            # have each of them to find.
-            visit.choose = None
+            found.seconds = pending.seconds
+            # Breaks a reference cycle between the caller and its request.
+            pending.choose = None
             return found
         if isinstance(found, Target):
-            visit.pause = 0.0
+            pending.pause = 0.0
         else:
-            visit.again(found)
+            pending.again(found)
         return None
 
     def knows(self, target: Target) -> bool:
-        """Whether a step to ``target`` would not have to wait for its name to be looked up."""
+        """Decide whether a step to ``target`` needs no name lookup."""
         return target.is_address or self._names.known(target.host)
 
     async def look_up(self, target: Target) -> None:
-        """Wait until the name is looked up. If that fails, the next step meets it and says so."""
+        """Look up the name of ``target``. If that fails, the next step raises the error."""
         with contextlib.suppress(NameFault):
             await self._names.addresses(target.host)
 
     def begin_last_round(self, host: Host) -> None:
-        """Ask a host again that was given up because it gave no answer; its name is looked up anew."""
+        """Allow requests again to a host that was given up for its silence, and look up its name again."""
         self._names.forget(host.name)
         host.breaker.begin_last_round(monotonic(), host.policy.last_round)
 
-    async def _fetch(self, visit: RequestAttempts) -> Answer:
+    async def _fetch(self, pending: RequestAttempts) -> Answer:
         while True:
-            answer = await self.step(visit, patient=True)
+            answer = await self.step(pending, patient=True)
             if answer is not None:
                 return answer
-            if visit.pause:
-                await asyncio.sleep(visit.pause)
+            if pending.pause:
+                await asyncio.sleep(pending.pause)
 
     async def _ask_in_turn(
-        self, visit: RequestAttempts, target: Target, host: Host, before: float
+        self, pending: RequestAttempts, target: Target, host: Host, before: float
     ) -> Answer | Target | float:
-        """As :meth:`_ask`, and the host is told how it went."""
+        """Call :meth:`_ask`, and report its outcome to the host's breaker."""
         began = monotonic()
-        visit.waited += began - before
+        pending.waited += began - before
         _refuse(host)
         breaker = host.breaker
         decides = breaker.begin(began) and breaker.circuit is Circuit.HALF_OPEN
         reason: FailureReason | None = FailureReason.INVALID_REQUEST
         try:
-            found = await self._ask(visit, target, host)
+            found = await self._ask(pending, target, host)
             reason = None
             return found
         except Fault as fault:
@@ -236,38 +237,41 @@ class Client:
             raise
         finally:
             ended = monotonic()
-            visit.seconds += ended - began
+            pending.seconds += ended - began
             host.statistics.seconds += ended - began
-            is_last = visit.attempts >= visit.limits.attempts
+            is_last = pending.attempts >= pending.limits.attempts
             breaker.ended(reason, ended, is_last=is_last, decides=decides)
 
-    async def _admit_in_turn(self, visit: RequestAttempts, target: Target, host: Host) -> None:
-        """Call :meth:`_admit`, and tell the host if it fails: a name without an address is no answer."""
+    async def _admit_in_turn(self, pending: RequestAttempts, target: Target, host: Host) -> None:
+        """Call :meth:`_admit`, and report a failure to the host's breaker."""
         try:
-            await self._admit(visit, target)
+            await self._admit(pending, target)
         except Fault as fault:
             breaker = host.breaker
             decides = breaker.circuit is Circuit.OPEN
-            is_last = visit.attempts >= visit.limits.attempts
+            is_last = pending.attempts >= pending.limits.attempts
             breaker.ended(fault.reason, monotonic(), is_last=is_last, decides=decides)
             raise
 
-    def _is_admitted(self, visit: RequestAttempts, target: Target) -> bool:
-        """Whether there is nothing to be asked or judged by :meth:`_admit`."""
-        if self._proxy is not None or visit.request.host_allowed is not None:
+    def _is_admitted(self, pending: RequestAttempts, target: Target) -> bool:
+        """Decide whether :meth:`_admit` has nothing to look up and nothing to judge."""
+        if self._proxy is not None or pending.request.host_allowed is not None:
             return False
         return target.is_address or self._names.has_addresses(target.host)
 
-    async def _admit(self, visit: RequestAttempts, target: Target) -> None:
-        """Whether ``target`` may be visited, as far as that can be known before a connection."""
-        allowed = visit.request.host_allowed
+    async def _admit(self, pending: RequestAttempts, target: Target) -> None:
+        """Check, before there is a connection, that ``target`` may be requested.
+
+        :raises Fault: its host is not allowed, has no address, or has only internal addresses
+        """
+        allowed = pending.request.host_allowed
         if allowed is not None and not allowed(target.host):
             words = "was not visited: its host is not among those that may be"
             raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
         try:
             if not target.is_address:
-                # Looked up now, so that neither the host's place nor the attempt's time is used up
-                # by it; the connector then finds it known.
+                # Before the request begins, so that a slow lookup uses up neither the host's connections
+                # nor the attempt's time. The connector then finds the addresses in the cache.
                 addresses = await self._names.addresses(target.host)
             elif self._proxy:
                 addresses = [target.host]
@@ -275,14 +279,14 @@ class Client:
                 self.settings.guard.admitted(addresses)
         except NameFault as error:
             if not (self._proxy and self.settings.proxy_resolves):
-                raise fault_of(error, visit.circumstances(answered=False)) from error
+                raise fault_of(error, pending.circumstances(answered=False)) from error
         except InsideAddress as error:
-            raise fault_of(error, visit.circumstances(answered=False)) from error
+            raise fault_of(error, pending.circumstances(answered=False)) from error
 
-    async def _obey_robots(self, visit: RequestAttempts, target: Target, host: Host) -> None:
+    async def _obey_robots(self, pending: RequestAttempts, target: Target, host: Host) -> None:
         task = host.robots.get(target.origin)
         if task is None or task.cancelled():
-            task = asyncio.create_task(self._robots(visit.request, target, host))
+            task = asyncio.create_task(self._robots(pending.request, target, host))
             host.robots[target.origin] = task
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -296,9 +300,9 @@ class Client:
         asked = Request(robots_url(target), host_allowed=request.host_allowed)
         found: Answer | FetchError
         try:
-            visit = RequestAttempts(asked, limits, None, obeys_robots=False)
-            visit.begin()
-            found = await self._fetch(visit)
+            pending = RequestAttempts(asked, limits, None, obeys_robots=False)
+            pending.begin()
+            found = await self._fetch(pending)
         except FetchError as error:
             found = error
         rules = rules_of(found)
@@ -306,27 +310,30 @@ class Client:
         return rules
 
     async def _ask(
-        self, visit: RequestAttempts, target: Target, host: Host
+        self, pending: RequestAttempts, target: Target, host: Host
     ) -> Answer | Target | float:
-        """One request; a Target is where it redirects to, a number in how many seconds another
-        attempt is due."""
+        """Send one request.
+
+        :returns: the answer, the target of a redirect, or the seconds until the next attempt
+        :raises Fault: there is no answer
+        """
         assert self._connections is not None, "the client is used outside of its async with"
         statistics = host.statistics
         statistics.requests += 1
         insecure = target.scheme == "https" and target.host.rstrip(".") in self._insecure
-        visit.insecure = visit.insecure or insecure
-        limits = visit.limits
+        pending.insecure = pending.insecure or insecure
+        limits = pending.limits
         try:
             response = await self._connections.ask(
-                visit.request.method,
+                pending.request.method,
                 target,
-                visit.headers(target),
+                pending.headers(target),
                 limits,
                 verify=not insecure,
-                total=limits.total - visit.seconds,
+                total=limits.total - pending.seconds,
             )
         except NETWORK_FAULTS as error:
-            raise fault_of(error, visit.circumstances(answered=False)) from error
+            raise fault_of(error, pending.circumstances(answered=False)) from error
         try:
             status = response.status
             statistics.statuses[status] += 1
@@ -335,13 +342,13 @@ class Client:
                 raise Fault(FailureReason.MALFORMED, f"answered {status}, which ends nothing")
             if status in _REDIRECTS and (location := response.headers.get("Location")):
                 await drain(response)
-                return visit.redirected(target, status, location)
-            if status >= 400 and (pause := self._again(visit, host, response)) is not None:
+                return pending.redirected(target, status, location)
+            if status >= 400 and (pause := self._again(pending, host, response)) is not None:
                 await drain(response)
                 return pause
-            answer = visit.answer(target, response)
+            answer = pending.answer(target, response)
             try:
-                await take_body(visit, answer, response)
+                await take_body(pending, answer, response)
             finally:
                 statistics.received += answer.on_wire
             return answer
@@ -351,25 +358,27 @@ class Client:
         finally:
             response.end()
 
-    def _again(self, visit: RequestAttempts, host: Host, response: Exchange) -> float | None:
-        """Seconds until another attempt, if this status deserves one; the host gets the pause it
-        asks for."""
+    def _again(self, pending: RequestAttempts, host: Host, response: Exchange) -> float | None:
+        """Return the seconds until the next attempt; None if this status is final or no attempt is left.
+
+        If the answer asks for a pause, no request to the host starts before it is over.
+        """
         status = response.status
         if status not in (408, 429) and (not 500 <= status < 600 or status in _FOR_GOOD):
             return None
-        # By the server's own clock, where it tells it: ours may differ.
+        # By the server's own clock if it sends a date: ours may differ.
         now = parse_http_date(response.headers.get("Date", "")) or datetime.now(timezone.utc)
         wait = parse_retry_after(response.headers.get("Retry-After"), now)
-        if wait is not None and wait > visit.limits.retry_after_max:
+        if wait is not None and wait > pending.limits.retry_after_max:
             host.close(wait)
             return None
         if wait is not None or status == 429:
-            host.defer(backoff(visit) if wait is None else wait)
-        return pause_after(visit, wait)
+            host.defer(backoff(pending) if wait is None else wait)
+        return pause_after(pending, wait)
 
 
 def _refuse(host: Host) -> None:
-    """Ask nothing of a host that does not want it, or does not do anything."""
+    """Raise a fault if a host asked for a long pause or was given up for its silence."""
     if closed := host.closed_for:
         words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
         raise Fault(FailureReason.HOST_DEFERRED, words, closed)

@@ -1,8 +1,8 @@
-"""Connections, and one exchange of request and response over one of them, by aiohttp.
+"""Connections, and single exchanges of request and response, by aiohttp.
 
-aiohttp leaves four gaps, which are closed here. It sends a request over a kept connection on which the server
-has already spoken, takes a body for complete whose connection was reset, lets the reader of a broken body wait
-until the time is over, and ignores what follows a body at once.
+This module closes four gaps of aiohttp. It sends a request over a kept connection on which the server has
+already sent bytes. It accepts a body as complete although its connection was reset. It lets the reader of a
+broken body wait until the time limit. It ignores bytes that follow a body at once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .exchange import Limits
 from .urls import Target
 
 _NEEDS_CLEANUP = sys.version_info < (3, 12, 8) or (3, 13) <= sys.version_info < (3, 13, 1)
-"""Since 3.12.8 and 3.13.1 Python itself cleans up sockets that TLS leaves half closed; aiohttp warns if
-it is asked to do so there."""
+"""Since 3.12.8 and 3.13.1 Python cleans up half-closed TLS sockets, and aiohttp warns if it is told to do
+so."""
 
 
 class _Broken(Exception):
-    """A connection that broke before it gave an answer; the cause says how."""
+    """A connection that broke before the answer began; the cause is aiohttp's error."""
 
 
 async def _without_retry(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending the request again: it would use the next kept connection."""
+    """Keep aiohttp from sending a request again, which would use another kept connection."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -49,7 +49,8 @@ async def _note_kept(_: aiohttp.ClientSession, context: SimpleNamespace, __: obj
 
 class _Connector(aiohttp.TCPConnector):
     async def connect(self, *arguments: Any, **named: Any) -> Any:
-        """Return a connection on which nothing waits to be read: it would answer the next request."""
+        """Return a connection without unread bytes, which would be taken for the answer to the next
+        request."""
         while True:
             connection = await super().connect(*arguments, **named)
             protocol = connection.protocol
@@ -59,27 +60,25 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _retrieve(closed: asyncio.Future[None]) -> None:
-    """Keep asyncio from logging that a connection ended with an exception which nobody has looked at."""
+    """Retrieve a connection's exception, so that asyncio does not log it as never retrieved."""
     if not closed.cancelled():
         closed.exception()
 
 
 class Exchange:
-    """One request and its response: status and headers have arrived, the body is still to be read.
+    """A response whose status and headers have arrived and whose body is still to be read.
 
-    Call :meth:`end`, whatever happens.
+    Always call :meth:`end`.
 
-    :ivar content: the body, as it comes over the wire
+    :ivar content: the body as received
     """
-
-    __slots__ = ("_protocol", "_response", "content", "headers", "status")
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self._response = response
         self.status = response.status
         self.headers = response.headers
         self.content = response.content
-        # None if the whole body came together with the headers.
+        # None if the whole body arrived together with the headers.
         connection = response.connection
         self._protocol = connection.protocol if connection is not None else None
         if self._protocol is not None and (closed := self._protocol.closed) is not None:
@@ -89,7 +88,7 @@ class Exchange:
 
     @property
     def fault(self) -> BaseException | None:
-        """Why the body is broken although it has ended; None if it is complete."""
+        """Return why a body that has ended is broken; None if it is complete."""
         error = self._protocol.exception() if self._protocol is not None else None
         if isinstance(error, http_exceptions.HttpProcessingError):
             return error
@@ -99,7 +98,7 @@ class Exchange:
         return None
 
     def end(self) -> None:
-        """Close the connection if the response is still to come; otherwise aiohttp has kept it."""
+        """Close the connection if the body was not read to its end; otherwise aiohttp has kept it."""
         if self._protocol is not None and self._protocol.closed is not None:
             self._protocol.closed.remove_done_callback(self._wake)
         self._response.close()
@@ -110,10 +109,10 @@ class Exchange:
 
 
 class Connections:
-    """The connections of one client. To be used as ``async with``.
+    """The connections of one client.
 
-    :param headers: sent with each request that does not set them itself
-    :param proxy: through which all connections lead
+    :param headers: headers of every request that does not set them itself
+    :param proxy: the proxy of all connections
     """
 
     def __init__(
@@ -132,9 +131,9 @@ class Connections:
                     ssl=verify,
                     resolver=GuardedResolver(names, guard),
                     use_dns_cache=False,
-                    # Behind a proxy only the proxy is connected to, and that is inside.
+                    # Behind a proxy, all connections go to the proxy, which is an internal address.
                     socket_factory=None if proxy else guard.socket,
-                    # Hosts limit the connections: waiting for one must not count as the URL's time.
+                    # Hosts limit the connections: waiting for one must not count as time of the request.
                     limit=0,
                     force_close=is_second,
                     enable_cleanup_closed=_NEEDS_CLEANUP,
@@ -162,10 +161,10 @@ class Connections:
     ) -> Exchange:
         """Send a request, and return the response with its headers.
 
-        If a connection breaks before it gives an answer, send the request again, over a new connection (RFC
+        If a connection breaks before the answer begins, send the request again over a new connection (RFC
         9112, section 9.3.1: kept connections end like that).
 
-        :param total: seconds until the last byte has to be read
+        :param total: seconds until the last byte must have been read
         :raises Exception: one of :data:`.faults.NETWORK_FAULTS`
         """
         ends = self._loop.time() + total
@@ -182,7 +181,7 @@ class Connections:
                     headers=headers,
                     allow_redirects=False,
                     ssl=verify,
-                    # "connect" and not "sock_connect", which begins anew for each address of a name.
+                    # "connect" and not "sock_connect", which starts again for each address of a name.
                     timeout=aiohttp.ClientTimeout(
                         total=left, connect=limits.connect, sock_read=limits.read
                     ),
@@ -193,7 +192,7 @@ class Connections:
             except _Broken as error:
                 broken = error.__cause__
             except aiohttp.ClientResponseError as error:
-                # What came over a kept connection may be left of the response before.
+                # A kept connection may hold the rest of an earlier response.
                 if not over_kept:
                     raise
                 broken = error

@@ -1,7 +1,7 @@
-"""Bodies as they were before their server compressed them.
+"""Decompression of bodies.
 
-Not left to aiohttp, which takes a gzip stream for whole wherever it ends: a file that was cut off on its
-way would be a change of the file, and take the place of a good copy.
+aiohttp accepts a gzip stream wherever it ends. A file that was cut off would then look like a changed
+file, and would replace a good copy. This decoder reports it as truncated.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from .errors import FailureReason
 from .faults import Fault
 
 ENCODINGS = "gzip, deflate"
-"""What servers are told that they may do, as a header says it."""
+"""The ``Accept-Encoding`` header of requests."""
 
 _PIECE = 256 * 1024
-"""Bytes that are decompressed at once, at most: a bomb is noticed before it has gone off."""
+"""The most bytes that are decompressed at once, so that the size limit stops a decompression bomb early."""
 
 _GZIP = frozenset({"gzip", "x-gzip"})
 _UNASKED = frozenset({"br", "zstd", "compress", "x-compress"})
 
 
 class Decoder:
-    """Decompresses one body (RFC 9110, section 8.4.1)."""
+    """A decompressor of one body (RFC 9110, section 8.4.1)."""
 
     def __init__(self, encoding: str) -> None:
         self._is_gzip = encoding in _GZIP
@@ -31,7 +31,7 @@ class Decoder:
         self._has_begun = False
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
-        """What the next bytes of the body come to, in pieces of at most 256 KiB.
+        """Decompress the next bytes of the body, and yield pieces of at most 256 KiB.
 
         :raises Fault: ``MALFORMED``
         """
@@ -39,7 +39,7 @@ class Decoder:
             self._begin(data)
         while data:
             if self._stream.eof:
-                # Another member may follow (RFC 1952, section 2.2); what else does is no part of it.
+                # Another gzip member may follow (RFC 1952, section 2.2). Ignore any other bytes.
                 if not (self._is_gzip and data.startswith(b"\x1f")):
                     return
                 self._stream = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -53,27 +53,27 @@ class Decoder:
                 yield piece
 
     def end(self) -> None:
-        """The body has ended.
+        """Check, at the end of the body, that its stream is complete.
 
-        :raises Fault: ``TRUNCATED``: its stream has not
+        :raises Fault: ``TRUNCATED``
         """
-        # Nothing at all is an empty body, however it is called.
+        # A body of no bytes is complete, whatever its encoding.
         if self._has_begun and not self._stream.eof:
             raise Fault(FailureReason.TRUNCATED, "ended before the body was complete")
 
     def _begin(self, data: bytes) -> None:
         self._has_begun = True
-        # Some servers leave out the zlib format's two bytes, of which the first has this in it.
+        # Some servers send deflate data without the zlib header, whose first byte ends in 8.
         if not self._is_gzip and data[0] & 0x0F != 8:
             self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
 
 
 def decoder_of(encoding: str | None) -> Decoder | None:
-    """What decompresses a body with that Content-Encoding; None where nothing is to be done.
+    """Return the decoder for a ``Content-Encoding`` header; None if the body is not compressed.
 
-    Words that name no compression are left alone, as ``utf-8`` and ``none``: servers do send them.
+    Values that name no compression, such as ``utf-8`` and ``none``, are ignored: some servers send them.
 
-    :raises Fault: ``MALFORMED``: compressed by what was not asked for
+    :raises Fault: ``MALFORMED``: the compression is not among :data:`ENCODINGS`
     """
     if encoding is None:
         return None

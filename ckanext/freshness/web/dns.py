@@ -1,7 +1,7 @@
-"""Name lookups, each made once and remembered.
+"""Name lookups, with a cache.
 
-aiodns asks the name servers of ``/etc/resolv.conf``, after ``/etc/hosts``, without a thread or a socket for
-each name: thousands of names whose servers are silent do not hold up the others.
+aiodns reads ``/etc/hosts`` and asks the name servers of ``/etc/resolv.conf``. It uses neither a thread
+nor a socket for each name, so thousands of names with silent servers do not delay the others.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ class NameFault(OSError):
 _DOES_NOT_EXIST = frozenset({ARES_ENOTFOUND, ARES_ENODATA, ARES_EBADNAME})
 
 _FIRST_WAIT = 1.0
-"""Seconds until a name server that has not answered yet is asked again; c-ares adapts it to each server."""
+"""Seconds until the query to a silent name server is repeated; c-ares adapts the wait to each server."""
 _QUESTIONS = 4
-"""How often each name server is asked, at doubled intervals."""
+"""Queries to each name server; the wait doubles after each."""
 _BURST = 500
-"""How many lookups begin within :data:`_BURST_SECONDS`: name servers drop what they cannot take."""
+"""The most lookups that begin within :data:`_BURST_SECONDS`: name servers drop queries when they are
+overloaded."""
 _BURST_SECONDS = 0.25
 _PAUSE = 1.0
 """Seconds for which a failed lookup is not repeated."""
@@ -45,11 +46,11 @@ _PAUSE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class NameLimits:
-    """How names are looked up.
+    """The limits of name lookups.
 
     :ivar timeout: seconds to wait for a lookup
-    :ivar ttl: seconds for which addresses are remembered
-    :ivar tries: failed lookups after which a name counts as dead for the rest of the run
+    :ivar ttl: seconds for which addresses are cached
+    :ivar tries: failed lookups after which a name is not looked up again in this run
     :raises ValueError: no lookup could succeed within these limits
     """
 
@@ -78,9 +79,9 @@ def system_resolver() -> AsyncResolver:
 
 
 class Names:
-    """The names of a run.
+    """The looked-up names of a run.
 
-    :param resolver: makes the resolver, in the running loop, once a name has to be looked up
+    :param resolver: creates the resolver, in the running loop, when the first name is looked up
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Names:
             if task is None:
                 task = self._tasks[host] = asyncio.create_task(self._find(host))
                 task.add_done_callback(lambda _: self._tasks.pop(host))
-            # If one of those who wait is cancelled, the others still get the answer.
+            # If one waiting task is cancelled, the others still get the result.
             known = await asyncio.shield(task)
         if known.reason is not None:
             raise NameFault(known.reason, host, known.words)

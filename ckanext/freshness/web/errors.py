@@ -1,4 +1,4 @@
-"""Why there is no answer: one enum of reasons, one exception for people."""
+"""The reasons of failed requests, and the exception that carries them."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from enum import Enum
 
 
 class FailureReason(Enum):
-    """Why a URL gave no answer. The value is the word that is stored and counted."""
+    """The reason why a request has no answer. The value is stored and counted."""
 
     # The URL itself
     INVALID_URL = "invalid url"
     SCHEME_REFUSED = "scheme refused"
 
-    # What we refuse to do
+    # Requests that we refuse to send
     INSIDE_ADDRESS = "inside address"
     HOST_NOT_ALLOWED = "host not allowed"
     ROBOTS = "refused by robots.txt"
     HOST_DEFERRED = "host asked for a pause"
     HOST_SILENT = "host gave no answer"
-    """To other requests, again and again: this URL was not asked for."""
+    """Other requests to the host failed again and again. This URL was not requested."""
     TOO_LARGE = "too large"
     INVALID_REQUEST = "invalid request"
 
@@ -41,7 +41,7 @@ class FailureReason(Enum):
     READ_TIMEOUT = "read timeout"
     TOTAL_TIMEOUT = "total timeout"
 
-    # What was sent
+    # The answer
     REDIRECT_LOOP = "redirect loop"
     TOO_MANY_REDIRECTS = "too many redirects"
     TRUNCATED = "truncated"
@@ -49,23 +49,23 @@ class FailureReason(Enum):
 
     @property
     def retriable(self) -> bool:
-        """Whether asking again soon makes sense.
+        """Decide whether a retry soon may succeed.
 
-        A total timeout is not tried again: what needs more than that needs it every time.
+        A total timeout is not retried: a URL that needs more time needs it every time.
         """
         return self in _RETRIABLE
 
     @property
     def silence(self) -> bool:
-        """Whether the host gave no answer at all: its other URLs may well get none either."""
+        """Decide whether the host gave no answer at all, so that its other URLs probably fail, too."""
         return self in _SILENCE
 
     @property
     def theirs(self) -> bool:
-        """Whether it tells something about the URL.
+        """Decide whether the reason says something about the URL.
 
-        Where it does not, fault or decision were ours (our limit, our proxy, our rules), and nobody
-        may conclude that the URL is broken.
+        Otherwise the cause is on our side (a limit, the proxy, a rule of the site), and does not mean
+        that the URL is broken.
         """
         return self not in _OURS
 
@@ -116,17 +116,16 @@ _OURS = frozenset(
 
 
 class FetchError(Exception):
-    """A URL gave no answer.
+    """A request without an answer.
 
-    ``reason`` is for programs, ``str(error)`` for people; neither ever holds a password.
+    ``reason`` is for programs, ``str(error)`` for people. Neither holds a password.
 
-    :ivar url: the URL that was asked for, fit to be shown
-    :ivar target: the URL at which it ended, after redirects, without user and password (it can
-        be visited; it is not made fit to be shown)
-    :ivar words: what happened, a phrase that follows the URL
-    :ivar attempts: how often it was tried; 0 if the request itself was refused
-    :ivar seconds: the last attempt, without waiting in our own queues
-    :ivar retry_after: seconds after which the host wants to be asked again, where it said so
+    :ivar url: the requested URL, with secrets masked
+    :ivar target: the URL after redirects, without user and password. Other secrets in it are not masked.
+    :ivar words: the end of a sentence that begins with the URL
+    :ivar attempts: the number of attempts; 0 if the request was refused before the first
+    :ivar seconds: the duration of the last attempt, without the time in our own queues
+    :ivar retry_after: the pause that the host asked for, in seconds; None if it asked for none
     """
 
     def __init__(

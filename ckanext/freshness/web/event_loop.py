@@ -1,6 +1,6 @@
-"""Runs what asks the network, with little work beside it.
+"""The event loop of network runs: uvloop if installed, and fewer garbage collections.
 
-The collector is set for the whole process: one such run at a time is meant.
+The settings of the garbage collector hold for the whole process, so use one run at a time.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _NEW_OBJECTS = 10_000
-"""The collector comes after so many: of more it takes longer each time, and nothing is gained."""
+"""New objects after which the garbage collector runs. With a higher number each collection takes longer,
+and no time is gained."""
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """``asyncio.run``, on uvloop where that is installed."""
+    """Run a coroutine as ``asyncio.run`` does, on uvloop if it is installed."""
     runner: Callable[[Coroutine[Any, Any, T]], T] = asyncio.run
     with contextlib.suppress(ImportError):
         import uvloop
 
         runner = uvloop.run
-    # Outside of the block: what fails in here has nothing to do with uvloop.
+    # Outside the block: an ImportError of the coroutine is no missing uvloop.
     with _rare_collections():
         return runner(main)
 
 
 @contextlib.contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Python looks for cycles among the new objects alone, and seldom.
+    """Collect garbage more rarely, and only among objects made inside the block.
 
-    A request makes many small objects, hardly any of them in a cycle: looking through them after
-    each 700, as Python does by itself, is an eighth of the CPU time of visits, and more where there
-    are the many objects of CKAN to be looked through too.
+    A request makes many small objects, and hardly any of them is part of a cycle. With Python's own
+    setting, a collection after every 700 objects, the collector takes an eighth of the CPU time of
+    checks, and more in a process that has CKAN's many objects.
     """
     before = gc.get_threshold()
     gc.freeze()

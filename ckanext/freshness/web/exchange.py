@@ -1,4 +1,4 @@
-"""What is asked and what is answered: plain data."""
+"""Requests, answers and their limits, as plain data."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long, how much and how often; seconds and bytes.
+    """The limits of a request, in seconds and bytes.
 
-    :ivar connect: until a connection stands, TLS included
-    :ivar read: without a single byte
-    :ivar total: one attempt from its first to its last byte, redirects included. Waiting in our own
-        queues and for names does not count.
-    :ivar max_bytes: of a body, as received and as decompressed
-    :ivar max_header_bytes: of one header line
-    :ivar redirects: followed in one attempt
-    :ivar attempts: in all
-    :ivar backoff: between attempts; the last one is repeated
-    :ivar jitter: part of a wait by which it is made longer or shorter at random
-    :ivar retry_after_max: a host that asks for a longer pause is not asked again
-    :raises ValueError: a limit that would never let anything pass
+    :ivar connect: seconds until the connection is made, TLS included
+    :ivar read: seconds without a single byte
+    :ivar total: seconds of one attempt from its first to its last byte, redirects included. Time in our
+        own queues and for name lookups does not count.
+    :ivar max_bytes: the size of a body, as received and as decompressed
+    :ivar max_header_bytes: the length of one header line
+    :ivar redirects: the number of redirects in one attempt
+    :ivar attempts: the number of attempts
+    :ivar backoff: seconds between attempts; the last value is repeated
+    :ivar jitter: the fraction by which a wait is made longer or shorter at random
+    :ivar retry_after_max: seconds. If a host asks for a longer pause, the request fails.
+    :raises ValueError: a limit would let no request succeed
     """
 
     connect: float = 10.0
@@ -49,19 +49,19 @@ class Limits:
             raise ValueError("redirects, jitter, backoff and retry_after_max cannot be negative")
 
 
-# Not frozen, as all that is made for each request: freezing costs a microsecond and more.
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Request:
-    """What to ask for.
+    """A request.
 
     :ivar method: ``GET`` or ``HEAD``
-    :ivar etag: of what we hold; the server says 304 if that is still it
-    :ivar last_modified: likewise, as the server wrote it
-    :ivar headers: more headers. They may be secret: they go to the origin of ``url`` (scheme, host
-        and port) only, never to where it redirects
-    :ivar limits: instead of the client's
-    :ivar host_allowed: whether a host (normalised name) may be visited; asked at every hop
-    :ivar last: the last request to its host for now: the server is asked to close the connection
+    :ivar etag: the ETag of the content that we know; the server answers 304 if it has not changed
+    :ivar last_modified: the ``Last-Modified`` header of the content that we know, as the server wrote it
+    :ivar headers: more headers, which may be secret. They are sent to the origin of ``url`` (scheme, host
+        and port) only, never to another host after a redirect.
+    :ivar limits: limits in place of the client's
+    :ivar host_allowed: decides whether a host (normalised name) may be requested; called at every hop
+    :ivar last: whether no other request to the host follows soon, so that the server is asked to close
+        the connection
     """
 
     url: str
@@ -85,18 +85,18 @@ class Hop:
 
 @dataclass(slots=True)
 class Answer:
-    """What came back: any HTTP status is an answer.
+    """An answer, of any HTTP status.
 
-    :ivar url: what was asked for, normalised, without user and password
-    :ivar final_url: what answered, after redirects
-    :ivar body: None if it went into a sink or was skipped. Of an error page at most
-        :data:`ERROR_BYTES`.
+    :ivar url: the requested URL, normalised, without user and password
+    :ivar final_url: the URL that answered, after redirects
+    :ivar body: the body; at most :data:`ERROR_BYTES` of an error page. None if a sink took it or it was
+        skipped.
     :ivar complete: whether the body was read to its end
-    :ivar received: bytes of the body, decompressed
-    :ivar on_wire: bytes of the body as they came over the wire
-    :ivar seconds: the last attempt, without waiting in our own queues
-    :ivar waited: seconds in our own queues, all attempts
-    :ivar insecure: whether a certificate on the way was not verified, by the site's settings
+    :ivar received: the size of the body in bytes, decompressed
+    :ivar on_wire: the size of the body in bytes, as received
+    :ivar seconds: the duration of the last attempt, without the time in our own queues
+    :ivar waited: seconds of all attempts in our own queues
+    :ivar insecure: whether a certificate was not verified because the site's settings say so
     """
 
     status: int
@@ -115,35 +115,35 @@ class Answer:
 
 
 ERROR_BYTES = 64 * 1024
-"""How much of the body of an error page is read: its status has said what there is to say."""
+"""The most bytes that are read of an error page: its status suffices."""
 
 
 class Enough(Exception):
-    """What a sink raises who has seen all that it wants of a body: the rest is left where it is."""
+    """Raised by a sink that needs no more of a body."""
 
 
 class Sink(Protocol):
-    """Takes a body piece by piece, so that no body need fit into memory."""
+    """A receiver of a body, piece by piece, so that a body need not fit into memory."""
 
     def write(self, data: bytes, /) -> object:
-        """The next piece.
+        """Take the next piece.
 
-        :raises Enough: no more are wanted. The answer is then given, and not complete.
+        :raises Enough: the sink needs no more. The answer is returned as not complete.
         """
 
     def restart(self) -> object:
-        """Forget what was written: the body broke off. Another attempt may follow, or not."""
+        """Discard all pieces, because the body broke off. Another attempt may follow."""
 
 
 class Body(Enum):
-    """What may be done with a body other than writing it into a sink."""
+    """What to do with a body that no sink takes."""
 
     COLLECT = "collect"
     SKIP = "skip"
 
 
 Choose = Callable[[Answer], "Sink | Body"]
-"""Decides what happens to a body when its headers are there; asked anew in each attempt.
+"""Decides what happens to a body when its headers have arrived; called in each attempt.
 
-It is not asked for redirects, nor for statuses after which there will be another attempt.
+It is not called for redirects, nor for statuses that are retried.
 """

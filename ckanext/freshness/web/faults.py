@@ -1,4 +1,4 @@
-"""What aiohttp's exceptions mean: a table from exception to reason and words."""
+"""The meaning of aiohttp's exceptions: a table of their reasons and messages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TIMEOUTS = frozenset({FailureReason.READ_TIMEOUT, FailureReason.TOTAL_TIMEOUT})
 
 
 class Fault(Exception):
-    """A reason with words, on its way to becoming a FetchError.
+    """A failure inside the client, which callers get as a FetchError.
 
-    :ivar answered: whether status and headers had come
+    :ivar answered: whether status and headers had arrived
     """
 
     def __init__(self, reason: FailureReason, words: str, retry_after: float | None = None) -> None:
@@ -34,17 +34,18 @@ class Fault(Exception):
 
     @property
     def silence(self) -> FailureReason | None:
-        """Why the host gave no answer; None if it gave one. One that does not end in time is none."""
+        """Return the reason if the host gave no answer, else None. An answer that does not end in time
+        counts as none."""
         return None if self.answered and self.reason not in _TIMEOUTS else self.reason
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """Where an attempt was when it failed."""
+    """The state of an attempt when it failed."""
 
     limits: Limits
     answered: bool
-    """Whether status and headers had come."""
+    """Whether status and headers had arrived."""
 
 
 NETWORK_FAULTS = (
@@ -53,7 +54,7 @@ NETWORK_FAULTS = (
     asyncio.TimeoutError,
     OSError,
 )
-"""What :func:`fault_of` can explain. Everything else is a mistake of ours and is not caught."""
+"""The exceptions that :func:`fault_of` explains. All others are bugs of ours and are not caught."""
 
 _ERRNO: dict[int, tuple[FailureReason, str]] = {
     errno.ECONNREFUSED: (FailureReason.CONNECTION_REFUSED, "refused the connection"),
@@ -94,7 +95,7 @@ _CERTIFICATE: dict[int, tuple[FailureReason, str]] = {
 
 
 def fault_of(error: BaseException, at: Circumstances) -> Fault:
-    """What a failed attempt means; ``error`` is one of :data:`NETWORK_FAULTS`."""
+    """Return the fault for an exception of :data:`NETWORK_FAULTS`."""
     for kind, explain in _EXPLANATIONS:
         if isinstance(error, kind):
             return explain(error, at)
@@ -113,7 +114,7 @@ def _read_timeout(_: BaseException, at: Circumstances) -> Fault:
 
 def _total_timeout(error: BaseException, at: Circumstances) -> Fault:
     if getattr(error, "errno", None):
-        # Python 3.11 made asyncio's timeout one with the system's own ETIMEDOUT.
+        # Since Python 3.11 asyncio's TimeoutError is also the system's ETIMEDOUT.
         return _os_error(error, at)
     words = f"was not finished within {at.limits.total:g} s (total timeout)"
     return Fault(FailureReason.TOTAL_TIMEOUT, words)
@@ -182,7 +183,7 @@ def _malformed(error: BaseException, at: Circumstances) -> Fault:
     return Fault(FailureReason.MALFORMED, words)
 
 
-# The first that fits counts, so the narrower stand first.
+# The first match counts, so narrower classes come first.
 _EXPLANATIONS: tuple[
     tuple[type[BaseException], Callable[[BaseException, Circumstances], Fault]], ...
 ] = (
@@ -209,7 +210,7 @@ def _has_cause(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 
 def _brief(error: BaseException) -> str:
-    """The first line of what an exception says, or its name; what a server sent is in there."""
+    """Return the first line of an exception's message in ASCII, or its class name."""
     text = str(getattr(error, "message", "") or getattr(error, "strerror", "") or error)
     line = text.strip().partition("\n")[0][:120].rstrip(" :")
     return line.encode("ascii", "backslashreplace").decode() or type(error).__name__

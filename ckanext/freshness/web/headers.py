@@ -1,4 +1,4 @@
-"""The few header fields that the client reads and writes itself."""
+"""The header fields that the client reads and writes itself."""
 
 from __future__ import annotations
 
@@ -8,33 +8,18 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
 _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]*)?")
-_DAYS = frozenset({"Mon, ", "Tue, ", "Wed, ", "Thu, ", "Fri, ", "Sat, ", "Sun, "})
-_MONTHS = {
-    **{" Jan ": "-01-", " Feb ": "-02-", " Mar ": "-03-", " Apr ": "-04-", " May ": "-05-"},
-    **{" Jun ": "-06-", " Jul ": "-07-", " Aug ": "-08-", " Sep ": "-09-", " Oct ": "-10-"},
-    **{" Nov ": "-11-", " Dec ": "-12-"},
-}
+_EARLY_YEAR = re.compile(r" (00[0-9]{2}) ")
+"""A year that email.utils takes for one of two digits. Some servers send 0001 in place of no date."""
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
 
 def parse_http_date(value: str) -> datetime | None:
-    """The moment that an HTTP date names (RFC 9110, section 5.6.7), or None if it names none."""
+    """Parse an HTTP date (RFC 9110, section 5.6.7); return None if it is none."""
     try:
-        # How nearly all servers write it: "Sun, 06 Nov 1994 08:49:37 GMT". Each digit is judged by
-        # what reads it.
-        if (
-            len(value) == 29
-            and value[:5] in _DAYS
-            and (month := _MONTHS.get(value[7:12]))
-            and value[16] == " "
-            and value[19] == value[22] == ":"
-            and value[25:] == " GMT"
-            and value.isascii()
-        ):
-            iso = f"{value[12:16]}{month}{value[5:7]}T{value[17:25]}+00:00"
-            return datetime.fromisoformat(iso).replace(tzinfo=timezone.utc)
         moment = parsedate_to_datetime(value)
+        if early := _EARLY_YEAR.search(value):
+            moment = moment.replace(year=int(early[1]))
         if moment.tzinfo is None:
             return moment.replace(tzinfo=timezone.utc)
         return moment.astimezone(timezone.utc)
@@ -43,10 +28,14 @@ def parse_http_date(value: str) -> datetime | None:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """How many seconds ``Retry-After`` asks for, seen from ``now``; never negative.
+    """Return the seconds that a ``Retry-After`` header asks for, at least 0 (RFC 9110, section 10.2.3).
 
-    RFC 9110, section 10.2.3: seconds or a date. Fractions of a second, which some servers send, are
-    taken too. None if there is no such header, or nothing that can be understood.
+    The header is a number of seconds or a date. Fractions of a second, which some servers send, are
+    accepted.
+
+    :param value: the header's value; None if there is no such header
+    :param now: the moment of the answer
+    :returns: None if there is no header or it cannot be parsed
     """
     if value is None:
         return None
@@ -58,7 +47,7 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
 
 
 def can_be_sent(value: str) -> bool:
-    """Whether a header may have this value (RFC 9110, section 5.5)."""
+    """Decide whether a header may have this value (RFC 9110, section 5.5)."""
     if value.isascii() and value.isprintable():
         return True
     if not _VALUE.fullmatch(value):
@@ -71,7 +60,7 @@ def can_be_sent(value: str) -> bool:
 
 
 def illegal_header(headers: Mapping[str, str]) -> str | None:
-    """The name of the first header that cannot be sent, fit to be shown; None if all can."""
+    """Return the name of the first header that cannot be sent, escaped to ASCII; None if all can be sent."""
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name) or not can_be_sent(value):
             return ascii(name)

@@ -1,9 +1,9 @@
-"""Politeness: one object per host owns its connections, its rate, its pauses and its statistics.
+"""Hosts: one object per host has its connections, its rate, its pauses and its statistics.
 
-A host is what a URL names, without scheme and port: politeness is due to a machine, and the ports
-of one name lead to one machine. (Several names may lead there too; that cannot be known without
-guessing about shared addresses.) First visits, redirects, confirmations and copies go through the
-same object. Waiting here is our own affair: it counts into no timeout.
+A host is the name in a URL, without scheme and port: limits protect a machine, and all ports of a name
+lead to the same machine. (Several names may lead to it, too; shared addresses do not tell that with
+certainty.) First requests, redirects, second downloads and copies use the same object. Waiting for it
+counts in no time limit.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .urls import host_name
 
 @dataclass(frozen=True, slots=True)
 class HostPolicy:
-    """How often a host may be asked.
+    """The limits of requests to a host.
 
     :ivar connections: requests at the same time
-    :ivar per_second: requests a second, evenly spaced; ``math.inf`` for no limit
-    :ivar robots: whether robots.txt is asked for and obeyed (RFC 9309)
-    :ivar failures: visits in a row without an answer after which nobody asks; 0 for no limit
-    :ivar pause: seconds after which one request more is made then
-    :ivar last_round: seconds without an answer after which the last round of a run leaves the rest
-    :raises ValueError: a limit that would never let anything pass
+    :ivar per_second: requests per second, evenly spaced; ``math.inf`` for no limit
+    :ivar robots: whether to read and obey robots.txt (RFC 9309)
+    :ivar failures: URLs in a row without an answer after which requests stop; 0 for no limit
+    :ivar pause: seconds after which one more request is then sent
+    :ivar last_round: seconds without an answer after which the last round of a run skips the rest
+    :raises ValueError: a limit would let no request be sent
     """
 
     connections: int = 2
@@ -51,19 +51,19 @@ class HostPolicy:
 
 
 CHECK = HostPolicy()
-"""For hosts that did not ask to be visited."""
+"""The limits for hosts that did not ask for requests."""
 
 CRAWL = HostPolicy(connections=8, per_second=50.0)
-"""For a source that somebody registered to be harvested."""
+"""The limits for a source that is registered to be harvested."""
 
 
 @dataclass(slots=True)
 class Statistics:
-    """What one run did to a host, redirects and failed attempts included.
+    """The numbers of one run for a host, redirects and failed attempts included.
 
-    :ivar received: bytes of bodies, as they came over the wire
-    :ivar seconds: summed time of requests, without waiting in our queues
-    :ivar statuses: how often each HTTP status came
+    :ivar received: the size of all bodies in bytes, as received
+    :ivar seconds: the duration of all requests, without the time in our queues
+    :ivar statuses: the number of answers by HTTP status
     """
 
     requests: int = 0
@@ -75,34 +75,35 @@ class Statistics:
 
 
 class Circuit(Enum):
-    """How a :class:`Breaker` stands."""
+    """The state of a :class:`Breaker`."""
 
     CLOSED = "closed"
-    """Requests are made."""
+    """Requests are sent."""
     OPEN = "open"
-    """None is, until the pause is over."""
+    """No request is sent until the pause is over."""
     HALF_OPEN = "half-open"
-    """One is on its way, which decides."""
+    """One request is under way, and its outcome decides."""
     GIVEN_UP = "given up"
-    """None is any more, until the last round or, in it, until the end of the run."""
+    """No request is sent until the last round; within the last round, until the end of the run."""
 
 
 _PROBE_PATIENCE = 1.0
-"""Seconds after which those who wait for the deciding request look again."""
+"""Seconds between two looks at a half-open circuit."""
 
 
 @dataclass(slots=True)
 class Breaker:
-    """A circuit breaker: a host with thousands of URLs that all hang must not make a run last for days.
+    """A circuit breaker, so that a host with thousands of hanging URLs does not make a run last for days.
 
-    Moments are seconds of any clock that does not go back.
+    Moments are seconds of a monotonic clock.
 
-    :ivar limit: visits in a row without an answer after which it opens; 0: it never does
+    :ivar limit: URLs in a row without an answer after which it opens; 0 if it never opens
     :ivar pause: seconds for which it stays open
-    :ivar failures: visits in a row without an answer, attempts and all
-    :ivar retry_at: when the next request may be made
-    :ivar patience: in the last round, seconds without an answer after which it opens for good; None before
-    :ivar answered_at: in the last round, when it began or an answer came
+    :ivar failures: URLs in a row without an answer after all their attempts
+    :ivar retry_at: when the next request may be sent
+    :ivar patience: in the last round, seconds without an answer after which the host is given up; None
+        before
+    :ivar answered_at: in the last round, when it began or when the last answer came
     """
 
     limit: int = 0
@@ -114,22 +115,27 @@ class Breaker:
     answered_at: float = 0.0
 
     def opens_in(self, now: float) -> float:
-        """Seconds until a request may be made; 0 also if none ever may be."""
+        """Return the seconds until a request may be sent; also 0 if the host was given up."""
         if self.circuit is Circuit.OPEN:
             return max(0.0, self.retry_at - now)
         return _PROBE_PATIENCE if self.circuit is Circuit.HALF_OPEN else 0.0
 
     def begin(self, now: float) -> bool:
-        """Whether a request may be made now. If it is one that decides, the circuit is half-open then,
-        and whoever makes it says how it ended."""
+        """Decide whether a request may be sent now.
+
+        If the circuit is half-open afterwards, this request decides, and its caller reports how it ended.
+        """
         if self.circuit is Circuit.OPEN and now >= self.retry_at:
             self.circuit = Circuit.HALF_OPEN
             return True
         return self.circuit is Circuit.CLOSED
 
     def begin_last_round(self, now: float, patience: float) -> None:
-        """Let requests be made once more. Single failures are no reason to stop now: what counts is how
-        long the host has given no answer."""
+        """Allow requests again until the host has given no answer for a time.
+
+        :param now: seconds of a monotonic clock
+        :param patience: seconds without an answer after which the host is given up
+        """
         self.circuit = Circuit.CLOSED
         self.patience = patience
         self.answered_at = now
@@ -137,14 +143,14 @@ class Breaker:
     def ended(
         self, reason: FailureReason | None, now: float, *, is_last: bool, decides: bool
     ) -> None:
-        """Note how a request ended.
+        """Record how a request ended.
 
         :param reason: why there was no answer; None if there was one
-        :param is_last: whether its visit has no attempt left
-        :param decides: whether it was made when :meth:`begin` had half-opened the circuit
+        :param is_last: whether the URL has no attempt left
+        :param decides: whether :meth:`begin` had half-opened the circuit for this request
         """
         if reason is None or (reason.theirs and not reason.silence):
-            # Whatever the host said: it speaks.
+            # Any answer shows that the host is alive.
             self.circuit = Circuit.CLOSED
             self.failures = 0
             self.answered_at = now
@@ -152,7 +158,7 @@ class Breaker:
             if reason.silence and now - self.answered_at >= self.patience:
                 self.circuit = Circuit.GIVEN_UP
         elif decides:
-            # Faults of ours tell nothing: the next request decides.
+            # A fault on our side says nothing about the host: the next request decides.
             self.circuit = Circuit.GIVEN_UP if reason.silence else Circuit.OPEN
         elif reason.silence and self.circuit is Circuit.CLOSED:
             if is_last or not reason.retriable:
@@ -163,27 +169,13 @@ class Breaker:
 
 
 class Host:
-    """One host. ``async with host:`` is one request to it, once it may be made.
+    """A host. ``async with host:`` waits until a request may be sent, and counts it.
 
-    Requests start in the order in which they came, at most ``policy.connections`` at a time and
-    ``1 / policy.per_second`` apart.
+    Requests start in the order of their arrival, at most ``policy.connections`` at a time and ``1 /
+    policy.per_second`` seconds apart.
 
-    :ivar robots: the rules of its robots.txt, by origin, where the policy asks for them
+    :ivar robots: the rules of its robots.txt by origin, if the policy reads them
     """
-
-    __slots__ = (
-        "_active",
-        "_closed_until",
-        "_interval",
-        "_next_at",
-        "_paused_until",
-        "_waiting",
-        "breaker",
-        "name",
-        "policy",
-        "robots",
-        "statistics",
-    )
 
     def __init__(self, name: str, policy: HostPolicy) -> None:
         self.name = name
@@ -199,27 +191,28 @@ class Host:
         self._closed_until = 0.0
 
     def defer(self, seconds: float) -> None:
-        """Start no request for ``seconds`` from now; those that wait, and come, wait on."""
+        """Start no request for some seconds, also none that is waiting already."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
     def slow_down(self, seconds: float) -> None:
-        """From now on leave at least ``seconds`` between two requests."""
+        """Leave at least ``seconds`` between two requests from now on."""
         self._interval = max(self._interval, seconds)
 
     def close(self, seconds: float) -> None:
-        """The host wants to be left alone for longer than anybody will wait."""
+        """Refuse requests for some seconds, because the host asked for a pause that is too long to wait
+        for."""
         self._closed_until = max(self._closed_until, time.monotonic() + seconds)
 
     @property
     def closed_for(self) -> float:
-        """Seconds for which the host still wants to be left alone; 0 if it may be asked."""
+        """Return the seconds for which the host still refuses requests; 0 if it takes them."""
         if not self._closed_until:
             return 0.0
         return max(0.0, self._closed_until - time.monotonic())
 
     @property
     def opens_in(self) -> float:
-        """Seconds until its rate, its pauses and its breaker let a request start; 0 if they do now."""
+        """Return the seconds until rate, pauses and breaker allow a request; 0 if they do now."""
         until = self._next_at if self._next_at > self._paused_until else self._paused_until
         now = time.monotonic()
         left = until - now
@@ -229,14 +222,15 @@ class Host:
 
     @property
     def open(self) -> bool:
-        """Whether a request that comes now starts now."""
+        """Decide whether a request could start now."""
         free = self._active < self.policy.connections and not self._waiting
         return free and not self.opens_in
 
     def enter_now(self, now: float) -> bool:
-        """Begin a request if it may start now; whoever began it calls :meth:`leave`.
+        """Begin a request if it may start now, and return whether it did. Then call :meth:`leave` at its
+        end.
 
-        :param now: of ``time.monotonic``
+        :param now: the present value of ``time.monotonic``
         """
         if (
             self._active >= self.policy.connections
@@ -253,7 +247,7 @@ class Host:
         return True
 
     async def enter(self) -> None:
-        """Begin a request as soon as it may start, after those that came before."""
+        """Wait for the requests that came before and for the host's limits, then begin a request."""
         if self._active < self.policy.connections and not self._waiting:
             self._active += 1
         else:
@@ -278,12 +272,12 @@ class Host:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
-                # It was given in the moment of the cancellation: it goes to the next.
+                # The turn came in the moment of the cancellation: pass it on.
                 self.leave()
             raise
 
     def leave(self) -> None:
-        """A request has ended."""
+        """End a request, and let the next one begin."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -299,7 +293,7 @@ class Host:
             if start > now:
                 await asyncio.sleep(start - now)
                 if self._paused_until > time.monotonic():
-                    # Somebody was told to wait while we slept: that holds for us too.
+                    # The host asked another request for a pause meanwhile.
                     continue
             return
 
@@ -308,8 +302,8 @@ class Hosts:
     """All hosts of a run.
 
     :param default: the policy of hosts that ``policies`` does not name
-    :param policies: by host name, in any spelling
-    :raises ValueError: a name in ``policies`` is none
+    :param policies: policies by host name, in any spelling
+    :raises ValueError: a name in ``policies`` is no host name
     """
 
     def __init__(
@@ -320,7 +314,7 @@ class Hosts:
         self._hosts: dict[str, Host] = {}
 
     def of(self, name: str) -> Host:
-        """The host of that (normalised) name."""
+        """Return the host of a normalised name."""
         host = self._hosts.get(name)
         if host is None:
             key = name.rstrip(".")

@@ -15,7 +15,8 @@ MAX_CRAWL_DELAY = 30.0
 """The longest pause between two requests, in seconds, that a host can ask for."""
 
 _MAX_RULES = 1_000_000
-"""Protego copies each rule to every user agent of its group: lines times user agents must stay below this."""
+"""Protego copies each rule to every user agent of its group: lines times user agents must stay below
+this."""
 
 
 def robots_url(target: Target) -> str:

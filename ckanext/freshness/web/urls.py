@@ -1,11 +1,10 @@
-"""What a URL is, before anything is connected to: parsing, normalising, and showing it.
+"""URLs: parsing, normalising and displaying.
 
-A URL is taken as its author wrote it. Escapes that are there stay as they are (a signed URL breaks
-if they change); only what RFC 3986 does not allow at all is percent-encoded. The host is brought to
-the one form that is connected to (RFC 5891 names, and IPv4 addresses in the decimal, octal,
-hexadecimal and shortened forms of ``inet_aton``, as in the WHATWG URL Standard, section 3.5), so
-that whoever compares hosts compares what will be visited. User and password become an
-``Authorization`` value: no URL made here carries them.
+A URL stays as its author wrote it. Percent-escapes are not changed, because that would break signed URLs;
+only characters that RFC 3986 forbids are percent-encoded. The host is normalised to the form that is
+connected to: names by RFC 5891, IPv4 addresses from the decimal, octal, hexadecimal and shortened forms
+of ``inet_aton`` (WHATWG URL Standard, section 3.5). Comparing hosts therefore compares the machines that
+are requested. User and password become an ``Authorization`` header; no URL of this module contains them.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import idna
 from .errors import FailureReason, FetchError
 
 MAX_URL_BYTES = 8192
-"""The longest URL that is asked for, in bytes, percent-encoded."""
+"""The longest URL that is requested, in bytes, percent-encoded."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -30,7 +29,7 @@ _PLAIN = re.compile(
     rf"(https?)://((?:[a-z0-9](?:[a-z0-9-]{{0,61}}[a-z0-9])?\.)+[a-z]{{2,63}}|{_OCTET}(?:\.{_OCTET}){{3}})"
     r"(?::([1-9][0-9]{0,3}|[1-5][0-9]{4}))?/"
 )
-"""How most URLs begin: already in the form that we want."""
+"""The beginning of a URL that is normalised already, as most are."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _REST = re.compile(r"//([^/?#]*)([^#]*)")
@@ -40,7 +39,8 @@ _NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?")
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
 _USERINFO = re.compile(r"(^(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/*|//)[^/?#]*@")
-# A parameter's name is looked for keywords only if it has a value: else the time grows with its square.
+# Searches a parameter's name for keywords only if it has a value: else the time grows with the square of
+# its length.
 _SECRET_VALUE = re.compile(
     r"(?i)([?&;#](?=[^=&;#?]*=)"
     r"(?:[^=&;#?]*?(?:token|secret|passw|pwd|signature|credential|api[_-]?key|auth)[^=&;#?]*|key|sig)"
@@ -49,14 +49,13 @@ _SECRET_VALUE = re.compile(
 _SHOWN = 500
 
 
-# Frozen it would take a third of the time of reading a URL.
-@dataclass(slots=True, unsafe_hash=True)
+@dataclass(frozen=True, slots=True)
 class Target:
-    """A URL that can be asked for.
+    """A parsed URL that can be requested.
 
     :ivar url: normalised, without user, password and fragment
     :ivar host: lower case, ASCII; an IPv6 address without brackets
-    :ivar authorization: the value of the header that user and password of the URL ask for
+    :ivar authorization: the ``Authorization`` header for the URL's user and password
     """
 
     url: str
@@ -67,31 +66,31 @@ class Target:
 
     @property
     def origin(self) -> tuple[str, str, int]:
-        """Scheme, host and port (RFC 6454): whom a secret header was given for."""
+        """Return scheme, host and port (RFC 6454), to which secret headers are bound."""
         return (self.scheme, self.host, self.port)
 
     @property
     def authority(self) -> str:
-        """Host and port, as a ``Host`` header names them: without the dot that ends a full name."""
+        """Return host and port as in a ``Host`` header, without the final dot of a full name."""
         start = len(self.scheme) + 3
         text = self.url[start : self.url.index("/", start)]
         return text.replace(self.host, self.host.rstrip("."), 1) if self.host[-1] == "." else text
 
     @property
     def path(self) -> str:
-        """What follows the authority, from the first slash on."""
+        """Return the part of the URL after host and port, from its slash on."""
         return self.url[self.url.index("/", len(self.scheme) + 3) :]
 
     @property
     def is_address(self) -> bool:
-        """Whether the host is an address and not a name."""
+        """Decide whether the host is an address and not a name."""
         return ":" in self.host or self.host.rpartition(".")[2].isdigit()
 
 
 def parse_url(text: str) -> Target:
-    """What ``text`` asks for.
+    """Parse a URL.
 
-    :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``; nothing else, whatever the text is
+    :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``; no other error, whatever the text is
     """
     plain = _PLAIN.match(text)
     if plain and len(text) <= MAX_URL_BYTES and not _NOT_ALLOWED.search(text, plain.end()):
@@ -125,7 +124,7 @@ def _parse_any(given: str) -> Target:
         raise _invalid(given, f"has no // after {scheme}:")
     authority, path = rest.groups()
     if "\\" in authority:
-        # Browsers take it for a slash, libraries do not: two readers would see two hosts.
+        # Browsers read it as a slash, libraries do not: they would request different hosts.
         raise _invalid(given, "has a backslash in its host")
     userinfo, _, hostport = authority.rpartition("@")
     if not path.startswith("/"):
@@ -144,10 +143,9 @@ def _parse_any(given: str) -> Target:
 
 
 def join_url(base: Target, location: str) -> Target:
-    """Where a ``Location`` leads to from ``base`` (RFC 9110, section 10.2.2).
+    """Resolve a ``Location`` header against ``base`` (RFC 9110, section 10.2.2).
 
-    User and password of the location are dropped: a server has none to give. Those of ``base`` go
-    along as long as the origin stays.
+    User and password of the location are dropped. Those of ``base`` are kept if the origin stays the same.
 
     :raises FetchError: ``INVALID_URL`` or ``SCHEME_REFUSED``
     """
@@ -161,12 +159,12 @@ def join_url(base: Target, location: str) -> Target:
 
 
 def _escape(match: re.Match[str]) -> str:
-    # aiohttp hands on header bytes that are not UTF-8 as surrogates: a Location keeps its bytes.
+    # aiohttp returns header bytes that are not UTF-8 as surrogates. A Location keeps these bytes.
     return quote_from_bytes(match.group().encode("utf-8", "surrogateescape"), safe="")
 
 
 def _basic(userinfo: str) -> str:
-    """The header value for ``user:password`` as it stands in a URL (RFC 7617)."""
+    """Return the ``Authorization`` header for the ``user:password`` of a URL (RFC 7617)."""
     user, _, password = userinfo.partition(":")
     return "Basic " + b64encode(unquote_to_bytes(user) + b":" + unquote_to_bytes(password)).decode()
 
@@ -191,7 +189,7 @@ def _host_and_port(text: str, default: int, given: str) -> tuple[str, int]:
 
 
 def _ipv6(literal: str, given: str) -> str:
-    # A zone ("%eth0") only makes sense on the machine that it was written on.
+    # A zone ("%eth0") is valid only on the machine where the URL was written.
     if "%" not in literal:
         try:
             return str(IPv6Address(literal))
@@ -201,9 +199,9 @@ def _ipv6(literal: str, given: str) -> str:
 
 
 def normal_host(name: str, given: str | None = None) -> str:
-    """The one form of a host's name, of an IPv4 address however written, or of ``[IPv6]``.
+    """Normalise a host: a name, an IPv4 address in any form, or an IPv6 address in brackets.
 
-    :param given: the URL that the name is from, for the message
+    :param given: the URL with this host, for the message
     :raises FetchError: ``INVALID_URL``
     """
     given = name if given is None else given
@@ -225,9 +223,9 @@ def normal_host(name: str, given: str | None = None) -> str:
 
 
 def host_name(name: str) -> str:
-    """A host as a setting names it, in the form in which hosts are compared.
+    """Normalise the host name of a setting, so that it can be compared with the hosts of URLs.
 
-    :raises ValueError: no host can have that name
+    :raises ValueError: it is no host name
     """
     try:
         return normal_host(name).rstrip(".")
@@ -236,7 +234,7 @@ def host_name(name: str) -> str:
 
 
 def _ipv4(host: str, given: str) -> str:
-    """``127.0.0.1`` for ``2130706433``, ``0x7f.1`` and ``0177.0.0.1``, as inet_aton reads them."""
+    """Return ``127.0.0.1`` for ``2130706433``, ``0x7f.1`` and ``0177.0.0.1``, as inet_aton reads them."""
     parts = host.split(".")
     if len(parts) <= 4 and all(map(_NUMBER.fullmatch, parts)):
         try:
@@ -256,9 +254,9 @@ def _number(part: str) -> int:
 
 
 def display_url(url: str) -> str:
-    """``url`` as it may be shown and logged: one line, no password, no token, not endless.
+    """Return a URL for display and logs: one line, without passwords and tokens, at most 500 characters.
 
-    Takes any text and never raises. What it gives is for reading, not for visiting.
+    Accepts any text and never raises. The result is to be read, not requested.
     """
     shown = _USERINFO.sub(r"\1***@", url.strip())
     shown = _SECRET_VALUE.sub(r"\1***", shown[: 4 * _SHOWN])

@@ -66,6 +66,13 @@ def test_retry_after_as_date(seconds: int) -> None:
     assert parse_retry_after(format_datetime(moment, usegmt=True), NOW) == seconds
 
 
+def test_the_year_one_stays_the_year_one() -> None:
+    """Go writes it in place of no date, and email.utils would read 2001."""
+    assert parse_http_date("Mon, 01 Jan 0001 00:00:00 GMT") == datetime(
+        1, 1, 1, tzinfo=timezone.utc
+    )
+
+
 @given(st.text())
 def test_http_dates_take_anything(value: str) -> None:
     moment = parse_http_date(value)
