@@ -41,7 +41,7 @@ def connect() -> None:
 
 
 class _Harvester:
-    """What harvesters of all source types answer to ckanext-harvest, and to CKAN's start."""
+    """The base of our harvesters: ckanext-harvest's interface for any source type."""
 
     source_type: Any
     title: str
@@ -84,7 +84,7 @@ class _Harvester:
 
 
 class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):
-    """The harvester of IATI's registries, source type ``iati_registry``."""
+    """The harvester of IATI registries, source type ``iati_registry``."""
 
     p.implements(p.IConfigurable)
     p.implements(IHarvester)

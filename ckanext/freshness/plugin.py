@@ -38,7 +38,7 @@ registration.register()
 @tk.blanket.helpers
 @tk.blanket.validators
 class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
-    """What all source types share; owns the tables and the options."""
+    """The plugin ``freshness``, with the tables, the options and the hooks."""
 
     p.implements(p.IActions)
     p.implements(p.IConfigDeclaration)
@@ -66,7 +66,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
     def configure(self, config: Any) -> None:
         for key, advice in removed_options_in_use(settings.PREFIX).items():
             log.warning("The option %s was removed and has no effect: %s", key, advice)
-        # ckan.site_url is not ours to declare: without a host it stops the start, not everybody's edits.
+        # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
         let_odd_dates_be_indexed()
         tables.look_again()
@@ -130,7 +130,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         return search_results
 
     def after_dataset_show(self, context: Any, pkg_dict: dict[str, Any]) -> None:
-        # Without validation, a package is shown to be indexed: Solr holds the stored status.
+        # Without validation, the package is shown to be indexed, and Solr holds the stored status.
         if context.get("validate", True):
             dataset_hooks.show_current(pkg_dict, utc_now())
         url_facts.show([pkg_dict], context)

@@ -1,4 +1,5 @@
-"""What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between versions.
+"""What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between
+versions.
 
 Nothing else imports ``ckan.model`` or ``ckan.lib``. Only ``harvesters.py`` imports ``ckanext.harvest``.
 """
@@ -14,7 +15,6 @@ from ckan.lib.redis import connect_to_redis
 from ckan.lib.search import SearchIndexError, SearchQueryError
 from ckan.lib.search import is_available as solr_answers
 
-from .csrf import exempt_from_csrf
 from .database import (
     disconnect,
     has_newest_migration,
@@ -34,7 +34,7 @@ from .extras import (
     write_extras,
     write_extras_in_session,
 )
-from .forms import declared_fields
+from .forms import declared_fields, exempt_from_csrf
 from .harvest import (
     HarvestExtension,
     connect_harvest,

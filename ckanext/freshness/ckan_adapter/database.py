@@ -1,4 +1,4 @@
-"""CKAN's database, and its rows of packages."""
+"""CKAN's database and its packages."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from ckan import model
 
 
 def disconnect() -> None:
-    """Close this process's connections to the database, before it forks."""
+    """Close all connections of this process to the database. Call it before a fork."""
     model.Session.remove()
     model.meta.engine.dispose()
 
 
 def lock_packages(package_ids: Iterable[str]) -> None:
-    """Let nobody else write these packages until this transaction ends.
+    """Lock packages against other writers until this transaction ends.
 
-    Everybody takes the packages' rows first, in the order of their ids, and this extension's rows
-    after: so that two writers at once wait for each other, and never each for the other.
+    To avoid deadlocks, every writer locks packages first, in the order of their ids, and this extension's
+    rows after them.
     """
-    # Not FOR UPDATE: resources that are inserted meanwhile only need the package's key.
+    # Not FOR UPDATE, which would block the inserting of resources: they refer to the package's key.
     statement = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE"
     model.Session.execute(sa.text(statement), {"ids": list(package_ids)}).all()
 
 
 def hold_packages(package_ids: Sequence[str]) -> list[Any]:
-    """Packages, loaded at once: sessions know them for as long as somebody keeps what is returned.
+    """Load packages with one query. The session knows them while the caller keeps the returned list.
 
-    CKAN asks twice for each package that it indexes, and else each time the database.
+    CKAN reads each package that it indexes twice, and would query the database each time.
     """
     package = model.Package
     return list(model.Session.query(package).filter(package.id.in_(package_ids)))
 
 
 def has_written() -> bool:
-    """Decide whether this transaction has written rows of models, or is about to."""
+    """Decide whether the session has written objects in this transaction, or will on its next flush."""
     session = model.Session()
-    # CKAN keeps what was flushed until the transaction ends.
+    # CKAN keeps the flushed objects until the transaction ends.
     waiting = session.new or session.dirty or session.deleted
     return bool(waiting) or hasattr(session, "_object_cache")
 
 
 def has_newest_migration(plugin: str) -> bool:
-    """Whether a plugin's tables are as its newest migration leaves them."""
+    """Decide whether the newest migration of a plugin has been applied."""
     source = inspect.getsourcefile(type(p.get_plugin(plugin)))
     assert source is not None
     newest = ScriptDirectory(str(Path(source).parent / "migration" / plugin)).get_current_head()

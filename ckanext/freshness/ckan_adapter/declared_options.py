@@ -1,4 +1,4 @@
-"""The options that plugins declare, and those that they declare as removed."""
+"""The options that plugins declare, including removed ones."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ckan.logic import clear_validators_cache
 def forget_validators() -> None:
     """Make CKAN collect the validators of all plugins again.
 
-    CKAN remembers them when it is asked for the first one. A plugin that asks while it is imported, before
-    ours is loaded, would leave our validators unknown, and CKAN would not start.
+    CKAN collects them at the first call of ``get_validator``. If a plugin calls it on import, before this
+    extension is loaded, CKAN does not know our validators and does not start.
     """
     clear_validators_cache()
 

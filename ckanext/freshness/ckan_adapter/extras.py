@@ -1,4 +1,4 @@
-"""Extras of packages and organizations, which CKAN 2.12 keeps in a column and 2.11 in rows."""
+"""Extras of packages and organizations: a column in CKAN 2.12, rows of another table in CKAN 2.11."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .version import IS_2_12
 
 
 def package_extra(package_ids: Sequence[str], key: str) -> dict[str, str]:
-    """The values of one extra of some packages, by package id; those without it are left out."""
+    """Return the values of an extra by package id, without the packages that do not have it."""
     if not package_ids:
         return {}
     if IS_2_12:
@@ -36,7 +36,7 @@ PACKAGE_EXTRAS = (
     else "(SELECT jsonb_object_agg(key, value) FROM package_extra"
     " WHERE package_id = p.id AND state = 'active' AND key IS NOT NULL)"
 )
-"""SQL: all extras of the package ``p``, as an object of JSON; null if it has none."""
+"""SQL: all extras of the package ``p`` as a JSON object; null if it has none."""
 
 ORGANIZATION_EXTRA = (
     '(SELECT extras ->> :key FROM "group" WHERE id = p.owner_org)'
@@ -52,31 +52,32 @@ ORGANIZATION_EXTRAS = (
     else "(SELECT jsonb_object_agg(key, value) FROM group_extra"
     " WHERE group_id = g.id AND state = 'active' AND key IS NOT NULL)"
 )
-"""SQL: all extras of the organization ``g``, as an object of JSON; null if it has none."""
+"""SQL: all extras of the organization ``g`` as a JSON object; null if it has none."""
 
 
 def package_extras(package: Any) -> dict[str, str]:
-    """All extras of a package, as the session has them."""
+    """Return all extras of a package as the session has them."""
     return dict(package.extras or {})
 
 
 def write_extras_in_session(
     package: Any, stored: Mapping[str, str], wanted: Mapping[str, str], keys: Sequence[str]
 ) -> None:
-    """Give a package, which an action is writing right now, its extras under some keys.
+    """Set extras of a package inside the action that is writing the package.
 
-    Nothing is committed, and the action's own write to Solr has them.
+    This function does not commit. The action's own index update includes the extras.
 
-    :param stored: all extras of the package as the database has them in this transaction.
-    :param wanted: the extras under `keys`; those left out go.
+    :param stored: all extras of the package as the database has them in this transaction
+    :param wanted: the new extras
+    :param keys: the keys to set; those missing in `wanted` are removed
     """
     if IS_2_12:
         kept = {key: value for key, value in stored.items() if key not in keys}
         package.extras = {**kept, **wanted}
-        # The session may have the same values from before another transaction changed them.
+        # The session may hold equal values that another transaction has changed since.
         sa.orm.attributes.flag_modified(package, "extras")
         return
-    # Without this, rows that the action has just written under these keys are lost silently.
+    # Without this, rows that the action has just written under these keys would be lost.
     model.Session.expire(package, ["_extras"])
     for key in keys:
         if key in wanted:
@@ -86,11 +87,12 @@ def write_extras_in_session(
 
 
 def write_extras(values: Mapping[str, Mapping[str, str]], keys: Sequence[str]) -> None:
-    """Give packages their extras under some keys by SQL: no hooks, no index, no commit.
+    """Set extras of packages by SQL, without hooks, index update and commit.
 
-    :param values: the extras by package id; those of `keys` that are left out go.
+    :param values: the new extras by package id
+    :param keys: the keys to set; those missing in a package's `values` are removed
     """
-    rows = json.dumps([{"id": one, "extras": dict(extras)} for one, extras in values.items()])
+    rows = json.dumps([{"id": id_, "extras": dict(extras)} for id_, extras in values.items()])
     for statement in _WRITE_EXTRAS:
         model.Session.execute(sa.text(statement), {"rows": rows, "keys": list(keys)})
 
@@ -125,23 +127,23 @@ _WRITE_EXTRAS = (
 
 
 def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str]]:
-    """Ids and types of the packages that have an extra under one of some keys, in order of ids."""
-    has_one = (
+    """Return the ids and types of the packages that have an extra under any of the keys, sorted by id."""
+    has_any = (
         "p.extras ?| CAST(:keys AS text[])"
         if IS_2_12
         else "EXISTS (SELECT 1 FROM package_extra e WHERE e.package_id = p.id AND e.key = ANY(:keys))"
     )
     rows = model.Session.execute(
-        sa.text(f"SELECT p.id, p.type FROM package p WHERE {has_one} ORDER BY p.id"),
+        sa.text(f"SELECT p.id, p.type FROM package p WHERE {has_any} ORDER BY p.id"),
         {"keys": list(keys)},
     )
     return [(package_id, package_type) for package_id, package_type in rows]
 
 
 def packages_with_true_extra(keys: str) -> str:
-    """SQL: the ids of packages, as ``package_id``, that have a true value under one of some extras.
+    """Return SQL that selects the ids of packages, as ``package_id``, for which any of some extras is true.
 
-    :param keys: the name of the parameter that has them.
+    :param keys: the name of the SQL parameter with the extras' keys
     """
     true = "IN ('true', 'yes', 'on', 't', 'y', '1')"
     if IS_2_12:

@@ -44,11 +44,11 @@ def _queue() -> Any:
 
 
 def harvesting_user() -> Any:
-    """The user who harvests: ``ckanext.harvest.user_name``, a sysadmin called ``harvest``, or the site's.
+    """Return the user for writing packages, in the order of ckanext-harvest's own harvesters.
 
-    The same order as ckanext-harvest's own harvesters have.
+    It is the user of ``ckanext.harvest.user_name``, a sysadmin called ``harvest``, or the site's own user.
 
-    :raises tk.ObjectNotFound: the configured user does not exist.
+    :raises tk.ObjectNotFound: the configured user does not exist
     """
     configured = tk.config.get("ckanext.harvest.user_name")
     user = model.User.get(configured or "harvest")
@@ -61,7 +61,7 @@ def harvesting_user() -> Any:
 
 
 def normalized_source_url(url: str) -> str | None:
-    """A URL as ckanext-harvest compares those of sources; None if it is no URL at all."""
+    """Return a URL in the form in which ckanext-harvest compares sources; None if it cannot be parsed."""
     try:
         return _extension.normalize_url(url) if _extension else url
     except ValueError:
@@ -69,7 +69,7 @@ def normalized_source_url(url: str) -> str | None:
 
 
 def registered_source_types() -> list[str]:
-    """The types of sources that the enabled plugins harvest."""
+    """Return the source types that the enabled plugins harvest."""
     harvesters = tk.get_action("harvesters_info_show")({"ignore_auth": True}, {})
     return [harvester["name"] for harvester in harvesters]
 
@@ -96,24 +96,25 @@ def publish_jobs(job_ids: Sequence[str]) -> None:
 
 
 def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
-    """Those of some harvest jobs that neither wait in Redis nor are in a consumer's hands.
+    """Return the harvest jobs that neither wait in Redis nor have been taken by a consumer.
 
-    None where the queues are in RabbitMQ, which cannot be asked.
+    RabbitMQ cannot be asked: if the queues are there, return none.
     """
     ids = list(job_ids)
     connection = harvest_queue_connection() if ids else None
     if connection is None:
         return []
     key = harvest_routing_keys()["gather"]
-    # In this order: a message that a consumer takes in between is then seen in its hands.
-    waiting = {json.loads(one)["harvest_job_id"] for one in connection.lrange(key, 0, -1)}
-    return [one for one in ids if one not in waiting and not connection.exists(f"{key}:{one}")]
+    # First the queue, then the taken messages: a consumer may take one in between.
+    waiting = {json.loads(message)["harvest_job_id"] for message in connection.lrange(key, 0, -1)}
+    return [id_ for id_ in ids if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
 
 
 def give_back_done_messages() -> None:
-    """Take messages out of consumers' hands whose objects are done: Redis was away when they said so.
+    """Acknowledge the taken messages whose objects are complete.
 
-    ckanext-harvest would send them again, and then call such an object failed because its job is over.
+    A message stays taken if Redis was down when its consumer acknowledged it. ckanext-harvest would send
+    it again and mark its object as failed, because its job has ended.
     """
     connection = harvest_queue_connection()
     if connection is None:
@@ -146,18 +147,17 @@ def harvest_queue_connection() -> Any | None:
 
 
 def harvest_routing_keys() -> dict[str, str]:
-    """The keys of ckanext-harvest's queues in Redis, by stage."""
+    """Return the keys of ckanext-harvest's queues in Redis by stage, ``gather`` and ``fetch``."""
     queue = _queue()
     return {"gather": queue.get_gather_routing_key(), "fetch": queue.get_fetch_routing_key()}
 
 
 def _let_consumers_wait(queue: Any) -> None:
-    """Let ckanext-harvest's consumers wait for work as long as it takes.
+    """Remove the time limit of the connections on which ckanext-harvest's consumers wait for messages.
 
-    redis-py 8, which CKAN 2.12 pins, gives every connection a time-out of five seconds unless told
-    otherwise. ckanext-harvest 1.6.3 does not tell it, and waits for messages with a BLPOP without end:
-    on CKAN 2.12 its consumers die in the first quiet moment
-    (https://github.com/ckan/ckanext-harvest/issues/581).
+    redis-py 8, which CKAN 2.12 pins, sets a socket timeout of five seconds by default. ckanext-harvest
+    1.6.3 waits for messages with an endless BLPOP, so on CKAN 2.12 its consumers die after five seconds
+    without work (https://github.com/ckan/ckanext-harvest/issues/581).
     """
     connect = queue.get_connection_redis
     if getattr(connect, "waits", False):
@@ -173,10 +173,10 @@ def _let_consumers_wait(queue: Any) -> None:
 
 
 def keep_complete_objects(harvest_object: type[Any]) -> None:
-    """Let no complete harvest object of our source types become an errored one.
+    """Keep ckanext-harvest from marking complete harvest objects of our source types as errored.
 
-    If a message comes again after its job has ended, or for the fifth time, ckanext-harvest 1.6.3 calls
-    its object errored before any harvester is asked, whatever has become of the object.
+    If a message arrives after the end of its job, or for the fifth time, ckanext-harvest 1.6.3 marks its
+    object as errored without calling the harvester, even if the object is complete.
 
     :param harvest_object: the class ``ckanext.harvest.model.HarvestObject``.
     """

@@ -11,7 +11,7 @@ from ckan.lib.redis import connect_to_redis
 
 
 def background_workers() -> Counter[str]:
-    """How many workers serve each queue of this site's background jobs."""
+    """Count the workers of each queue of this site's background jobs."""
     prefix = add_queue_name_prefix("")
     return Counter(
         name.removeprefix(prefix)
@@ -22,13 +22,13 @@ def background_workers() -> Counter[str]:
 
 
 def waiting_background_jobs() -> dict[str, int]:
-    """How many background jobs wait in each queue of this site."""
+    """Count the waiting background jobs of each queue of this site."""
     prefix = add_queue_name_prefix("")
-    return {one.name.removeprefix(prefix): one.count for one in get_all_queues()}
+    return {queue.name.removeprefix(prefix): queue.count for queue in get_all_queues()}
 
 
 def background_worker_names() -> set[str]:
-    """What the workers of background jobs call themselves in Redis, of all sites."""
+    """Return the names of the background workers of all sites in this Redis."""
     return {worker.name for worker in _workers()}
 
 

@@ -1,5 +1,4 @@
-"""The database that went away in the middle of something, or that has not the tables: told in a sentence, and
-never taken for a fault of what was being done."""
+"""Errors of a lost database connection, so that they are not mistaken for errors of the work in hand."""
 
 from __future__ import annotations
 
@@ -12,27 +11,27 @@ import sqlalchemy as sa
 from . import tables
 
 _INVALID_TRANSACTION = "8s2b"
-"""SQLAlchemy's code for whatever is asked of a session after its connection was lost."""
+"""SQLAlchemy's error code for statements in a session whose connection was lost."""
 
 
 class DatabaseLostError(Exception):
-    """The database went away in the middle of a run. What was written stays; the next run goes on."""
+    """The loss of the database during a run. Committed work stays, and the next run continues."""
 
 
 def is_loss(error: BaseException) -> bool:
-    """Whether it means that there is no database any more, and not that a statement failed."""
+    """Decide whether an error means that the connection is lost, and not that a statement failed."""
     if isinstance(error, sa.exc.DBAPIError):
-        # Without a statement no connection came about.
+        # An error without a statement comes from a failed attempt to connect.
         return error.connection_invalidated or error.statement is None
     return isinstance(error, sa.exc.PendingRollbackError) and error.code == _INVALID_TRANSACTION
 
 
 @contextlib.contextmanager
 def telling_of_loss() -> Iterator[None]:
-    """Say in a sentence that the database was lost, or has not the tables.
+    """Raise errors with clear messages if the database is lost or its tables are missing.
 
-    :raises DatabaseLostError: it was.
-    :raises TablesMissingError: it has not.
+    :raises DatabaseLostError: the connection was lost
+    :raises TablesMissingError: tables are missing or old
     """
     try:
         with tables.telling():

@@ -1,4 +1,4 @@
-"""Mails, by CKAN's options and notifiers, with a limit of time; pages outside of requests."""
+"""Sending of mails with a time limit, and a context for templates outside requests."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ class Letter:
 
 
 class MailFailure(Enum):
-    """How far a mail came that was not confirmed."""
+    """The reason why a mail was not confirmed."""
 
     UNREACHABLE = "unreachable"
-    """The mail server was not spoken to, or cannot be used as it is configured: so it is for all mails."""
+    """The mail server cannot be reached or is configured wrongly, so every mail fails."""
     REFUSED = "refused"
-    """The mail server does not take this one."""
+    """The mail server refuses this mail."""
     BROKEN_OFF = "broken off"
-    """The mail server fell silent before it had the mail."""
+    """The connection failed before the mail server had the mail."""
     UNKNOWN = "unknown"
-    """It may have gone."""
+    """The mail may have been sent."""
 
 
 _TAKEN = (250, 251)
-"""Codes by which a mail server agrees (RFC 5321, section 4.2.3)."""
+"""Reply codes of success (RFC 5321, section 4.2.3)."""
 
 
 class MailError(Exception):
-    """A mail was not confirmed; the text says why."""
+    """A mail that was not confirmed; the message says why."""
 
     def __init__(self, words: str, failure: MailFailure) -> None:
         super().__init__(words)
@@ -60,7 +60,7 @@ class MailError(Exception):
 
 
 def mailer_problem() -> str | None:
-    """Why CKAN could send no mails; None if nothing is known to be in their way."""
+    """Return why CKAN cannot send mails; None if its options allow it."""
     if _notifiers():
         return None
     if not tk.config.get("smtp.server"):
@@ -71,18 +71,19 @@ def mailer_problem() -> str | None:
 
 
 def _notifiers() -> list[Any]:
-    """Plugins that send CKAN's mails in another way; CKAN 2.12 alone has them."""
+    """Return the plugins that send mails in place of CKAN's mailer; always empty before CKAN 2.12."""
     interface = getattr(p, "INotifier", None)
     return [] if interface is None else list(p.PluginImplementations(interface))
 
 
 def send_mail(letter: Letter, seconds: float) -> None:
-    """Send a mail, and wait for its mail server no longer than some seconds.
+    """Send a mail within a time limit. Plugins that send CKAN's mails come first.
 
-    CKAN's own mailer waits for ever, and does not say whether the server had the mail when an answer failed
-    to come; both decide whether a mail is sent once more. Plugins that send CKAN's mails are asked first.
+    CKAN's own mailer waits without a limit, and does not tell whether the server had the mail when it
+    failed. The sender needs to know, to decide whether to send the mail again.
 
-    :raises MailError: the mail was not confirmed.
+    :param seconds: the time limit
+    :raises MailError: the mail was not confirmed
     """
     faults: list[MailError | None] = []
 
@@ -96,13 +97,13 @@ def send_mail(letter: Letter, seconds: float) -> None:
         except Exception as error:
             faults.append(MailError(str(error)[:500], MailFailure.UNKNOWN))
         finally:
-            # Of this thread: plugins that send mails may have asked the database.
+            # The session of this thread: plugins may have used the database.
             model.Session.remove()
 
-    # A server whose answers drip in never reaches a limit of time: the thread that waits is left behind.
+    # A server that sends one byte at a time never reaches a socket timeout. Its thread is abandoned.
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
     thread.start()
-    # Later than a silent connection gives up, which says more about what has happened.
+    # One second longer than the socket timeout, whose error says more.
     thread.join(seconds + 1)
     if not faults:
         words = tk._("The mail server was not done after {seconds} seconds")
@@ -112,7 +113,7 @@ def send_mail(letter: Letter, seconds: float) -> None:
 
 
 def _notified(letter: Letter) -> bool:
-    """Let plugins send a mail in another way; return whether one has."""
+    """Let plugins send a mail, and return whether one of them did."""
     sent = False
     for plugin in _notifiers():
         text, html, headers = letter.text, letter.html, dict(letter.headers)
@@ -155,7 +156,7 @@ def _send(letter: Letter, seconds: float) -> None:
     except smtplib.SMTPDataError as error:
         raise MailError(str(error)[:500], MailFailure.REFUSED) from error
     except (OSError, ValueError) as error:
-        # Once the server has the mail, its good-bye says nothing any more.
+        # An error after the server has accepted the mail does not matter.
         if failure is not None:
             raise MailError(str(error)[:500], failure) from error
 
@@ -176,7 +177,8 @@ def _message(letter: Letter, sender: str) -> str:
 
 
 def _tls() -> ssl.SSLContext | None:
-    """The certificates to trust, on CKAN versions that verify those of mail servers."""
+    """Return the TLS context by the option ``smtp.starttls_verify`` of newer CKAN versions; None without
+    it."""
     if not tk.config.get("smtp.starttls_verify"):
         return None
     bundle = tk.config.get("smtp.starttls_ca_bundle") or None
@@ -187,7 +189,8 @@ def _tls() -> ssl.SSLContext | None:
 
 @contextlib.contextmanager
 def page_context() -> Iterator[None]:
-    """What templates and links need, outside of requests too: in the site's language, as nobody."""
+    """Enter a request context if there is none, for templates and links: in the site's language, not
+    logged in."""
     context = None if has_request_context() else _get_auto_flask_context()
     if context is None:
         yield

@@ -1,4 +1,4 @@
-"""CKAN's index in Solr."""
+"""CKAN's search index in Solr."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ckan.lib.search import index as search_index
 from .version import IS_2_12, version_is_among
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
-"""What a search raises that Solr does not answer, or refuses."""
+"""The errors of a search that Solr refuses or does not answer."""
 
 
 @contextlib.contextmanager
 def without_solr_commits() -> Iterator[None]:
-    """Package writes inside do not commit Solr one by one; the caller commits (:func:`solr_commit`).
+    """Write packages without a Solr commit for each. Afterwards the caller calls :func:`solr_commit`.
 
-    ``context["defer_commit"]`` would also keep the database from committing.
+    ``context["defer_commit"]`` is no alternative: it also defers the commit of the database.
     """
     before = tk.config.get("ckan.search.solr_commit")
     tk.config["ckan.search.solr_commit"] = False
@@ -33,9 +33,9 @@ def without_solr_commits() -> Iterator[None]:
 
 
 def solr_commit() -> None:
-    """Make everything that was sent to Solr visible.
+    """Make all documents that were sent to Solr visible.
 
-    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer
     """
     search.commit()
 
@@ -43,7 +43,7 @@ def solr_commit() -> None:
 def rebuild(package_ids: Sequence[str]) -> None:
     """Index packages again from the database, without a Solr commit.
 
-    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer
     """
     search.rebuild(package_ids=list(package_ids), defer_commit=True)
 
@@ -51,10 +51,10 @@ def rebuild(package_ids: Sequence[str]) -> None:
 def index_package(package_id: str) -> None:
     """Index one package again from the database, without a Solr commit.
 
-    As :func:`rebuild`, which also ends the transaction and logs a line for each package.
+    Unlike :func:`rebuild`, this neither ends the transaction nor logs a line for each package.
 
-    :raises tk.ObjectNotFound: there is no such package.
-    :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document.
+    :raises tk.ObjectNotFound: there is no such package
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document
     """
     if IS_2_12:
         if version_is_among(("2.12",)) and _has_default_form(package_id):
@@ -76,10 +76,11 @@ def _has_default_form(package_id: str) -> bool:
 
 
 def _index_validated_once(package_id: str) -> None:
-    """As CKAN 2.12's ``index_update_package`` for packages whose two schemas are both the default one.
+    """Index a package as CKAN 2.12's ``index_update_package`` does, but validate it only once.
 
-    CKAN means to validate those once. But it compares the schemas, whose validators are made anew at
-    each call, and so validates twice.
+    CKAN validates by the default schema and by the form's, and skips the second if the schemas are equal.
+    They never are, because each call creates new validators. So this function serves packages that use
+    the default schema.
     """
     from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
     from ckan.logic.schema import default_show_package_schema
@@ -94,30 +95,30 @@ def _index_validated_once(package_id: str) -> None:
 
 
 def _apart(validated: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """What another validation would return: anew where the schema goes into it, and the rest shared."""
+    """Copy a validated package as deeply as its schema has nested schemas, as another validation would."""
 
-    def anew(value: Any, inner: Any) -> Any:
+    def copied(value: Any, inner: Any) -> Any:
         if not isinstance(value, list) or not (value == [] or isinstance(inner, dict)):
             return value
-        return [_apart(one, inner) for one in value]
+        return [_apart(item, inner) for item in value]
 
-    return {key: anew(value, schema.get(key)) for key, value in validated.items()}
+    return {key: copied(value, schema.get(key)) for key, value in validated.items()}
 
 
 def unindex_package(package_id: str) -> None:
-    """Take the document of a package that is gone out of Solr, without a Solr commit.
+    """Remove the document of a deleted package from Solr, without a Solr commit.
 
-    :raises ckan.lib.search.SearchIndexError: Solr does not answer.
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer
     """
     with without_solr_commits():
         search.clear(package_id)
 
 
 def reindex_source(source_id: str, *, defer_commit: bool) -> None:
-    """Index a harvest source with its newest status, as any other package (CKAN 2.12 only).
+    """Index a harvest source with its newest status like any other package (CKAN 2.12 only).
 
-    ckanext-harvest 1.6.3 on CKAN 2.12 indexes an unvalidated dict, after which the source's type and
-    configuration are only found among its extras (https://github.com/ckan/ckanext-harvest/issues/581).
+    On CKAN 2.12, ckanext-harvest 1.6.3 indexes an unvalidated dict. Afterwards, the source's type and
+    configuration are only among its extras (https://github.com/ckan/ckanext-harvest/issues/581).
     """
     from ckan.logic import index_update_package
 
@@ -125,16 +126,17 @@ def reindex_source(source_id: str, *, defer_commit: bool) -> None:
 
 
 _MAX_DATE = 100
+"""Characters of the longest text that is parsed as a date."""
 
 
 def let_odd_dates_be_indexed() -> None:
-    """Let datasets be saved whatever stands in an extra called ``*_date``.
+    """Make CKAN save datasets with any text in an extra called ``*_date``.
 
-    CKAN leaves texts that are no dates out of the index. But for dates with an impossible zone
-    (``2026-01-01T00:00:00+25:00``) and for endless digits, dateutil raises other errors than the one
-    that CKAN catches (https://github.com/dateutil/dateutil/issues/82; for one of them, CKAN merged
-    https://github.com/ckan/ckan/pull/5535 and lost it again), and the whole edit fails. A million digits
-    take a minute.
+    CKAN leaves texts that are no dates out of the index. For dates with an impossible zone
+    (``2026-01-01T00:00:00+25:00``) and for very long numbers, dateutil raises other errors than CKAN
+    catches, and the whole edit fails (https://github.com/dateutil/dateutil/issues/82; CKAN fixed one of
+    them in https://github.com/ckan/ckan/pull/5535 and lost the fix again). A million digits take a
+    minute.
     """
     read = search_index.parse
     if hasattr(read, "careful"):

@@ -1,13 +1,13 @@
-"""Solr documents of one page of datasets, sent together.
+"""A queue of Solr documents, which sends the documents of many packages with one request.
 
-CKAN sends each document in a request of its own, and the activity plugin at once asks Solr for it
-again, in vain while nothing is committed. Inside :func:`queued` documents are kept and sent fifty at a
-time, and whoever asks for one of them gets it from the queue.
+CKAN sends each document in a request of its own. The activity plugin then reads it back from Solr, where
+it is not visible before a commit. Inside :func:`queued`, documents are queued and sent fifty at a time,
+and queries for one of them are answered from the queue.
 
-It replaces ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which are not public, because
-CKAN has no way to index several packages with one request (https://github.com/ckan/ckan/issues/3482). It does
-so on the CKAN versions that it was tried on (:data:`TRIED`) and does nothing on others. The whole process
-sees the replacement, so it is for consumers and commands, not for a web server.
+CKAN cannot index several packages with one request (https://github.com/ckan/ckan/issues/3482). Therefore
+this module replaces ``make_connection`` in ``ckan.lib.search.index`` and ``.query``, which are not
+public. It does so only on the tested CKAN versions (:data:`TRIED`). The replacement holds for the whole
+process, so use it in consumers and commands, not in a web server.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from .version import version_is_among
 log = logging.getLogger(__name__)
 
 TRIED = ("2.11", "2.12")
+"""The CKAN versions that this module was tested with."""
 BATCH = 50
 
 _ONE = re.compile(r'^name:"(?P<name>[^"]+)" OR id:"(?P=name)"$')
@@ -37,7 +38,7 @@ _ONE = re.compile(r'^name:"(?P<name>[^"]+)" OR id:"(?P=name)"$')
 
 @dataclass(slots=True)
 class RefusedDocument:
-    """A package whose document Solr did not take."""
+    """A package whose document Solr refused, with the error."""
 
     package_id: str
     words: str
@@ -45,10 +46,12 @@ class RefusedDocument:
 
 @dataclass(slots=True)
 class DocumentQueue:
-    """Documents that were not sent yet, by package id.
+    """A queue of documents that have not been sent.
 
-    CKAN indexes a package before its transaction is committed: until :meth:`settle` is called, what
-    was added may still be undone, and is not sent.
+    CKAN indexes a package before its transaction is committed. Therefore documents are not sent before
+    :meth:`settle` confirms the commit.
+
+    :ivar refused: packages whose documents Solr refused
     """
 
     refused: list[RefusedDocument] = field(default_factory=list)
@@ -56,29 +59,29 @@ class DocumentQueue:
     _unsettled: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def add(self, documents: list[dict[str, Any]]) -> None:
-        """Keep documents of packages that are being written."""
+        """Add the documents of packages whose transaction is still open."""
         self._unsettled.update((document["id"], document) for document in documents)
 
     def settle(self) -> None:
-        """The packages whose documents were added have been committed."""
+        """Release the added documents for sending, because their transaction was committed."""
         self._documents.update(self._unsettled)
         self._unsettled.clear()
         if len(self._documents) >= BATCH:
             self.send()
 
     def discard(self) -> None:
-        """The packages whose documents were added have been rolled back."""
+        """Drop the added documents, because their transaction was rolled back."""
         self._unsettled.clear()
 
     def find(self, reference: str) -> dict[str, Any] | None:
-        """The document of a package by its id or name."""
+        """Return the queued document of a package by its id or name; None if there is none."""
         kept = {**self._documents, **self._unsettled}
         return kept.get(reference) or next(
-            (one for one in kept.values() if one.get("name") == reference), None
+            (document for document in kept.values() if document.get("name") == reference), None
         )
 
     def send(self) -> None:
-        """Send what is settled; a batch that is refused goes one by one, to find out for which."""
+        """Send the released documents. If Solr refuses the batch, send them one by one."""
         documents, self._documents = list(self._documents.values()), {}
         if not documents:
             return
@@ -87,8 +90,10 @@ class DocumentQueue:
             connection.add(docs=documents, commit=False)
         except (pysolr.SolrError, OSError) as away:
             if not solr_answers():
-                # Each of them would wait for the time-out once more.
-                self.refused += [RefusedDocument(one["id"], str(away)[:1000]) for one in documents]
+                # Single requests would all run into the timeout.
+                self.refused += [
+                    RefusedDocument(each["id"], str(away)[:1000]) for each in documents
+                ]
                 return
             for document in documents:
                 try:
@@ -98,10 +103,10 @@ class DocumentQueue:
 
 
 class _Writing:
-    """A connection of the index: documents are kept, anything else first sends them.
+    """A connection for index updates: it queues documents, and sends them before any other request.
 
-    Those of deleted packages are sent at once: a deletion that Solr does not take is rolled back, since
-    no later harvest would find it among what is current.
+    Documents of deleted packages are sent at once. If Solr refuses one, the deletion is rolled back:
+    otherwise the record would not be current any more, and no later harvest would repeat the deletion.
     """
 
     def __init__(self, queue: DocumentQueue) -> None:
@@ -121,7 +126,7 @@ class _Writing:
 
 
 class _Reading:
-    """A connection of a query: what is kept is answered from the queue."""
+    """A connection for queries, which answers a query for a queued document from the queue."""
 
     def __init__(self, queue: DocumentQueue, **options: Any) -> None:
         self._queue = queue
@@ -144,11 +149,11 @@ _connect = search_index.make_connection
 
 @contextlib.contextmanager
 def queued() -> Iterator[DocumentQueue]:
-    """Keep the documents of the packages written inside, and send them when the block ends.
+    """Queue the documents of the packages that are written inside the block, and send them at its end.
 
-    Afterwards ``refused`` of the queue tells which packages Solr has not taken. If the block fails,
-    what is kept is sent all the same, unless the block has discarded it: their packages are in the
-    database.
+    Afterwards, the queue's ``refused`` has the packages whose documents Solr refused. If the block raises
+    an error, the queued documents are still sent, because their packages are in the database; the block
+    discards those of a transaction that it rolled back.
     """
     queue = DocumentQueue()
     if not version_is_among(TRIED):

@@ -1,7 +1,8 @@
-"""Missing tables: CKAN works as if this extension were off, and its own pages and commands say what to do.
+"""Missing tables: hooks do nothing, so that CKAN works, and this extension's pages and commands say what
+to do.
 
 Tables are missing before ``ckan db upgrade``, after ``ckan db downgrade``, and after a test has reset the
-database. Asking first would cost each request a query, so a hook simply tries.
+database. Hooks do not ask first, which would cost each request a query: they run and handle the error.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ Result = TypeVar("Result")
 _UNDEFINED = frozenset({"42P01", "42703"})
 """PostgreSQL's codes for a table and a column that do not exist."""
 _RETRY = 1.0
-"""Seconds between two looks for missing tables by hooks that only read."""
+"""Seconds between two searches for missing tables by hooks that only read."""
 
 
 class TablesMissingError(tk.ValidationError):
-    """Tables are missing or old, because a migration was forgotten or undone.
+    """Missing or old tables, because a migration was not run or was undone.
 
-    It is a ValidationError so that CKAN's API answers with its text.
+    It is a ValidationError so that CKAN's API returns the message.
 
-    :ivar plugins: the plugins that the tables belong to.
+    :ivar plugins: the plugins whose tables are missing or old
     """
 
     def __init__(self, plugins: list[str]) -> None:
@@ -49,16 +50,18 @@ class TablesMissingError(tk.ValidationError):
 
 
 class _TablesSeen:
-    """What this process knows about the tables."""
+    """The state of the tables as this process knows it."""
 
     missing_since: float | None = None
-    """When they were last looked for in vain; None while nothing says that they are missing."""
+    """When tables were last found missing, by ``time.monotonic``; None if they are not known to be
+    missing."""
 
 
 def optional(hook: Callable[Params, None]) -> Callable[Params, None]:
-    """Decorate a hook that writes: without tables it does nothing, and its caller's transaction goes on.
+    """Decorate a hook that writes: if tables are missing, it does nothing and leaves the transaction usable.
 
-    It looks for missing tables each time, so that it judges the first edit after they were made.
+    Missing tables are searched for in each call, so that the hook works from the first edit after a
+    migration.
     """
 
     @wraps(hook)
@@ -70,10 +73,10 @@ def optional(hook: Callable[Params, None]) -> Callable[Params, None]:
 
 
 def optional_reading(hook: Callable[Params, None]) -> Callable[Params, None]:
-    """Decorate a hook that only reads, as :func:`optional`.
+    """Decorate a hook that only reads: if tables are missing, it does nothing.
 
-    A savepoint would cost as much as the hook. It is made only if the caller has written something, which
-    would be rolled back too.
+    A savepoint costs as much as the hook. It is only made if the transaction has writes, which a rollback
+    would undo.
     """
 
     @wraps(hook)
@@ -98,10 +101,10 @@ def optional_reading(hook: Callable[Params, None]) -> Callable[Params, None]:
 def _try_in_savepoint(
     hook: Callable[Params, None], *args: Params.args, **kwargs: Params.kwargs
 ) -> None:
-    # What waits to be written must not be rolled back with the hook.
+    # The caller's unwritten changes must not be rolled back with the hook.
     model.Session.flush()
     try:
-        # Not the session's own nested transaction, whose end CKAN 2.11 takes for a commit.
+        # Not the session's begin_nested, whose end CKAN 2.11 treats as a commit.
         with model.Session.connection().begin_nested():
             hook(*args, **kwargs)
     except sa.exc.DBAPIError as error:
@@ -110,7 +113,7 @@ def _try_in_savepoint(
 
 
 def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
-    """Decorate an action that needs tables: without them it raises TablesMissingError."""
+    """Decorate an action that needs tables: if they are missing, it raises TablesMissingError."""
 
     @wraps(action)
     def called(*args: Params.args, **kwargs: Params.kwargs) -> Result:
@@ -122,7 +125,7 @@ def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """Raise TablesMissingError in place of the database's error, and roll back."""
+    """Roll back and raise TablesMissingError if the database reports an error because tables are missing."""
     try:
         yield
     except sa.exc.DBAPIError as error:
@@ -157,9 +160,9 @@ def is_undefined(error: sa.exc.DBAPIError) -> bool:
 
 
 def _are_still_missing(patience: float) -> bool:
-    """Decide whether tables that were missing still are.
+    """Decide whether tables are still missing.
 
-    :param patience: seconds for which the last look counts.
+    :param patience: seconds for which the last result counts
     """
     since = _TablesSeen.missing_since
     if since is None:
@@ -176,7 +179,7 @@ def _are_still_missing(patience: float) -> bool:
 
 
 def look_again() -> None:
-    """Forget that tables were missing: the plugins have just been loaded."""
+    """Forget that tables were missing, because the plugins have just been loaded."""
     _TablesSeen.missing_since = None
 
 

@@ -1,4 +1,4 @@
-"""Which CKAN this is."""
+"""The installed CKAN version."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ IS_2_12 = tk.check_ckan_version(min_version="2.12.0b0")
 
 
 def version_is_among(series: Sequence[str]) -> bool:
-    """Whether the installed CKAN is of one of these series, such as ``2.12``."""
+    """Decide whether the installed CKAN belongs to one of some series, such as ``2.12``."""
     return ".".join(tk.ckan.__version__.split(".")[:2]) in series

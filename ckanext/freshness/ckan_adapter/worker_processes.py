@@ -1,7 +1,7 @@
-"""Processes that share a command's work.
+"""Worker processes of a command.
 
-Only where forking is harmless, as in commands: connections are closed before, and made anew by whoever
-needs them.
+They are forked, so use them only in commands, which have no other threads. Connections to the database
+are closed before the fork and opened again when needed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ R = TypeVar("R")
 
 Numbers = tuple[int, ...]
 Tell = Callable[[Numbers], None]
-"""Told how far a part has come: numbers of which the caller knows the meaning."""
+"""Receives the progress of a part, as numbers whose meaning the caller defines."""
 
 
 class WorkerError(Exception):
-    """A worker ended before it was done. The next run does the rest."""
+    """A worker that ended before its work was done."""
 
 
 def share(
@@ -33,11 +33,11 @@ def share(
     tell: Tell,
     errors: tuple[type[Exception], ...] = (),
 ) -> list[R]:
-    """Let a process of its own do each part; their results, in order.
+    """Run each part in a process of its own, and return the results in order.
 
-    :param tell: told how far all parts together have come: each number is the sum of all parts'.
-    :param errors: what a worker may raise to be raised here.
-    :raises WorkerError: a worker ended before it was done.
+    :param tell: receives the progress of all parts: each number is the sum over the parts
+    :param errors: the exceptions of workers that are raised here
+    :raises WorkerError: a worker ended before its work was done
     """
     disconnect()
     context = multiprocessing.get_context("fork")
@@ -78,13 +78,13 @@ def share(
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What a worker says last."""
+    """The last message of a worker, with its result."""
 
     result: Any
 
 
 class _OrphanedError(Exception):
-    """Whoever started this worker is gone."""
+    """The parent process of this worker has ended."""
 
 
 def _work(
