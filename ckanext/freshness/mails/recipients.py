@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
 from ..aging.status import Status, status_at
-from ..ckan_adapter import ORGANIZATION_EXTRA, hold_packages, model
+from ..ckan_adapter import ORGANIZATION_EXTRA, harvest_tables, hold_packages, model
 from ..status import snapshot
 from ..status.snapshot import boundaries
 from . import addresses
@@ -114,8 +113,7 @@ def _facts(
 
 
 def _rows(ids: list[str]) -> list[Any]:
-    harvest = _HARVEST if p.plugin_loaded("harvest") else _NO_HARVEST
-    statement = sa.text(_DATASETS.format(harvest=harvest))
+    statement = sa.text(_DATASETS.format(harvest=harvest_tables.source_configs_sql()))
     parameters = {
         "ids": ids,
         "key": WISH_KEY,
@@ -134,12 +132,6 @@ LEFT JOIN "group" g ON g.id = p.owner_org
 LEFT JOIN LATERAL ({{harvest}}) h ON true
 WHERE p.id = ANY(:ids) AND p.state = 'active' AND p.type = ANY(:types)
 ORDER BY p.id"""
-_HARVEST = """
-SELECT count(*) > 0 AS is_harvested,
-    array_agg(s.config) FILTER (WHERE o.current AND s.id IS NOT NULL) AS configs
-FROM harvest_object o LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
-WHERE o.package_id = p.id"""
-_NO_HARVEST = "SELECT false AS is_harvested, NULL AS configs"
 
 
 def _contacts(row: Any, admins: tuple[str, ...]) -> Contacts:

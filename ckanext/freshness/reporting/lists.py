@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
 from .. import settings
-from ..ckan_adapter import model
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_text
 from ..model import CheckRun
 from . import counts, history, host_groups
@@ -113,7 +113,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
     found = _sources(request) if p.plugin_loaded("harvest") else {}
     if not found:
         return
-    rows = model.Session.execute(sa.text(_JOBS), {"ids": list(found)}).mappings()
+    rows = model.Session.execute(sa.text(harvest_tables.LAST_JOBS), {"ids": list(found)}).mappings()
     numbers = _harvested(request.context)
     listed = [
         {
@@ -240,14 +240,3 @@ JOIN package p ON p.id = asked.id
 LEFT JOIN freshness_dataset f ON f.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
 ORDER BY asked.place"""
-
-_JOBS = """
-SELECT s.id, s.type, s.active, j.status, j.created, j.finished,
-    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
-    + (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR')
-    AS errors
-FROM harvest_source s
-LEFT JOIN LATERAL (
-    SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
-) j ON true
-WHERE s.id = ANY(:ids)"""

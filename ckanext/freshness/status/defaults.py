@@ -7,14 +7,14 @@ from typing import Any
 import ckan.plugins as p
 import sqlalchemy as sa
 
-from ..ckan_adapter import ORGANIZATION_EXTRA, model
+from ..ckan_adapter import ORGANIZATION_EXTRA, harvest_tables, model
 from .frequencies import DEFAULT_KEY, FrequencySource
 from .observation import OF_PEOPLE
 
 _WHERE = {
     FrequencySource.ORGANIZATION: "p.owner_org = :owner"
     f" AND (d.frequency_from = 'organization' OR {ORGANIZATION_EXTRA} IS NOT NULL)",
-    FrequencySource.SOURCE: "p.id IN (SELECT package_id FROM harvest_object WHERE harvest_source_id = :owner)",
+    FrequencySource.SOURCE: f"p.id IN ({harvest_tables.PACKAGES_OF_SOURCE})",
 }
 _CONCERNED = """
 SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
@@ -23,10 +23,10 @@ ORDER BY p.id FOR NO KEY UPDATE OF p"""
 
 
 _KINDS = {"kinds": sorted(evidence.value for evidence in OF_PEOPLE)}
-_HARVESTED = """
+_HARVESTED = f"""
 SELECT d.package_id FROM freshness_dataset d
 WHERE d.evidence = ANY(:kinds) AND NOT d.judge_anew
-AND EXISTS (SELECT 1 FROM harvest_object o WHERE o.package_id = d.package_id)"""
+AND {harvest_tables.IS_HARVESTED}"""
 """PostgreSQL reads only two indexes for it. One of them is partial, for these kinds of evidence."""
 _FREE = "SELECT id FROM package WHERE id = ANY(:ids) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED"
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-import ckan.plugins as p
 import sqlalchemy as sa
 
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
-from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
+from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_tables, model
 from ..dates import aware
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
@@ -82,7 +81,7 @@ class DatasetSnapshot:
 def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[DatasetSnapshot]:
     """Return the packages of some types, in the order of their ids; missing packages are left out."""
     session = model.Session
-    statement = _PACKAGES.format(harvest=_HARVEST if p.plugin_loaded("harvest") else _NO_HARVEST)
+    statement = _PACKAGES.format(harvest=harvest_tables.newest_object_sql())
     packages = session.execute(
         sa.text(statement),
         {"ids": list(package_ids), "types": list(package_types), "key": DEFAULT_KEY},
@@ -191,12 +190,6 @@ LEFT JOIN freshness_dataset d ON d.package_id = p.id
 LEFT JOIN LATERAL ({{harvest}}) h ON true
 WHERE p.id = ANY(:ids) AND p.type = ANY(:types)
 ORDER BY p.id"""
-_HARVEST = """
-SELECT o.id, s.config FROM harvest_object o
-LEFT JOIN harvest_source s ON s.id = o.harvest_source_id
-WHERE o.package_id = p.id
-ORDER BY o.current DESC NULLS LAST, o.gathered DESC NULLS LAST, o.id LIMIT 1"""
-_NO_HARVEST = "SELECT NULL AS id, NULL AS config"
 
 _RESOURCES = f"""
 SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url_type, r.created,

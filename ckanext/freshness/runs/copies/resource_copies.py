@@ -155,7 +155,7 @@ def _wanted(resource_ids: list[str]) -> dict[str, bool]:
     chosen = options.choice()
     if not chosen.wanted and not sources:
         return {}
-    statement = _WANTED.format(of_source=_OF_SOURCE if has_harvest else "false")
+    statement = _WANTED.format(of_source=harvest_tables.IS_OF_SOURCES if has_harvest else "false")
     values: dict[str, Any] = {
         "ids": resource_ids,
         "all": chosen.everything,
@@ -194,10 +194,6 @@ def _filename(resource: ResourceToCheck) -> str:
     return store_keys.member(name)
 
 
-_OF_SOURCE = """EXISTS (
-        SELECT FROM harvest_object o
-        WHERE o.package_id = p.id AND o.current AND o.harvest_source_id = ANY(:sources)
-    )"""
 _WANTED = """
 SELECT r.id, (
     c.key IS NOT NULL AND c.stored_at >= coalesce(k.changed_at, '-infinity')
