@@ -1,4 +1,4 @@
-"""What counts as a database that was lost: its connections, and not its answers."""
+"""Lost connections to the database, which are not errors of statements."""
 
 from __future__ import annotations
 

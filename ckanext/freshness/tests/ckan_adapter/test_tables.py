@@ -1,4 +1,4 @@
-"""Migrations that were forgotten: every command says which, and the doctor looks at the rest."""
+"""Forgotten migrations: every command names them, and the doctor checks the rest of the site."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORGOTTEN = [("harvest",), ("freshness",), ("freshness", "harvest")]
 
 @contextlib.contextmanager
 def without_tables(*plugins: str) -> Iterator[None]:
-    """A database in which the migrations of some plugins were never done."""
+    """Hide the tables of some plugins, as if their migrations had never run."""
     names = sa.inspect(model.Session.get_bind()).get_table_names()
     away = [name for name in names if name.startswith(tuple(f"{plugin}_" for plugin in plugins))]
     assert away
@@ -43,7 +43,7 @@ def without_tables(*plugins: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def with_old_tables() -> Iterator[None]:
-    """A database in which the newest migration of this extension was never done."""
+    """Undo the newest migration of this extension."""
     version = "UPDATE freshness_alembic_version SET version_num = :version RETURNING version_num"
     column = 'ALTER TABLE freshness_transition RENAME COLUMN "{}" TO "{}"'
     newest = model.Session.execute(

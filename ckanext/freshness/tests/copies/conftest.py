@@ -18,7 +18,7 @@ KINDS = ("directory", "memory", "folders", "s3")
 
 @pytest.fixture(scope="session")
 def s3_url() -> Iterator[str]:
-    """A server that speaks like S3, on the loopback interface."""
+    """A server with the API of S3 on the loopback interface."""
     server = ThreadedMotoServer("127.0.0.1", 0)
     server.start()
     host, port = server.get_host_and_port()
@@ -28,7 +28,7 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture
 def s3_bucket(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A new bucket, which what the environment says leads to."""
+    """A new bucket, and environment variables that lead to its server."""
     for name, value in {
         "AWS_ENDPOINT_URL": s3_url,
         "AWS_ACCESS_KEY_ID": "who",
@@ -44,7 +44,7 @@ def s3_bucket(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture(params=KINDS)
 def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where a store may be opened, of each kind."""
+    """A location of each kind of store."""
     if request.param == "s3":
         return f"s3://{request.getfixturevalue('s3_bucket')}/below"
     if request.param == "memory":
@@ -54,7 +54,7 @@ def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def store(location: str) -> Store:
-    """An empty store, of each kind."""
+    """An empty store of each kind."""
     return open_store(location)
 
 

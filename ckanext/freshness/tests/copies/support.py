@@ -1,4 +1,4 @@
-"""What the tests of copies do again and again."""
+"""Helpers of the tests of copies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LARGE = b"".join(b"<iati-activity>%d</iati-activity>" % number for number in ran
 
 
 def keep(store: Store, key: str, body: bytes, member: str | None = "a.xml") -> StoredCopy:
-    """Keep a body that came in pieces."""
+    """Keep a body that arrives in pieces."""
     with store.stage() as staged:
         for start in range(0, len(body), 10_000):
             staged.write(body[start : start + 10_000])
@@ -22,13 +22,13 @@ def keep(store: Store, key: str, body: bytes, member: str | None = "a.xml") -> S
 
 
 def read(store: Store, key: str, start: int = 0, end: int | None = None) -> bytes:
-    """What a key has."""
+    """Return the bytes of a key."""
     with closing(store.open(key, start, end)) as reader:
         return b"".join(reader)
 
 
 def unzip(store: Store, key: str) -> dict[str, bytes]:
-    """The members of a ZIP; it is whole."""
+    """Return the members of a ZIP after checking it."""
     with zipfile.ZipFile(io.BytesIO(read(store, key))) as archive:
         assert archive.testzip() is None
         return {name: archive.read(name) for name in archive.namelist()}

@@ -1,4 +1,4 @@
-"""A directory that is full, read-only or gone, and a process that is killed: nothing half-written shows."""
+"""Full, read-only and missing directories, and killed processes: no incomplete copy is visible."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_killed_between_any_two_steps(
 
 @pytest.mark.parametrize("limit", [10, 200_000, len(LARGE) - 1])
 def test_a_full_disk_leaves_what_was_there(folder: Store, root: Path, limit: int) -> None:
-    """Of a disk that is full a process sees that a write fails; so it does at a limit of its own."""
+    """Simulate a full disk by a limit on the size of files: in both cases a write fails."""
     keep(folder, "org/a.xml", SMALL)
     done = run(
         """
@@ -204,7 +204,7 @@ def test_a_directory_that_may_not_be_written_can_be_read(body: str) -> None:
 def test_a_directory_that_vanishes_is_not_made_again(
     folder: Store, root: Path, body: bytes
 ) -> None:
-    """As when a disk is not mounted any more: nothing is written to the disk below."""
+    """Write nothing to the disk below a mount point that is gone."""
     keep(folder, "org/a.xml", SMALL)
     with folder.stage() as staged:
         staged.write(body)

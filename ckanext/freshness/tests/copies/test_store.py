@@ -1,4 +1,4 @@
-"""What every store does, whatever it is made of."""
+"""The behaviour of every kind of store."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_what_is_no_key_is_refused(folder: Store, key: str) -> None:
 
 
 def test_what_was_left_over_is_swept_after_a_day(location: str) -> None:
-    """As a process that was killed leaves it."""
+    """Write a file as a killed process leaves it."""
     store = open_store(location)
     with store.stage() as staged:
         staged.write(SMALL)
@@ -221,7 +221,7 @@ def test_a_bucket_that_is_gone_is_an_error_and_not_made(s3_bucket: str) -> None:
 
 
 class Damaging(MemoryFileSystem):
-    """A place that changes the last byte of what is longer than ten."""
+    """A location that changes the last byte of each file of more than ten bytes."""
 
     protocol = "damaging"
     store: ClassVar[dict[str, object]] = {}

@@ -1,4 +1,4 @@
-"""Keys of names that others have chosen: ordinary ones stay, none leaves the store, none meets another."""
+"""Keys of names: ordinary names stay, no key leads out of the store, and no two names share a key."""
 
 from __future__ import annotations
 

@@ -11,14 +11,14 @@ from ckanext.freshness.tests.web.support import FileServer
 
 @pytest.fixture(scope="session")
 def session_server() -> Iterator[FileServer]:
-    """One for all: starting a thread per test would cost more than the tests."""
+    """One server for all tests: a thread for each test would take longer than the tests."""
     with FileServer() as server:
         yield server
 
 
 @pytest.fixture
 def server(session_server: FileServer) -> Iterator[FileServer]:
-    """Without anybody else's files, faults and requests."""
+    """The server without the files, faults and requests of other tests."""
     yield session_server
     session_server.faults.clear()
     session_server.files.clear()

@@ -1,4 +1,4 @@
-"""What the tests of the client share: a file server, names that we invent, and one-line visits."""
+"""Helpers of the client's tests: a file server, invented names, and requests in one line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SETTINGS = ClientSettings("tests (https://example.org/contact)", limits=FAST, gu
 
 
 class FileServer(LoopbackServer):
-    """Serves one small file everywhere, with validators; `files` gives other answers by path."""
+    """A server of one small file with validators at every path; `files` has other answers by path."""
 
     def __init__(self, *, address: str = "127.0.0.1") -> None:
         super().__init__(address=address)
@@ -79,12 +79,12 @@ class _Asking(AbstractResolver):
 
 
 def asking(find: Find) -> Callable[[], AbstractResolver]:
-    """Make resolvers that ask a function, and answer as aiohttp's own does."""
+    """Create resolvers that call a function and answer as aiohttp's resolver does."""
     return lambda: _Asking(find)
 
 
 def lookup(names: Mapping[str, Sequence[str]]) -> Callable[[], AbstractResolver]:
-    """Make resolvers that know only these names."""
+    """Create resolvers that know only these names."""
 
     def find(host: str) -> Sequence[str]:
         if host not in names:
@@ -108,7 +108,7 @@ def visit(
     names: Mapping[str, Sequence[str]] | None = None,
     **limits: float,
 ) -> Answer:
-    """One fetch with a client of its own."""
+    """Fetch a URL with a new client."""
 
     async def main() -> Answer:
         known = Names(lookup(names or {}))
@@ -122,7 +122,7 @@ def visit(
 
 
 def failure(request: Request | str, choose: Choose | None = None, **options: object) -> FetchError:
-    """The error of a fetch that must fail."""
+    """Return the error of a fetch, which must fail."""
     try:
         answer = visit(request, choose, **options)  # type: ignore[arg-type]
     except FetchError as error:
@@ -132,7 +132,7 @@ def failure(request: Request | str, choose: Choose | None = None, **options: obj
 
 @dataclass(slots=True)
 class Pieces:
-    """A sink that remembers what was done to it."""
+    """A sink that records the calls of its methods."""
 
     data: bytearray = field(default_factory=bytearray)
     restarts: int = 0

@@ -1,4 +1,4 @@
-"""Which addresses are refused, in every way to write them, and that the judgement is at the socket."""
+"""The refused addresses in every spelling, and the check at the socket."""
 
 from __future__ import annotations
 

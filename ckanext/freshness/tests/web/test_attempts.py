@@ -1,4 +1,4 @@
-"""What is asked again, and when."""
+"""Retries: after which failures, and after how long."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_connection_fault_heals(server: FileServer) -> None:
 
 
 def times(server: FileServer) -> list[float]:
-    """Seconds between the requests."""
+    """Return the seconds between the requests."""
     at = [asked.at for asked in server.requests]
     return [b - a for a, b in itertools.pairwise(at)]
 

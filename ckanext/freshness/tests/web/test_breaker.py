@@ -1,4 +1,4 @@
-"""When a host that gives no answer is left alone: a table of what happens, and how its breaker stands."""
+"""The circuit breaker of silent hosts, as a table of events and states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REFUSED = FailureReason.CONNECTION_REFUSED
 
 
 def play(events: str, limit: int = 3) -> Breaker:
-    """What becomes of a breaker with a pause of 10 seconds, a second after each other.
+    """Apply events, one per second, to a breaker with a pause of 10 seconds.
 
     ``f`` a visit failed, ``r`` an attempt failed that was not its last, ``t`` one was too slow, which nobody
     tries again, ``a`` an answer came, ``m`` a malformed one did, ``o`` a fault of ours; capitals: of the
@@ -168,7 +168,7 @@ def test_limits_that_are_none(failures: int, pause: float) -> None:
 
 
 def reasons(url: str, count: int, hosts: Hosts) -> list[FailureReason | None]:
-    """Why visits one after the other had no answer."""
+    """Return the reasons for which consecutive requests failed."""
 
     async def main() -> list[FailureReason | None]:
         found: list[FailureReason | None] = []

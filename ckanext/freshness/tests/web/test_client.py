@@ -1,4 +1,4 @@
-"""What comes back, and the client itself."""
+"""Answers, and the client's settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept connections, and bodies whose end is not what it seems."""
+"""Kept connections, and bodies that are cut off or too long."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def saying(*parts: bytes | float, end: str = "close") -> Speak:
-    """Say that to each request; a number is a pause in seconds."""
+    """Send these bytes in answer to each request; a number is a pause in seconds."""
 
     async def speak(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -52,7 +52,7 @@ def saying(*parts: bytes | float, end: str = "close") -> Speak:
 
 
 def fetch(urls: Sequence[str]) -> list[Answer]:
-    """By one client, with one attempt each."""
+    """Fetch URLs with one client and one attempt each."""
     settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1))
 
     async def main() -> list[Answer]:

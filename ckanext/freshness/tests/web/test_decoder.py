@@ -1,4 +1,4 @@
-"""Compressed bodies: whole, or not at all."""
+"""Compressed bodies, and truncated ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = b"".join(b"%d,%d\n" % (n, n * n) for n in range(2_000))
 
 
 def bare(data: bytes) -> bytes:
-    """Deflate without the zlib format's frame, as some servers send it."""
+    """Deflate without the zlib header, as some servers do."""
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 

@@ -1,4 +1,4 @@
-"""Name lookups, by a real name server: remembered, shared, and never in each other's way."""
+"""Name lookups with a real name server: cached, shared and concurrent."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def look_up(
     *,
     tries: int = 1,
 ) -> None:
-    """Run something with names that only this server knows."""
+    """Run a function with names that only this server knows."""
 
     async def run() -> None:
         names = Names(partial(server.resolver, tries=tries), limits)
@@ -50,7 +50,7 @@ def look_up(
 
 
 async def fault(names: Names, host: str) -> NameFault:
-    """The fault of a lookup that must fail."""
+    """Return the fault of a lookup, which must fail."""
     with pytest.raises(NameFault) as caught:
         await names.addresses(host)
     return caught.value

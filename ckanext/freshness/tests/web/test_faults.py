@@ -1,4 +1,4 @@
-"""Every reason for which there is no answer, each from a real server that gives it."""
+"""Every reason of a failed request, each caused by a real server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retry-After and dates, in every form that servers send; and what may be sent."""
+"""Retry-After and dates in every form that servers send, and the check of headers that we send."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_retry_after_as_date(seconds: int) -> None:
 
 
 def test_the_year_one_stays_the_year_one() -> None:
-    """Go writes it in place of no date, and email.utils would read 2001."""
+    """Read the year 1, which Go writes in place of no date, and not 2001 as email.utils does."""
     assert parse_http_date("Mon, 01 Jan 0001 00:00:00 GMT") == datetime(
         1, 1, 1, tzinfo=timezone.utc
     )

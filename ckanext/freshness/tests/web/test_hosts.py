@@ -1,4 +1,4 @@
-"""What a host is spared: connections, rate, pauses; and that nobody waits for another's host."""
+"""The limits of hosts: connections, rate and pauses. A host never waits for another one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Visits through the site's proxy, which connects where we cannot look."""
+"""Requests through the site's proxy, whose connections the guard does not see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PUBLIC = {"data.example": ["8.8.8.8"]}
 
 @dataclass
 class Proxy:
-    """An HTTP proxy that leads every request to one server, wherever it was to go."""
+    """An HTTP proxy that sends every request to one server, whatever its URL."""
 
     to: int
     refuse: int | None = None
@@ -59,7 +59,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 @pytest.fixture
 def proxy(server: FileServer) -> Iterator[tuple[Proxy, ClientSettings]]:
-    """A proxy before the file server, and settings that use it and allow nothing inside."""
+    """A proxy before the file server, and settings that use it and allow no internal network."""
     made = Proxy(server.port)
     with RawServer(made.speak) as running:
         url = running.url.replace("//", "//user:geheim@")

@@ -1,4 +1,4 @@
-"""Where redirects lead."""
+"""Redirects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt, where a site's policy is to obey it."""
+"""robots.txt, if the policy obeys it."""
 
 from __future__ import annotations
 

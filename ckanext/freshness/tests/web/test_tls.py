@@ -1,4 +1,4 @@
-"""Certificates: what is trusted, what is wrong with the others, and who may be excused."""
+"""Certificates: trusted ones, wrong ones, and hosts whose certificates are not verified."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ NAMES = {name: ["127.0.0.1"] for name in ("good.example", "other.example")}
 
 @pytest.fixture(scope="module")
 def authority() -> trustme.CA:
-    """Ours."""
+    """The certificate authority of the tests."""
     return trustme.CA()
 
 
 @pytest.fixture(scope="module")
 def trusting(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> ClientSettings:
-    """Settings that trust it."""
+    """Settings that trust this authority."""
     bundle = tmp_path_factory.mktemp("tls") / "ca.pem"
     authority.cert_pem.write_to_path(str(bundle))
     return replace(SETTINGS, ca_bundle=Path(bundle))
 
 
 def context(certificate: trustme.LeafCert) -> ssl.SSLContext:
-    """A server's."""
+    """The certificate of a server."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     certificate.configure_cert(made)
     return made

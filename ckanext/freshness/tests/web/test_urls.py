@@ -1,4 +1,4 @@
-"""What can be visited, in which form it is, and what is shown of it."""
+"""Parsing, normalising and displaying URLs."""
 
 from __future__ import annotations
 
