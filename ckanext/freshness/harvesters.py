@@ -72,14 +72,14 @@ class _Harvester:
         return stages.original_url(harvest_object_id)
 
     def gather_stage(self, harvest_job: Any) -> list[str] | None:
-        with tables.telling():
+        with tables.detect_missing():
             return stages.gather(self.source_type, harvest_job.id)
 
     def fetch_stage(self, harvest_object: Any) -> bool:
         return stages.fetch(harvest_object)
 
     def import_stage(self, harvest_object: Any) -> bool | str:
-        with tables.telling():
+        with tables.detect_missing():
             return stages.import_(harvest_object)
 
 

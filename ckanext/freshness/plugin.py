@@ -14,9 +14,9 @@ from . import settings, views
 from .ckan_adapter import (
     DefaultTranslation,
     forget_validators,
-    let_odd_dates_be_indexed,
     removed_options_in_use,
     tables,
+    tolerate_malformed_dates,
 )
 from .dates import utc_now
 from .iati import registration
@@ -68,8 +68,8 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
             log.warning("The option %s was removed and has no effect: %s", key, advice)
         # Fail at the start and not at each edit: this reads ckan.site_url, which needs a host.
         settings.checks()
-        let_odd_dates_be_indexed()
-        tables.look_again()
+        tolerate_malformed_dates()
+        tables.forget_missing()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
             from . import harvesters

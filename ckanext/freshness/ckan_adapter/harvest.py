@@ -110,7 +110,7 @@ def unqueued_jobs(job_ids: Iterable[str]) -> list[str]:
     return [id_ for id_ in ids if id_ not in waiting and not connection.exists(f"{key}:{id_}")]
 
 
-def give_back_done_messages() -> None:
+def acknowledge_complete_objects() -> None:
     """Acknowledge the taken messages whose objects are complete.
 
     A message stays taken if Redis was down when its consumer acknowledged it. ckanext-harvest would send

@@ -34,7 +34,7 @@ def telling_of_loss() -> Iterator[None]:
     :raises TablesMissingError: tables are missing or old
     """
     try:
-        with tables.telling():
+        with tables.detect_missing():
             yield
     except sa.exc.SQLAlchemyError as error:
         if not is_loss(error):

@@ -129,7 +129,7 @@ _MAX_DATE = 100
 """Characters of the longest text that is parsed as a date."""
 
 
-def let_odd_dates_be_indexed() -> None:
+def tolerate_malformed_dates() -> None:
     """Make CKAN save datasets with any text in an extra called ``*_date``.
 
     CKAN leaves texts that are no dates out of the index. For dates with an impossible zone

@@ -117,14 +117,14 @@ def required(action: Callable[Params, Result]) -> Callable[Params, Result]:
 
     @wraps(action)
     def called(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        with telling():
+        with detect_missing():
             return action(*args, **kwargs)
 
     return called
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def detect_missing() -> Iterator[None]:
     """Roll back and raise TablesMissingError if the database reports an error because tables are missing."""
     try:
         yield
@@ -178,7 +178,7 @@ def _are_still_missing(patience: float) -> bool:
     return False
 
 
-def look_again() -> None:
+def forget_missing() -> None:
     """Forget that tables were missing, because the plugins have just been loaded."""
     _TablesSeen.missing_since = None
 

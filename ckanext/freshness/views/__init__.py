@@ -22,7 +22,7 @@ def _without_tables(
 ) -> ResponseReturnValue:
     """Return an error page (503) that says what to do about missing tables."""
     try:
-        with tables.telling():
+        with tables.detect_missing():
             raise error
     except tables.TablesMissingError as missing:
         values = {"code": 503, "name": tk._("Service Unavailable"), "content": str(missing)}

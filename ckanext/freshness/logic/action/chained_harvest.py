@@ -9,7 +9,7 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import redis
 
-from ...ckan_adapter import IS_2_12, give_back_done_messages, reindex_source
+from ...ckan_adapter import IS_2_12, acknowledge_complete_objects, reindex_source
 from ...harvesting import job_report, object_states, object_writer, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
@@ -88,7 +88,7 @@ def harvest_jobs_run(
     immediate_harvest.heal()
     try:
         object_writer.resend_lost_jobs()
-        give_back_done_messages()
+        acknowledge_complete_objects()
     except redis.exceptions.RedisError as error:
         log.warning(
             "Redis does not answer (%s): lost jobs are sent by the next harvester run", error

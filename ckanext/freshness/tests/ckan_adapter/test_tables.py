@@ -218,7 +218,7 @@ def test_the_first_look_after_a_downgrade_loses_nothing_that_was_written(
         model.Session.flush()
         act("package_show", id=flushed["id"])
         model.Session.commit()
-        tables.look_again()
+        tables.forget_missing()
         model.Package.get(waiting["id"]).title = "Waiting"
         act("package_show", id=waiting["id"])
         model.Session.commit()
