@@ -28,6 +28,7 @@ __all__ = [
     "freshness_evidence_label",
     "freshness_facet_items",
     "freshness_facet_label",
+    "freshness_facet_name",
     "freshness_frequency_field",
     "freshness_frequency_label",
     "freshness_given_by_label",
@@ -125,6 +126,11 @@ def freshness_not_visited_label(reason: str) -> str:
 def freshness_cause_label(cause: str) -> str:
     """Return the cause of a status change in words."""
     return labels.cause_label(cause)
+
+
+def freshness_facet_name() -> str:
+    """Return the name of the status facet, as CKAN's templates know it."""
+    return NAMES.status
 
 
 def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:

@@ -14,10 +14,12 @@ from dateutil.relativedelta import relativedelta
 from .. import settings
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_text
+from ..field_names import NAMES
 from ..model import CheckRun
+from ..status.package_fields import same_user
 from . import counts, history, host_groups
 from .tables import BATCH, Context, Row, TableRequest, sort_of, with_iso_dates
-from .visibility import of_organization, of_user, search
+from .visibility import of_organization, search
 
 SOON = timedelta(days=7)
 """The period of the table of datasets that become due."""
@@ -27,17 +29,15 @@ SOON = timedelta(days=7)
 
 def datasets(request: TableRequest) -> Iterator[Row]:
     """Yield all datasets, or those with a status, with the evidence of their last change."""
-    only = f"+freshness:{request.status}" if request.status else ""
-    yield from _searched(request, only, {"title": "title_string", "due": "freshness_due_date"})
+    only = f"+{NAMES.status}:{request.status}" if request.status else ""
+    yield from _searched(request, only, {"title": "title_string", "due": NAMES.due_date})
 
 
 def due_soon(request: TableRequest) -> Iterator[Row]:
     """Yield fresh datasets that become due within a week, the earliest first."""
     until = utc_text(request.now + SOON)
-    only = f"+freshness_due_date:[{utc_text(request.now)} TO {until}]"
-    yield from _searched(
-        request, only, {"title": "title_string", "due": "freshness_due_date"}, "due"
-    )
+    only = f"+{NAMES.due_date}:[{utc_text(request.now)} TO {until}]"
+    yield from _searched(request, only, {"title": "title_string", "due": NAMES.due_date}, "due")
 
 
 def _searched(
@@ -130,7 +130,7 @@ def _sources(request: TableRequest) -> dict[str, Row]:
     found: dict[str, Row] = {}
     while True:
         answer = tk.get_action("package_search")(
-            of_user(request.context),
+            same_user(request.context),
             {
                 "fq": f"+dataset_type:harvest {_of_organization(request)}",
                 "rows": BATCH,

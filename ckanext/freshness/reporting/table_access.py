@@ -13,7 +13,8 @@ import ckan.plugins.toolkit as tk
 from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
-from . import counts, history, lists, report, tables, visibility
+from ..status.package_fields import same_user
+from . import counts, history, lists, report, tables
 from .tables import Row, Table, TablePage, TableRequest
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
@@ -61,7 +62,7 @@ def validated_request(
     """
     since, run = _since(data.get("since"))
     return TableRequest(
-        context=visibility.of_user(context),
+        context=same_user(context),
         now=now,
         organization=_organization(context, table, data.get("organization")),
         since=since,
@@ -89,7 +90,7 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     if found is None or not found.is_organization or found.state != "active":
         raise tk.ObjectNotFound(tk._("Organization not found"))
     try:
-        tk.check_access("organization_show", visibility.of_user(context), {"id": found.id})
+        tk.check_access("organization_show", same_user(context), {"id": found.id})
     except tk.NotAuthorized as error:
         raise tk.ObjectNotFound(tk._("Organization not found")) from error
     return {"id": found.id, "name": found.name, "title": found.title or found.name}

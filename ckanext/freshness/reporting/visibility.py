@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import ckan.plugins.toolkit as tk
 
 from .. import settings
+from ..status.package_fields import same_user
 from .tables import Context
 
 Item = TypeVar("Item")
@@ -37,19 +38,13 @@ def search(context: Context, only: str = "", **params: Any) -> dict[str, Any]:
         "rows": 0,
         **params,
     }
-    return dict(tk.get_action("package_search")(of_user(context), query))
+    return dict(tk.get_action("package_search")(same_user(context), query))
 
 
 def of_organization(name: str) -> str:
     """Return a filter query for the datasets of an organization, with its name escaped."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')
     return f'+organization:"{escaped}"'
-
-
-def of_user(context: Context) -> dict[str, Any]:
-    """Return a new context for the same user, since actions store their own values in a context."""
-    keys = ("user", "auth_user_obj", "ignore_auth")
-    return {key: context[key] for key in keys if key in context}
 
 
 def sees_all(context: Context) -> bool:

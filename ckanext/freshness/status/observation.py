@@ -1,4 +1,4 @@
-"""What a dataset, as it stands, says of when its data changed."""
+"""Collects the evidence that a dataset itself gives for the dates when its data changed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SCRIPT_KEY = "updated_by_script"
 STATED_KEY = "dataset_date"
 
 OF_PEOPLE = frozenset({Evidence.CREATED, Evidence.URL, Evidence.METADATA})
-"""What happens at the moment of a harvest, too, and then says nothing of the data."""
+"""Evidence of people's edits. A harvest causes the same events, which then prove nothing about the data."""
 _ALGORITHM = re.compile(r"([A-Za-z][A-Za-z0-9-]*):")
 
 
 def is_harvested(dataset: DatasetSnapshot) -> bool:
-    """Whether a dataset comes from a source: now, or once, since its creation here tells nothing then."""
+    """Decide whether a dataset comes from a source, now or formerly: its creation here then proves nothing."""
     return dataset.is_harvested or any(
         piece.evidence is Evidence.HARVEST for piece in dataset.pieces
     )
@@ -30,9 +30,11 @@ def is_harvested(dataset: DatasetSnapshot) -> bool:
 def counting(
     pieces: Sequence[DatedEvidence], dataset: DatasetSnapshot, *, metadata_edits: bool
 ) -> list[DatedEvidence]:
-    """Return the pieces of evidence that count for a dataset, whatever was remembered once.
+    """Return the pieces of evidence that count for a dataset.
 
-    If somebody states a date for a resource, its creation does not count.
+    If a date is stated for a resource, the resource's creation does not count.
+
+    :param metadata_edits: whether edits of the metadata count
     """
     leave_out = set(OF_PEOPLE) if is_harvested(dataset) else set()
     if not metadata_edits:
@@ -51,9 +53,9 @@ def observed(
 ) -> Iterator[DatedEvidence]:
     """Yield every piece of evidence that a dataset gives now, including pieces that do not count.
 
-    :param now: when it is looked at, to the second.
-    :param writer: the user who has just written it; None if nobody knows.
-    :param replaced: the id of the resource that has just got another file or URL; None if nobody noted it.
+    :param now: to the second
+    :param writer: the user who has just written the dataset, if known
+    :param replaced: the id of the resource that has just got another file or URL, if any
     """
     claims: list[tuple[datetime | None, Evidence]] = [
         (parse_date(dataset.extras.get(REVIEW_KEY)), Evidence.REVIEW),
@@ -61,7 +63,7 @@ def observed(
         (dataset.metadata_modified, Evidence.METADATA),
     ]
     yield from _pieces(claims, now, None)
-    # First, so that the same date in the future counts as of the first time that it was seen.
+    # First, so that the same date in the future counts from the time when it was first seen.
     yield from _inherited(dataset)
     cut = {
         piece.resource: piece.claimed
@@ -71,8 +73,8 @@ def observed(
     for resource in dataset.resources:
         if _is_new(resource, cut):
             yield from _pieces([(resource.created, Evidence.CREATED)], now, resource.id)
-        found = _of_resource(resource, now, writer, dataset, is_replaced=resource.id == replaced)
-        yield from _pieces(found, now, resource.id)
+        dates = _of_resource(resource, now, writer, dataset, is_replaced=resource.id == replaced)
+        yield from _pieces(dates, now, resource.id)
     if is_harvested(dataset):
         yield from _of_source(dataset, now)
 
@@ -93,9 +95,9 @@ def _of_resource(
     *,
     is_replaced: bool,
 ) -> Iterator[tuple[datetime | None, Evidence]]:
-    # A harvester that copies the date of the source's own catalogue hands on what the source says.
-    ours = resource.url_type == "upload" or not dataset.is_harvested
-    kind = Evidence.UPLOAD if ours else Evidence.HARVEST
+    # The date of a harvested link is the date that the source states.
+    is_own = resource.url_type == "upload" or not dataset.is_harvested
+    kind = Evidence.UPLOAD if is_own else Evidence.HARVEST
     yield resource.last_modified, kind
     yield parse_date(resource.extras.get("revision_last_updated")), kind
     if _has_new_url(resource, dataset, is_replaced=is_replaced):
@@ -107,7 +109,7 @@ def _of_resource(
 def _has_new_url(
     resource: ResourceSnapshot, dataset: DatasetSnapshot, *, is_replaced: bool
 ) -> bool:
-    """Decide whether a resource got another URL, and nobody states since when the data are there."""
+    """Decide whether a resource got another URL, without a newer date that states when its data changed."""
     differs = resource.is_known and resource.url != resource.known_url
     # CKAN dates uploads itself, and gives them the URL of their file's name.
     if resource.url_type == "upload" or not (differs or is_replaced):
@@ -120,12 +122,11 @@ def _has_new_url(
 
 
 def _is_new(resource: ResourceSnapshot, cut: Mapping[str | None, datetime]) -> bool:
-    """Whether a resource's creation is to be noted: once, and then only to correct a date in the future.
+    """Decide whether to note a resource's creation: once, and later only to correct a date in the future.
 
-    Whatever made it no evidence when the resource was first seen, as that it was harvested, may be
-    forgotten by then.
+    Not later, because the reason why it did not count at first, such as a harvest, may be forgotten by then.
 
-    :param cut: dates of creation in the future, as they were claimed, by resource.
+    :param cut: the claimed dates of creation that lay in the future, by resource
     """
     if not resource.is_known:
         return resource.replaces is None
@@ -133,17 +134,24 @@ def _is_new(resource: ResourceSnapshot, cut: Mapping[str | None, datetime]) -> b
 
 
 def _inherited(dataset: DatasetSnapshot) -> Iterator[DatedEvidence]:
-    """What was known of resources that others have replaced: the same data, as far as anybody can tell."""
-    heirs = {one.replaces: one.id for one in dataset.resources if one.replaces is not None}
+    """Yield the evidence of deleted resources for the resources with the same URL that replace them."""
+    heirs = {
+        resource.replaces: resource.id
+        for resource in dataset.resources
+        if resource.replaces is not None
+    }
     for piece in dataset.pieces if heirs else ():
         if piece.resource in heirs:
             yield replace(piece, resource=heirs[piece.resource])
 
 
 def _of_source(dataset: DatasetSnapshot, now: datetime) -> Iterator[DatedEvidence]:
-    """The dates of a source: when its data were modified; where it never says so, when issued."""
+    """Yield the dates that a source states: modified dates, or issued dates if no modified date is stated."""
     for keys in (("modified", "dcat_modified"), ("issued", "dcat_issued")):
-        owners = [(None, dataset.extras), *((one.id, one.extras) for one in dataset.resources)]
+        owners = [
+            (None, dataset.extras),
+            *((resource.id, resource.extras) for resource in dataset.resources),
+        ]
         found = [
             piece
             for resource, extras in owners
@@ -156,9 +164,9 @@ def _of_source(dataset: DatasetSnapshot, now: datetime) -> Iterator[DatedEvidenc
 
 
 def _has_new_hash(resource: ResourceSnapshot, writer: str | None) -> bool:
-    """Whether the same writer gave another hash of the same algorithm.
+    """Decide whether the same writer gave another hash of the same algorithm.
 
-    Another writer may hash something else, such as the file of which the first one hashed the archive.
+    Another writer may hash something else, such as the archive instead of the file in it.
     """
     old, new = resource.known_hash or "", resource.hash
     return (
@@ -171,6 +179,6 @@ def _has_new_hash(resource: ResourceSnapshot, writer: str | None) -> bool:
 
 
 def _form(hash_: str) -> tuple[str, int]:
-    """What tells one algorithm's hashes from another's: the name before a colon, and the length."""
+    """Return the form of an algorithm's hashes: the name before a colon, and the length."""
     match = _ALGORITHM.match(hash_)
     return (match[1].lower() if match else "", len(hash_))

@@ -104,7 +104,7 @@ def utc(
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_parse_date(value, expected):
+def test_parse_date(value: object, expected: datetime | None) -> None:
     found = parse_date(value)
     assert found == expected
     assert found is None or found.tzinfo is timezone.utc
@@ -136,7 +136,7 @@ def test_parse_date(value, expected):
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_script_date(text, expected):
+def test_script_date(text: object, expected: datetime | None) -> None:
     assert script_date(text) == expected
 
 
@@ -150,7 +150,7 @@ def test_script_date(text, expected):
         (utc(2024, 1, 1), timedelta.min, EARLIEST),
     ],
 )
-def test_shifted(when, by, expected):
+def test_shifted(when: datetime, by: timedelta, expected: datetime) -> None:
     assert shifted(when, by) == expected
 
 
@@ -158,7 +158,7 @@ zones = st.integers(-14 * 60, 14 * 60).map(lambda m: timezone(timedelta(minutes=
 
 
 @given(st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=zones))
-def test_what_python_writes_is_read_back(when):
+def test_what_python_writes_is_read_back(when: datetime) -> None:
     assert parse_date(when.isoformat()) == when
     assert parse_date(when) == when
     assert script_date(f"HDX Scraper: any ({when.isoformat()})") == when
@@ -175,7 +175,7 @@ def test_what_python_writes_is_read_back(when):
         st.none(),
     )
 )
-def test_never_raises(value):
+def test_never_raises(value: object) -> None:
     for read in (parse_date, script_date):
         found = read(value)
         assert found is None or found.tzinfo is timezone.utc

@@ -56,7 +56,10 @@ def test_how_often_and_when_the_data_are_modified(
 def make(frequency: str) -> dict[str, Any]:
     """A dataset whose data were confirmed in January."""
     extras = {"frequency": frequency, "review_date": "2026-01-31T10:20:30Z"}
-    return factories.Dataset(extras=[{"key": key, "value": value} for key, value in extras.items()])
+    result: dict[str, Any] = factories.Dataset(
+        extras=[{"key": key, "value": value} for key, value in extras.items()]
+    )
+    return result
 
 
 def statement(dataset: dict[str, Any], predicate: URIRef) -> Any:

@@ -212,7 +212,8 @@ def _next_change(bounds: Boundaries | None, now: datetime) -> dict[str, Any] | N
 
 def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, Any]]) -> str | None:
     if bounds is not None and status in _NEEDS_UPDATE:
-        return utc_text(getattr(bounds, status))
+        began: datetime = getattr(bounds, status)
+        return utc_text(began)
     if not transitions or transitions[0]["to"] != status:
         return None
     return str(transitions[0]["at"])

@@ -35,7 +35,7 @@ def plain(when: datetime) -> DatedEvidence:
     return DatedEvidence(when, Evidence.UPLOAD, "r1")
 
 
-def test_names():
+def test_names() -> None:
     assert [evidence.value for evidence in Evidence] == [
         "upload",
         "url",
@@ -58,7 +58,7 @@ def test_names():
         (TYPO, cut(TYPO, NOW)),
     ],
 )
-def test_observe(claim, expected):
+def test_observe(claim: datetime, expected: DatedEvidence) -> None:
     found = observe(claim, Evidence.UPLOAD, NOW, "r1")
     assert found == expected
     assert found.claim == claim
@@ -89,7 +89,7 @@ def test_observe(claim, expected):
         ),
     ],
 )
-def test_keep(previous, seen, expected):
+def test_keep(previous: DatedEvidence | None, seen: DatedEvidence, expected: DatedEvidence) -> None:
     assert keep(previous, seen) == expected
 
 
@@ -124,11 +124,16 @@ UPLOAD_2 = DatedEvidence(day(40), Evidence.UPLOAD, "r2")
         ([plain(day(2))], [cut(TYPO, day(50)), HARVEST_OLD], {"r1"}, HARVEST_OLD),
     ],
 )  # fmt: skip
-def test_newest(candidates, previous, resources, expected):
+def test_newest(
+    candidates: list[DatedEvidence],
+    previous: list[DatedEvidence],
+    resources: set[str] | None,
+    expected: DatedEvidence | None,
+) -> None:
     assert newest(candidates, previous, resources) == expected
 
 
-def test_of_equal_dates_the_first_kind_and_resource_count():
+def test_of_equal_dates_the_first_kind_and_resource_count() -> None:
     pieces = [
         DatedEvidence(NOW, Evidence.HASH, "r1"),
         DatedEvidence(NOW, Evidence.UPLOAD, "r2"),
@@ -139,7 +144,9 @@ def test_of_equal_dates_the_first_kind_and_resource_count():
 
 
 @pytest.mark.parametrize("claims", [*permutations([day(0), TYPO, TYPO + timedelta(days=1)])])
-def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(claims):
+def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(
+    claims: list[datetime],
+) -> None:
     """A record's modified dates lie in the future, its issued date does not."""
     remembered: list[DatedEvidence] = []
     for visit in (1, 2, 3):
@@ -148,7 +155,7 @@ def test_a_future_date_beside_others_of_its_kind_stays_as_it_was_first_seen(clai
     assert remembered == [DatedEvidence(day(1), Evidence.HARVEST, None, TYPO + timedelta(days=1))]
 
 
-def test_remember_keeps_one_piece_for_each_resource_and_kind():
+def test_remember_keeps_one_piece_for_each_resource_and_kind() -> None:
     seen = [UPLOAD_1, HEADER_1, UPLOAD_2, HARVEST_OLD]
     assert remember([], seen) == seen
     assert remember(seen, seen) == seen
@@ -162,7 +169,9 @@ pieces = st.builds(DatedEvidence, past, kinds, resources)
 
 
 @given(st.lists(pieces), st.lists(pieces))
-def test_without_future_dates_nothing_moves_backwards(previous, seen):
+def test_without_future_dates_nothing_moves_backwards(
+    previous: list[DatedEvidence], seen: list[DatedEvidence]
+) -> None:
     stored = remember([], previous)
     updated = {(p.resource, p.evidence): p.when for p in remember(stored, seen)}
     assert all(updated[p.resource, p.evidence] >= p.when for p in stored)
@@ -172,7 +181,9 @@ def test_without_future_dates_nothing_moves_backwards(previous, seen):
 
 
 @given(st.lists(st.tuples(st.integers(1, 300).map(day), kinds, resources), max_size=8), past)
-def test_nothing_counts_that_lies_after_its_first_sight(claims, now):
+def test_nothing_counts_that_lies_after_its_first_sight(
+    claims: list[tuple[datetime, Evidence, str | None]], now: datetime
+) -> None:
     stored = remember([], [observe(when, kind, now, of) for when, kind, of in claims])
     assert all(piece.when <= now for piece in stored)
     later = now + timedelta(days=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,10 +21,11 @@ from ckanext.freshness.aging.frequency import (
     Frequency,
     Reason,
     UnknownFrequency,
+    Vocabulary,
     label,
     parse,
 )
-from ckanext.freshness.aging.vocabularies import CldFrequency, EuFrequency, Iso19115
+from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 
 EU = "http://publications.europa.eu/resource/authority/frequency/"
 CLD = "http://purl.org/cld/freq/"
@@ -263,7 +266,7 @@ ISO_19115_WAYS = (
 
 @pytest.mark.parametrize("days", WORDS)
 @pytest.mark.parametrize("write", [int, float, str, "{}.0".format, " {}\t\n".format])
-def test_hdx_numbers(days, write):
+def test_hdx_numbers(days: int, write: Callable[[int], object]) -> None:
     result = parse(write(days))
     assert isinstance(result, Frequency)
     assert (result.days, result.vocabulary) == (days, "hdx")
@@ -284,7 +287,7 @@ def test_hdx_numbers(days, write):
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_text_in_every_way_and_case(code, ways, expected):
+def test_text_in_every_way_and_case(code: str, ways: Sequence[str], expected: int | Reason) -> None:
     texts = [case(way.format(code)) for way in ways for case in (str, str.upper, str.lower)]
     assert {text: outcome(text) for text in texts} == dict.fromkeys(texts, expected)
 
@@ -293,15 +296,17 @@ def test_text_in_every_way_and_case(code, ways, expected):
     ("codes", "vocabulary"),
     [(EU_CODES, EuFrequency), (CLD_CODES, CldFrequency), (ISO_19115_CODES, Iso19115)],
 )
-def test_the_tables_above_are_complete(codes, vocabulary):
+def test_the_tables_above_are_complete(
+    codes: Mapping[str, object], vocabulary: type[Codes]
+) -> None:
     assert {code.casefold() for code in codes} == set(vocabulary.codes)
 
 
-def test_only_what_is_continuous_is_live():
+def test_only_what_is_continuous_is_live() -> None:
     assert [code for code in EU_CODES if outcome(EU + code) == LIVE] == ["CONT", "UPDATE_CONT"]
 
 
-def test_vocabularies_that_know_the_same_word_agree():
+def test_vocabularies_that_know_the_same_word_agree() -> None:
     words = {*EuFrequency.codes, *CldFrequency.codes, *Iso19115.codes, *EnglishWords.words}
     readings = {word: {known.read(word) for known in VOCABULARIES} - {None} for word in words}
     assert {word: found for word, found in readings.items() if len(found) != 1} == {}
@@ -370,7 +375,7 @@ def test_vocabularies_that_know_the_same_word_agree():
     ],
     ids=lambda value: f"{type(value).__name__} {str(value)[:40]}" if value != 10**10_000 else "big",
 )
-def test_what_gives_no_frequency(value, reason):
+def test_what_gives_no_frequency(value: object, reason: Reason) -> None:
     result = parse(value)
     assert isinstance(result, UnknownFrequency)
     assert result.reason is reason
@@ -378,11 +383,11 @@ def test_what_gives_no_frequency(value, reason):
     assert result.text in result.words
 
 
-def test_the_original_text_is_kept():
+def test_the_original_text_is_kept() -> None:
     assert parse("  Every MONTH ") == Frequency(30, "Every MONTH", "english")
 
 
-def test_words_say_what_to_do():
+def test_words_say_what_to_do() -> None:
     result = parse("-7")
     assert isinstance(result, UnknownFrequency)
     assert result.words == (
@@ -396,7 +401,7 @@ class Seasons:
 
     name = "seasons"
 
-    def read(self, text):
+    def read(self, text: str) -> int | None:
         return {"each season": 91, "monthly": 31, "once in a lifetime": 30_000_000}.get(text)
 
 
@@ -414,7 +419,9 @@ class Seasons:
         (VOCABULARIES, "each season", UnknownFrequency("each season", Reason.NOT_UNDERSTOOD)),
     ],
 )
-def test_other_vocabularies(vocabularies, text, expected):
+def test_other_vocabularies(
+    vocabularies: Sequence[Vocabulary], text: str, expected: Frequency | UnknownFrequency
+) -> None:
     assert parse(text, vocabularies) == expected
 
 
@@ -432,29 +439,29 @@ def test_other_vocabularies(vocabularies, text, expected):
         (21, "Every 21 days"),
     ],
 )
-def test_label(days, words):
+def test_label(days: int, words: str) -> None:
     assert label(days) == words
 
 
-def test_label_is_translated():
+def test_label_is_translated() -> None:
     german = {"Every month": "Jeden Monat", "Every {days} days": "Alle {days} Tage"}
     assert [label(days, german.__getitem__) for days in (30, 21)] == ["Jeden Monat", "Alle 21 Tage"]
 
 
 @pytest.mark.parametrize("days", [-3, MAX_DAYS + 1])
-def test_label_of_no_frequency(days):
+def test_label_of_no_frequency(days: int) -> None:
     with pytest.raises(ValueError, match=f"{days} is no update frequency"):
         label(days)
 
 
-def test_choices_are_hdx_values_with_the_special_ones_last():
+def test_choices_are_hdx_values_with_the_special_ones_last() -> None:
     assert set(CHOICES) == set(WORDS)
     assert [label(days) for days in CHOICES[-3:]] == ["Live", "As needed", "Never"]
     assert list(CHOICES[:-3]) == sorted(days for days in WORDS if days > 0)
 
 
 @given(st.integers(AS_NEEDED, MAX_DAYS))
-def test_a_label_reads_as_the_days_it_stands_for(days):
+def test_a_label_reads_as_the_days_it_stands_for(days: int) -> None:
     assert outcome(label(days)) == days
     assert outcome(str(days)) == days
 
@@ -480,7 +487,7 @@ anything = st.one_of(
 
 
 @given(anything)
-def test_parse_never_raises(value):
+def test_parse_never_raises(value: object) -> None:
     result = parse(value)
     if isinstance(result, Frequency):
         assert 1 <= result.days <= MAX_DAYS or result.days in ALWAYS_FRESH

@@ -58,7 +58,9 @@ STEPS = (
     ],
 )
 @pytest.mark.parametrize("margin", [SECOND, timedelta(microseconds=1)], ids=["1 s", "1 us"])
-def test_every_boundary(frequency, age, before, after, margin):
+def test_every_boundary(
+    frequency: int, age: float, before: Status, after: Status, margin: timedelta
+) -> None:
     boundary = MODIFIED + timedelta(days=age)
     found = [
         assess(MODIFIED, frequency, now, HDX).status
@@ -80,7 +82,7 @@ def test_every_boundary(frequency, age, before, after, margin):
         pytest.param(NEVER, 500, 0, 0, id="never"),
     ],
 )
-def test_day_by_day(frequency, fresh, due, overdue):
+def test_day_by_day(frequency: int, fresh: int, due: int, overdue: int) -> None:
     """For so many days a dataset is fresh, then due, then overdue, and then delinquent."""
     expected = [
         *[Status.FRESH] * fresh,
@@ -97,7 +99,7 @@ def test_day_by_day(frequency, fresh, due, overdue):
 
 @pytest.mark.parametrize("frequency", [LIVE, NEVER, AS_NEEDED])
 @pytest.mark.parametrize("modified", [EARLIEST, MODIFIED, None])
-def test_always_fresh(frequency, modified):
+def test_always_fresh(frequency: int, modified: datetime | None) -> None:
     assert assess(modified, frequency, NOW, HDX) == Assessment(Status.FRESH, None, modified, False)
 
 
@@ -113,19 +115,19 @@ def test_always_fresh(frequency, modified):
         (None, None, False),
     ],
 )
-def test_unavailable(modified, frequency, has_resources):
+def test_unavailable(modified: datetime | None, frequency: int | None, has_resources: bool) -> None:
     found = assess(modified, frequency, NOW, HDX, has_resources=has_resources)
     assert found == Assessment(Status.UNAVAILABLE, None, modified, False)
 
 
 @pytest.mark.parametrize("modified", [MODIFIED, None])
 @pytest.mark.parametrize("frequency", [-3, MAX_DAYS + 1])
-def test_no_frequency_at_all(modified, frequency):
+def test_no_frequency_at_all(modified: datetime | None, frequency: int) -> None:
     with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):
         assess(modified, frequency, NOW, HDX)
 
 
-def test_boundaries_are_exact_times():
+def test_boundaries_are_exact_times() -> None:
     assert assess(MODIFIED, 15, NOW, HDX).boundaries == Boundaries(
         due=MODIFIED + timedelta(days=15),
         overdue=MODIFIED + timedelta(days=22, hours=10, minutes=30),
@@ -133,7 +135,7 @@ def test_boundaries_are_exact_times():
     )
 
 
-def test_a_table_of_the_sites_own_decides():
+def test_a_table_of_the_sites_own_decides() -> None:
     strict = Thresholds.parse("30:30,31,32")
     now = MODIFIED + timedelta(days=31)
     assert assess(MODIFIED, 30, now, strict).status is Status.OVERDUE
@@ -159,12 +161,18 @@ def test_a_table_of_the_sites_own_decides():
     ],
 )
 @pytest.mark.parametrize("frequency", [30, NEVER, None])
-def test_a_date_in_the_future_is_cut(frequency, modified, first_seen, counts, cut):
+def test_a_date_in_the_future_is_cut(
+    frequency: int | None,
+    modified: datetime,
+    first_seen: datetime | None,
+    counts: datetime | None,
+    cut: bool,
+) -> None:
     found = assess(modified, frequency, NOW, HDX, first_seen=first_seen)
     assert (found.last_modified, found.cut) == (counts, cut)
 
 
-def test_what_is_cut_ages_like_the_rest():
+def test_what_is_cut_ages_like_the_rest() -> None:
     first, later = (
         assess(FUTURE, 30, now, HDX, first_seen=MODIFIED)
         for now in (MODIFIED, MODIFIED + timedelta(days=44))
@@ -182,7 +190,9 @@ def test_what_is_cut_ages_like_the_rest():
         (LATEST - SECOND, LATEST - SECOND, Status.FRESH, LATEST),
     ],
 )
-def test_the_first_and_the_last_year(modified, now, status, due):
+def test_the_first_and_the_last_year(
+    modified: datetime, now: datetime, status: Status, due: datetime
+) -> None:
     found = assess(modified, 30, now, HDX)
     assert found.status is status
     assert found.boundaries is not None
@@ -201,18 +211,18 @@ def test_the_first_and_the_last_year(modified, now, status, due):
         (timedelta(days=1000), None),
     ],
 )
-def test_next_boundary(age, expected):
+def test_next_boundary(age: timedelta, expected: int | None) -> None:
     now = MODIFIED + age
     at = None if expected is None else MODIFIED + timedelta(days=expected)
     assert next_boundary(assess(MODIFIED, 30, now, HDX), now) == at
 
 
 @pytest.mark.parametrize("frequency", [None, LIVE, NEVER, AS_NEEDED])
-def test_no_next_boundary(frequency):
+def test_no_next_boundary(frequency: int | None) -> None:
     assert next_boundary(assess(MODIFIED, frequency, NOW, HDX), NOW) is None
 
 
-def test_names_and_order():
+def test_names_and_order() -> None:
     names = ["fresh", "due", "overdue", "delinquent", "unavailable"]
     assert [status.value for status in Status] == names
 
@@ -222,7 +232,9 @@ frequencies = st.integers(1, MAX_DAYS)
 
 
 @given(moments, frequencies, moments, moments)
-def test_time_only_makes_older(modified, frequency, one, other):
+def test_time_only_makes_older(
+    modified: datetime, frequency: int, one: datetime, other: datetime
+) -> None:
     earlier, later = sorted((one, other))
     found = assess(modified, frequency, later, HDX, first_seen=min(modified, earlier))
     before = assess(modified, frequency, earlier, HDX, first_seen=min(modified, earlier))
@@ -232,7 +244,9 @@ def test_time_only_makes_older(modified, frequency, one, other):
 
 
 @given(moments, frequencies, moments)
-def test_the_status_changes_at_the_next_boundary_and_not_before(modified, frequency, now):
+def test_the_status_changes_at_the_next_boundary_and_not_before(
+    modified: datetime, frequency: int, now: datetime
+) -> None:
     found = assess(modified, frequency, now, HDX)
     assert found.boundaries is not None
     assert found.status is status_at(found.boundaries, now)

@@ -42,7 +42,7 @@ def limits(due: float, overdue: float, delinquent: float) -> Ages:
         (730, 730, 785, 840),
     ],
 )
-def test_hdx_rows(frequency, due, overdue, delinquent):
+def test_hdx_rows(frequency: int, due: int, overdue: int, delinquent: int) -> None:
     assert HDX.limits(frequency) == limits(due, overdue, delinquent)
 
 
@@ -64,11 +64,11 @@ def test_hdx_rows(frequency, due, overdue, delinquent):
         (MAX_DAYS, limits(MAX_DAYS, MAX_DAYS + 55, MAX_DAYS + 110)),
     ],
 )
-def test_between_and_beyond_the_rows(frequency, expected):
+def test_between_and_beyond_the_rows(frequency: int, expected: Ages) -> None:
     assert HDX.limits(frequency) == expected
 
 
-def test_what_is_interpolated_is_exact_to_the_second():
+def test_what_is_interpolated_is_exact_to_the_second() -> None:
     # A twenty-third of the way from (7, 14) to (30, 60), rounded down.
     thresholds = Thresholds((ThresholdRow(7, 7, 14, 21), ThresholdRow(30, 30, 60, 90)))
     found = thresholds.limits(8)
@@ -81,14 +81,14 @@ def test_what_is_interpolated_is_exact_to_the_second():
 
 
 @pytest.mark.parametrize("frequency", [0, -1, -2, -7, MAX_DAYS + 1, 10**30])
-def test_what_has_no_thresholds(frequency):
+def test_what_has_no_thresholds(frequency: int) -> None:
     with pytest.raises(ValueError, match=f"a frequency of {frequency} days"):
         HDX.limits(frequency)
 
 
 @pytest.mark.parametrize("frequency", [1, 15, 30, 1000])
 @pytest.mark.parametrize("grace", [1, 30])
-def test_grace_is_added_to_all_three(frequency, grace):
+def test_grace_is_added_to_all_three(frequency: int, grace: int) -> None:
     plain, graced = HDX.limits(frequency), Thresholds(grace_days=grace).limits(frequency)
     added = timedelta(days=grace)
     assert graced.due == plain.due + added
@@ -107,12 +107,12 @@ def test_grace_is_added_to_all_three(frequency, grace):
         (100, limits(113, 113 + 8, 113 + 13)),
     ],
 )
-def test_a_site_with_a_table_of_its_own(frequency, expected):
+def test_a_site_with_a_table_of_its_own(frequency: int, expected: Ages) -> None:
     thresholds = Thresholds.parse(" 7:10,14,17\n  17:30,38,43\n")
     assert thresholds.limits(frequency) == expected
 
 
-def test_a_table_of_one_row():
+def test_a_table_of_one_row() -> None:
     assert Thresholds.parse("30:30,40,50").limits(1) == limits(1, 11, 21)
 
 
@@ -138,18 +138,18 @@ def test_a_table_of_one_row():
         ("30:30,44,60 7:7,14,21", r"'7:7,14,21': rows .* comes after '30:30,44,60'"),
     ],
 )
-def test_tables_that_make_no_sense(text, message):
+def test_tables_that_make_no_sense(text: str, message: str) -> None:
     with pytest.raises(ThresholdsError, match=message):
         Thresholds.parse(text)
 
 
 @pytest.mark.parametrize("grace", [-1, MAX_DAYS + 1])
-def test_a_grace_that_makes_no_sense(grace):
+def test_a_grace_that_makes_no_sense(grace: int) -> None:
     with pytest.raises(ThresholdsError, match=f"The grace is {grace} days"):
         Thresholds.parse("7:7,14,21", grace)
 
 
-def test_hdx_table_as_a_site_would_write_it():
+def test_hdx_table_as_a_site_would_write_it() -> None:
     assert str(HDX).startswith("1:1,2,3 2:2,4,6 7:7,14,21 ")
     assert Thresholds.parse(str(HDX)) == HDX
 
@@ -166,7 +166,9 @@ days = st.integers(1, MAX_DAYS)
 
 
 @given(rows, days, st.integers(0, 400))
-def test_any_table_gives_limits_in_order(table, frequency, grace):
+def test_any_table_gives_limits_in_order(
+    table: tuple[ThresholdRow, ...], frequency: int, grace: int
+) -> None:
     thresholds = Thresholds(table, grace)
     assert Thresholds.parse(str(thresholds), grace) == thresholds
     found = thresholds.limits(frequency)
@@ -174,7 +176,9 @@ def test_any_table_gives_limits_in_order(table, frequency, grace):
 
 
 @given(st.sampled_from(list(pairwise(HDX_ROWS))), st.data())
-def test_graces_lie_between_those_of_the_neighbours(neighbours, data):
+def test_graces_lie_between_those_of_the_neighbours(
+    neighbours: tuple[ThresholdRow, ThresholdRow], data: st.DataObject
+) -> None:
     below, above = neighbours
     frequency = data.draw(st.integers(below.frequency, above.frequency))
     found = HDX.limits(frequency)
@@ -187,7 +191,9 @@ def test_graces_lie_between_those_of_the_neighbours(neighbours, data):
 
 
 @given(days)
-def test_data_that_change_less_often_become_due_later_and_never_overdue_sooner(frequency):
+def test_data_that_change_less_often_become_due_later_and_never_overdue_sooner(
+    frequency: int,
+) -> None:
     found, following = HDX.limits(frequency), HDX.limits(min(frequency + 1, MAX_DAYS))
     assert found.due <= following.due
     assert found.overdue <= following.overdue

@@ -87,6 +87,7 @@ def extras(package: dict[str, Any]) -> dict[str, str]:
 
 def documents() -> list[dict[str, Any]]:
     """All that Solr has stored, but for when it was stored."""
+    result: list[dict[str, Any]]
     result = make_connection().search(q="*:*", rows=100, sort="id asc").docs
     for document in result:
         for field in ("indexed_ts", "_version_"):
@@ -99,8 +100,9 @@ def documents() -> list[dict[str, Any]]:
 
 
 def facet() -> dict[str, int]:
-    result = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
-    return result["facets"]["freshness"]
+    found = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
+    counts: dict[str, int] = found["facets"]["freshness"]
+    return counts
 
 
 def test_documents_tell_the_status_and_the_boundaries(five: dict[str, str]) -> None:

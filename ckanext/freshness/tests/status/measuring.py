@@ -72,4 +72,5 @@ def without_freshness() -> Iterator[None]:
 
 def activities(package_id: str) -> int:
     """How many activities a package has."""
-    return model.Session.query(Activity).filter_by(object_id=package_id).count()
+    result: int = model.Session.query(Activity).filter_by(object_id=package_id).count()
+    return result

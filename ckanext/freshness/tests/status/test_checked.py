@@ -38,7 +38,8 @@ def new(act: Act, *urls: str, **more: Any) -> Dataset:
         data = {"name": f"d-{uuid4()}", "resources": resources, "extras": WEEKLY, **more}
         made = act("package_create", **data)
     check_rows.sync(MADE, settings.aging().dataset_types)
-    return made
+    result: Dataset = made
+    return result
 
 
 def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any) -> None:
@@ -69,7 +70,8 @@ def undetermined(act: Act, dataset: Dataset, now: datetime = LATE) -> str | None
 
 def edit(act: Act, dataset: Dataset, now: datetime, **changes: Any) -> Dataset:
     with freeze_time(now):
-        return act("package_patch", id=dataset["id"], **changes)
+        result: Dataset = act("package_patch", id=dataset["id"], **changes)
+        return result
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,8 @@ def moved(dataset: Dataset) -> list[Any]:
     FROM package p JOIN resource r ON r.package_id = p.id WHERE p.id = :id"""
     rows = model.Session.execute(sa.text(statement), {"id": dataset["id"]}).all()
     model.Session.commit()
-    return rows
+    result: list[Any] = rows
+    return result
 
 
 FOUND = {"modified": MADE - timedelta(days=3), "size": 7, "mimetype": "text/csv"}

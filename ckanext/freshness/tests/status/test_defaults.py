@@ -33,13 +33,14 @@ def refreshed() -> int:
 
 def dataset(owner: dict[str, Any], **extras: str) -> str:
     link = {"url": "http://x.org/1", "created": HUNDRED_DAYS_AGO.replace(tzinfo=None).isoformat()}
-    return act(
+    result: str = act(
         "package_create",
         name=f"d-{uuid4()}",
         owner_org=owner["id"],
         resources=[link],
         extras=[{"key": key, "value": value} for key, value in extras.items()],
     )["id"]
+    return result
 
 
 def state(package_id: str) -> tuple[str, str | None]:

@@ -16,7 +16,8 @@ def test_is_fresh(act: Callable[..., Any]) -> None:
     dataset = act("package_create", name=f"d-{uuid4()}")
 
     def is_fresh() -> bool:
-        return act("freshness_show", id=dataset["id"])["status"] == "fresh"
+        shown = act("freshness_show", id=dataset["id"])
+        return bool(shown["status"] == "fresh")
 
     assert not is_fresh(), "neither a frequency nor a resource"
     link = act("resource_create", package_id=dataset["id"], url="http://x.org/1")

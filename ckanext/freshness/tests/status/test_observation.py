@@ -46,11 +46,13 @@ def known(dataset: Dataset) -> tuple[str | None, str | None]:
 
 def new(act: Act, **more: Any) -> Dataset:
     data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
-    return act("package_create", **data)
+    result: Dataset = act("package_create", **data)
+    return result
 
 
 def shown(act: Act, dataset: Dataset) -> Dataset:
-    return act("package_show", id=dataset["id"])
+    result: Dataset = act("package_show", id=dataset["id"])
+    return result
 
 
 def resource(dataset: Dataset, number: int = 0, **changes: Any) -> Dataset:

@@ -34,7 +34,8 @@ def new(act: Act, extras: Any = None, **more: Any) -> dict[str, Any]:
         "extras": [] if extras is None else extras,
         **more,
     }
-    return act("package_create", **data)
+    result: dict[str, Any] = act("package_create", **data)
+    return result
 
 
 def ours(package: dict[str, Any]) -> dict[str, str]:

@@ -44,12 +44,13 @@ def write(action: str, **data: Any) -> Any:
 
 
 def dataset(name: str, frequency: str = "7") -> str:
-    return write(
+    result: str = write(
         "package_create",
         name=name,
         resources=[{"url": "http://example.org/a.csv"}],
         extras=[{"key": "data_update_frequency", "value": frequency}],
     )["id"]
+    return result
 
 
 def many(count: int) -> list[str]:
@@ -78,8 +79,9 @@ def statuses() -> dict[str, str | None]:
 
 
 def facet() -> dict[str, int]:
-    result = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
-    return result["facets"]["freshness"]
+    found = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
+    counts: dict[str, int] = found["facets"]["freshness"]
+    return counts
 
 
 def transitions() -> list[Any]:

@@ -29,12 +29,13 @@ EDITED = CREATED + timedelta(days=40)
 
 
 def new(act: Act) -> Dataset:
-    return act(
+    result: Dataset = act(
         "package_create",
         name=f"d-{uuid4()}",
         extras=[{"key": "frequency", "value": "7"}],
         resources=[{"url": "http://x.org/1", "name": "first"}],
     )
+    return result
 
 
 def a_file() -> FileStorage:
@@ -42,7 +43,8 @@ def a_file() -> FileStorage:
 
 
 def first(dataset: Dataset) -> str:
-    return dataset["resources"][0]["id"]
+    result: str = dataset["resources"][0]["id"]
+    return result
 
 
 def known(act: Act, dataset: Dataset) -> tuple[str, str, str]:
@@ -55,7 +57,8 @@ def known(act: Act, dataset: Dataset) -> tuple[str, str, str]:
 
 
 def newest(act: Act, dataset: Dataset) -> dict[str, Any]:
-    return act("freshness_show", id=dataset["id"])["transitions"][0]
+    result: dict[str, Any] = act("freshness_show", id=dataset["id"])["transitions"][0]
+    return result
 
 
 def edit_of(transition: dict[str, Any]) -> tuple[Any, ...]:

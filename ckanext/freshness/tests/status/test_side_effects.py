@@ -57,7 +57,8 @@ def own_dict(package: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def shown(act: Act, package: dict[str, Any]) -> dict[str, Any]:
-    return act("package_show", id=package["id"])
+    result: dict[str, Any] = act("package_show", id=package["id"])
+    return result
 
 
 def upload() -> FileStorage:
@@ -114,7 +115,7 @@ CALLS: dict[str, Callable[[Act, dict[str, Any]], Any]] = {
 
 
 def new(act: Act, name: str, **more: Any) -> dict[str, Any]:
-    return act(
+    result: dict[str, Any] = act(
         "package_create",
         **{
             "name": name,
@@ -124,6 +125,7 @@ def new(act: Act, name: str, **more: Any) -> dict[str, Any]:
             **more,
         },
     )
+    return result
 
 
 def effects(call: Callable[[], Any], package_id: str, monkeypatch: Any) -> Effects:
