@@ -12,13 +12,9 @@ from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory
 from .record import KnownRecord
-from .sources import Source, SourceType, source_of, source_type_named
+from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
 from .strategy import AbsentRecord, HeldBrake, RecordClass
 from .survey import RecordChange, UnmappedProperty, survey
-
-
-class ForeignSource(ValueError):
-    """A source whose type belongs to another harvester; the text says so, for people."""
 
 
 @dataclass(frozen=True, slots=True)
