@@ -16,11 +16,11 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.harvest import model as harvest_model
 
-FEW, MANY = 1_000, 20_000
-BOUND = 40 << 20
-"""Bytes that a gather of MANY may take more than one of FEW. Some 1.6 KiB of each record are kept to
-its end or read at its begin: URLs, hashes and ids. The 2 KiB of a description are not; these records
-as text would be 60 MB, and more as objects."""
+FEW, MANY = 1_000, 4_000
+BOUND = 16 << 20
+"""Bytes that a gather of MANY may take more than one of FEW: a third of the descriptions, of 16 KiB each, of
+the 3,000 records more. About 1.6 KiB of each record are kept to the end or read at the begin: URLs, hashes
+and ids. A few MiB more are the documents under way."""
 
 SERVER = '''
 import re, sys
@@ -31,7 +31,7 @@ PREFIXES = """@prefix dcat: <http://www.w3.org/ns/dcat#> .
 @prefix dct: <http://purl.org/dc/terms/> .
 @prefix fdp-o: <https://w3id.org/fdp/fdp-o#> .
 """
-TEXT = "All that there is to say. " * 80
+TEXT = "All that there is to say. " * 640
 
 
 class Generated(LoopbackServer):
