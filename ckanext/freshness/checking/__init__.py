@@ -1,6 +1,5 @@
-"""What is really at a URL.
+"""Checks of URLs: selecting resources, checking them, and writing the results.
 
-:mod:`.content` says what bytes are and what their hash is, :mod:`.formats` whether they are what was
-promised, :mod:`.hashing` takes a body as it comes, :mod:`.sandbox` opens files of strangers at a safe
-distance, and :mod:`.decide` says what an answer means. :mod:`.iati` is the other policy.
+:mod:`.selection` selects, :mod:`.engine` and :mod:`.hdx_check` check by the rules of :mod:`.decisions`, and
+:mod:`.result_writer` writes. :mod:`.check` is the interface to other policies.
 """

@@ -25,7 +25,7 @@ KEEP_RUNS = timedelta(days=730)
 """How long the rows of runs are kept."""
 
 
-def visits(now: datetime) -> PartReport:
+def check(now: datetime) -> PartReport:
     """Check the URLs that are due."""
     _, result = check_run.check(check_run.CheckScope(), utc_now)
     missing = check_run.missing_in_words(result)
@@ -89,7 +89,7 @@ def mails(now: datetime) -> PartReport:
 
 
 PARTS = [
-    NightPart("check", visits, writes="check"),
+    NightPart("check", check, writes="check"),
     NightPart("refresh", statuses),
     NightPart("prune", prune),
     NightPart("report", report),

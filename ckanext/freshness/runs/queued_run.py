@@ -113,7 +113,7 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
         if waiting.get_status() in _UNDER_WAY:
             return False
     tk.enqueue_job(
-        visit_dataset,
+        check_dataset,
         [package_id],
         title=f"Freshness of dataset {title}",
         queue=queue(),
@@ -122,7 +122,7 @@ def _enqueue_dataset(package_id: str, title: str) -> bool:
     return True
 
 
-def visit_dataset(package_id: str) -> None:
+def check_dataset(package_id: str) -> None:
     """Check all URLs of a dataset by their usual rules. A background job."""
     check_run.check(CheckScope(package_ids=(package_id,)), utc_now)
     for check in DATASET_CHECKS:

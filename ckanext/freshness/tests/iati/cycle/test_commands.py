@@ -210,7 +210,7 @@ def test_what_somebody_asks_for_is_visited_by_the_cycles_rules(own: Site) -> Non
     for one in (first, second):
         one.edition += 1
     own.server.reset()
-    queued_run.visit_dataset(own.row(first).package_id)
+    queued_run.check_dataset(own.row(first).package_id)
     model.Session.remove()
     assert own.asked(first) == ["HEAD", "GET"] and not own.asked(second)
     assert not own.server.count("/api")
@@ -223,7 +223,7 @@ def test_what_somebody_asks_for_during_a_cycle_is_left_to_it(own: Site) -> None:
     own.server.reset()
     first = datasets(own)[0]
     with locked(f"iati {own.source_id}"):
-        queued_run.visit_dataset(own.row(first).package_id)
+        queued_run.check_dataset(own.row(first).package_id)
     assert not own.asked(first)
 
 
