@@ -332,7 +332,8 @@ def brakes_expiry(expiring: int, copies: int, policy: IatiPolicy, *, registry_re
 def backoff(failures: int, policy: IatiPolicy) -> timedelta:
     """Return the pause after a number of failures in a row, at least one."""
     # After 16 doublings any first pause of a second or more exceeds the longest one.
-    return min(policy.backoff_first * 2 ** min(failures - 1, 16), policy.backoff_most)
+    factor: int = 2 ** min(failures - 1, 16)
+    return min(policy.backoff_first * factor, policy.backoff_most)
 
 
 def _verified(state: FileState, good: GoodDownload, now: datetime) -> IatiDecision:

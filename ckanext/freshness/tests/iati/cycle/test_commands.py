@@ -75,7 +75,7 @@ def no_redis(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> str:
 def jobs(site: Site) -> list[Any]:
     model.Session.expire_all()
     job = harvest_model.HarvestJob
-    return model.Session.query(job).filter_by(source_id=site.source_id).all()
+    return list(model.Session.query(job).filter_by(source_id=site.source_id))
 
 
 @pytest.mark.parametrize("nightly", [False, True], ids=["update", "nightly"])

@@ -150,7 +150,7 @@ def test_if_most_copies_would_expire_none_does(site: Site) -> None:
     report = site.later(hours=72).update()
     assert [one for one in report.complaints() if one.startswith("2 of 3 copies would expire")]
     assert site.bytes_of(first) and site.bytes_of(second)
-    del site.server.answer  # type: ignore[method-assign]
+    del site.server.answer
     assert done(site.later(hours=7).update())["datasets_expired"] == 2
     assert [site.bytes_of(one) for one in (first, second)] == [None, None]
     assert site.bytes_of(third)

@@ -52,8 +52,5 @@ def packages(harvest: Harvest) -> dict[str, Any]:
 
 def waiting() -> int:
     """Return the number of unfinished objects."""
-    return (
-        model.Session.query(harvest_model.HarvestObject)
-        .filter(harvest_model.HarvestObject.state.not_in(("COMPLETE", "ERROR")))
-        .count()
-    )
+    unfinished = harvest_model.HarvestObject.state.not_in(("COMPLETE", "ERROR"))
+    return int(model.Session.query(harvest_model.HarvestObject).filter(unfinished).count())

@@ -105,11 +105,8 @@ def running() -> list[str]:
 
 def taken_up() -> int:
     """Return the number of objects that consumers or ``harvester run`` would take."""
-    return (
-        model.Session.query(harvest_model.HarvestObject)
-        .filter(harvest_model.HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT")))
-        .count()
-    )
+    taken = harvest_model.HarvestObject.state.in_(("WAITING", "FETCH", "IMPORT"))
+    return int(model.Session.query(harvest_model.HarvestObject).filter(taken).count())
 
 
 def complete(harvest: Harvest, registry: RegistryServer) -> None:

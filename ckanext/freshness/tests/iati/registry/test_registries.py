@@ -77,7 +77,7 @@ class Crawler:
 
     def read(self, *, catalogs: bool) -> list[str]:
         return sorted(
-            sighting.contents.fields["registry_id"]  # type: ignore[attr-defined,union-attr]
+            sighting.contents.fields["registry_id"]  # type: ignore[attr-defined]
             for sighting in self.sightings
             if sighting.contents is not None and sighting.seen.is_catalog is catalogs
         )
