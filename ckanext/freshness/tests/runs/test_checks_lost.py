@@ -256,7 +256,7 @@ def test_a_background_worker_is_killed(
     told = command("freshness", "check", "--queue")
     output, errors = told.communicate(timeout=PATIENCE)
     assert told.returncode == 0, errors
-    assert "jobs wait in the queue default" in output
+    assert "jobs are queued for 'ckan jobs worker default'" in output
     # Each job has held hosts, which keep its worker from going on.
     workers = [command("jobs", "worker", "--burst") for _ in range(2)]
     until(lambda: server.count("/held") == HELD)
