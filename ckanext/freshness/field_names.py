@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .ckan_adapter import declared_fields
-
 
 class FieldNames(NamedTuple):
     """The names of our extras and Solr fields; the facet has the name of the status.
@@ -39,9 +37,3 @@ def with_prefix(prefix: str = "") -> FieldNames:
 
 NAMES = with_prefix()
 """The names of this site."""
-
-
-def own_extras(package_type: str) -> tuple[str, ...]:
-    """Return the extras that this extension writes: those that the site's schema does not declare."""
-    declared = declared_fields(package_type)
-    return tuple(key for key in NAMES.extras if key not in declared)

@@ -34,7 +34,7 @@ from .extras import (
     write_extras,
     write_extras_in_session,
 )
-from .forms import declared_fields, exempt_from_csrf
+from .forms import declared_fields, exempt_from_csrf, own_extras
 from .harvest import (
     HarvestExtension,
     acknowledge_complete_objects,
@@ -108,6 +108,7 @@ __all__ = [
     "model",
     "munge_title_to_name",
     "normalized_source_url",
+    "own_extras",
     "package_extra",
     "package_extras",
     "packages_with_extras",

@@ -7,6 +7,8 @@ import ckan.plugins.toolkit as tk
 from ckan.lib.plugins import lookup_package_plugin
 from flask import Blueprint
 
+from ..field_names import NAMES
+
 
 def declared_fields(package_type: str) -> frozenset[str]:
     """Return the fields that the form's plugin and ckanext-scheming declare for a package type."""
@@ -19,6 +21,12 @@ def declared_fields(package_type: str) -> frozenset[str]:
             return frozenset(fields)
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
+
+
+def own_extras(package_type: str) -> tuple[str, ...]:
+    """Return the extras that this extension writes: those that the site's schema does not declare."""
+    declared = declared_fields(package_type)
+    return tuple(key for key in NAMES.extras if key not in declared)
 
 
 def exempt_from_csrf(blueprint: Blueprint) -> None:

@@ -13,8 +13,9 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.status import Status
+from ..ckan_adapter import own_extras
 from ..dates import parse_date
-from ..field_names import NAMES, own_extras
+from ..field_names import NAMES
 
 _STATUSES = {status.value for status in Status}
 

@@ -18,8 +18,13 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status
-from ..ckan_adapter import lock_packages, model, write_extras, write_extras_in_session
-from ..field_names import own_extras
+from ..ckan_adapter import (
+    lock_packages,
+    model,
+    own_extras,
+    write_extras,
+    write_extras_in_session,
+)
 from . import observation, resource_fields, snapshot
 from .judgement import (
     FreshnessRow,

@@ -11,12 +11,13 @@ import sqlalchemy as sa
 from ..ckan_adapter import (
     lock_packages,
     model,
+    own_extras,
     packages_with_extras,
     rebuild,
     solr_commit,
     write_extras,
 )
-from ..field_names import NAMES, own_extras
+from ..field_names import NAMES
 from ..model import DatasetFreshness
 
 _BATCH = 100

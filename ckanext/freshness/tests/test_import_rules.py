@@ -14,10 +14,9 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 LAYERS = (
-    {"dates"},
+    {"dates", "field_names"},
     {"model"},
     {"ckan_adapter"},
-    {"field_names"},
     {"aging", "copies", "sandbox", "web"},
     {"interfaces", "option_values", "settings"},
     {"checking"},
@@ -60,7 +59,16 @@ def may_import(room: str) -> set[str]:
 
 
 WITHOUT_CKAN = (
-    *("dates.py", "aging/", "copies/", "iati/files/", "iati/policy/", "sandbox/", "web/"),
+    *(
+        "dates.py",
+        "field_names.py",
+        "aging/",
+        "copies/",
+        "iati/files/",
+        "iati/policy/",
+        "sandbox/",
+        "web/",
+    ),
     "tests/servers/",
 )
 """Files that import nothing of CKAN, not even its toolkit."""

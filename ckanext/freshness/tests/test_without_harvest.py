@@ -35,7 +35,8 @@ def run(tmp_path: Path) -> Any:
     return start
 
 
-@pytest.mark.usefixtures("kept_db")
+# The doctor warns of background jobs that wait.
+@pytest.mark.usefixtures("kept_db", "clean_redis")
 def test_freshness_alone(run: Any) -> None:
     dataset = factories.Dataset(resources=[{"url": "http://127.0.0.1:9/data.csv"}])["name"]
     pages = ["/", "/dataset/", f"/dataset/{dataset}", f"/dataset/{dataset}/freshness", "/freshness"]

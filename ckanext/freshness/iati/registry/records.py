@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...field_names import NAMES
 from ...harvesting import legal_values
 from ...harvesting.record import Record
 from ...web.client import FetchError
@@ -136,7 +137,7 @@ def dataset(
         **{key: text_of(raw.get(key)) for key in (*_TEXT_FIELDS, *_IATI_FIELDS)},
     }
     for key, value in _pairs(raw.get("extras")):
-        is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith("freshness")
+        is_ours = key in _IGNORED_DATASET_EXTRAS or key.startswith(NAMES.status)
         if not is_ours and fields.get(key) is None:
             fields[legal_values.clean(key)] = text_of(value)
     resource = {"uri": url, "url": file_text, "name": short_name, "format": FORMAT}

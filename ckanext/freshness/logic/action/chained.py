@@ -9,9 +9,9 @@ import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ... import settings
-from ...ckan_adapter import model, package_extras, tables
+from ...ckan_adapter import model, own_extras, package_extras, tables
 from ...dates import utc_now
-from ...field_names import NAMES, own_extras
+from ...field_names import NAMES
 from ...reporting import url_facts
 from ...status.assessment import TransitionCause, assess_packages
 from .. import frequency_form
