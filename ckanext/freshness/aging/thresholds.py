@@ -53,7 +53,13 @@ HDX_ROWS = (
     ThresholdRow(365, 365, 425, 455),
     ThresholdRow(730, 730, 785, 840),
 )
-"""HDX's numbers. (Its formulas for daily data contradict its day counts; these are the counts.)"""
+"""HDX's numbers, the default of a site. (Its formulas for daily data contradict its day counts; these are
+the counts.)"""
+
+
+def hdx_table() -> str:
+    """Return HDX's rows as the option ``ckanext.freshness.thresholds`` has them."""
+    return str(Thresholds())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ SHARDS = 64
 """Number of groups of hosts. Only the process that holds the lock of a host's shard checks the host."""
 
 SLACK = timedelta(hours=1)
-"""How much early an interval counts as passed: nightly runs do not start at the same second."""
+"""How early an interval counts as passed: nightly runs do not start at the same second."""
 
 DAILY = 1
 _DAY = timedelta(days=1)

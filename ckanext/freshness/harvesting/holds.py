@@ -11,7 +11,7 @@ from typing import Any
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model import HarvestHold
-from .strategy import HeldBrake
+from .strategy import HeldDeletions
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -60,7 +60,7 @@ def _earlier_releases(hold: Any) -> dict[str, list[str]]:
     return {record["guid"]: record["released"] for record in hold.held if record.get("released")}
 
 
-def set_hold(source_id: str, job_id: str, brake: HeldBrake | None, now: datetime) -> None:
+def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: datetime) -> None:
     """Replace a source's held list with the list that a job's brake holds. No commit.
 
     A release is used up when it is applied. Until a job can tell whether a released record is gone, the

@@ -13,7 +13,7 @@ from . import holds
 from .document_memory import DocumentMemory
 from .record import KnownRecord
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
-from .strategy import AbsentRecord, HeldBrake, RecordClass
+from .strategy import AbsentRecord, HeldDeletions, RecordClass
 from .survey import RecordChange, UnmappedProperty, survey
 
 
@@ -46,7 +46,7 @@ class Preview:
     """Current records that were not read and are kept."""
     errors: list[str] = field(default_factory=list)
     """A line with URL and reason for each container that could not be read."""
-    brake: HeldBrake | None = None
+    brake: HeldDeletions | None = None
     answered: bool = True
     """The source's own URL was read. If not, the rest of the preview means nothing."""
     requests: int = 0

@@ -36,7 +36,7 @@ from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages import ImportFailed, PackageWriter
 from .source_config import ConfigError
 from .sources import Source, SourceType, source_of
-from .strategy import HeldBrake, RecordClass
+from .strategy import HeldDeletions, RecordClass
 from .survey import Survey, survey
 
 log = logging.getLogger(__name__)
@@ -147,7 +147,7 @@ def _gather(
     return released
 
 
-def brake_message(brake: HeldBrake, name: str) -> str:
+def brake_message(brake: HeldDeletions, name: str) -> str:
     """Return the gather error that reports held deletions.
 
     :param name: the source's name, as commands take it.

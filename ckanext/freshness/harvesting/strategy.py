@@ -18,7 +18,7 @@ Any other failure keeps records:
   answers 404 or 410. A source whose root could not be read loses nothing.
 - A record that could not be read is kept. It protects no other record.
 
-In addition, the brake (:class:`HeldBrake`) holds deletions that look like an accident. They wait until an
+In addition, the brake (:class:`HeldDeletions`) holds deletions that look like an accident. They wait until an
 editor releases exactly these deletions.
 """
 
@@ -149,7 +149,7 @@ class AbsentRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBrake:
+class HeldDeletions:
     """Deletions that are held until an editor releases exactly these."""
 
     held: tuple[AbsentRecord, ...]
@@ -165,7 +165,7 @@ class Deletions:
 
     delete: tuple[AbsentRecord, ...]
     keep: tuple[AbsentRecord, ...]
-    brake: HeldBrake | None
+    brake: HeldDeletions | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +285,7 @@ def deletions(
     return Deletions(
         tuple(decision for decision in delete if decision.known.guid not in stopped_guids),
         tuple(keep),
-        HeldBrake(tuple(on_list), len(current), reason) if on_list else None,
+        HeldDeletions(tuple(on_list), len(current), reason) if on_list else None,
     )
 
 

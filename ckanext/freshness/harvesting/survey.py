@@ -27,7 +27,7 @@ from .sources import CrawlEnd, Source, SourceType
 from .strategy import (
     AbsentRecord,
     Deletions,
-    HeldBrake,
+    HeldDeletions,
     RecordClass,
     catalog_of,
     classify,
@@ -117,7 +117,7 @@ class Survey:
     record_errors: int = 0
     kept: int = 0
     """How many current records were not read and are kept."""
-    brake: HeldBrake | None = None
+    brake: HeldDeletions | None = None
     read_whole: bool = True
     """All containers were read."""
     answered: bool = True

@@ -172,7 +172,7 @@ def begin(scope: CheckScope, now: datetime) -> RunContext:
     check_rows.sync(now, aging.dataset_types)
     new = iter(check_rows.unassessed(aging.dataset_types))
     while batch := list(islice(new, BATCH)):
-        _index(conclusions.judge(batch, now, run.id), RunResult())
+        _index(conclusions.assess_and_commit(batch, now, run.id), RunResult())
     return run
 
 

@@ -49,10 +49,10 @@ def write(
     if doubted := doubted - concerned:
         concerned.update(dataset_rows.passed(sorted(doubted), now))
     touched = resource_fields.write_found(written, settings.resource_fields())
-    return judge(sorted(concerned), now, run_id, found, touched)
+    return assess_and_commit(sorted(concerned), now, run_id, found, touched)
 
 
-def judge(
+def assess_and_commit(
     ids: Sequence[str],
     now: datetime,
     run_id: str,

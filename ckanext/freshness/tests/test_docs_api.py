@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import action
 from ckanext.freshness.model import CheckRun, FreshnessTransition
@@ -134,7 +134,7 @@ def _harvests(owner: str) -> None:
     source_id = sources[1].source["id"]
     url = "https://old.example.org/dataset/1"
     known = KnownRecord(url, f"catalog=https://old.example.org/catalog/1;dataset={url}")
-    brake = HeldBrake(
+    brake = HeldDeletions(
         (AbsentRecord(known, True, "not listed any more"),), 12, "the source lists nothing at all"
     )
     holds.set_hold(

@@ -1,4 +1,4 @@
-"""Who may import whom: the rules that keep the rooms apart, as tables."""
+"""The imports that each subpackage may have, as tables."""
 
 from __future__ import annotations
 

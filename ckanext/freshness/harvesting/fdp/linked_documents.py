@@ -29,7 +29,7 @@ _SERVICE_PREDICATES = (DCAT.accessService, DCAT.service)
 _NOT_FOLLOWED = frozenset({DCAT.servesDataset, DCTERMS.isPartOf})
 """Predicates that lead from a service to other records, which have documents of their own."""
 _SERVICE = "service"
-"""Stands in the memory where outlines have a digest."""
+"""What the memory of documents stores as the digest of a service's document."""
 _KEPT_BYTES = 64 * 1024
 """Longest document of a service that is kept in case its server fails later."""
 

@@ -280,7 +280,7 @@ class ResultStore:
         ]
         shelf.verified(verified, now)
         evidence = _evidence(settled)
-        marks = conclusions.judge(sorted(evidence), now, self.run_id, evidence)
+        marks = conclusions.assess_and_commit(sorted(evidence), now, self.run_id, evidence)
         for each in settled:
             self._count(each)
             if rules.has_expired(each.decision.state, self.policy):

@@ -60,7 +60,7 @@ class HarvestRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldDeletions:
+class HoldSummary:
     """Deletions that the brake holds.
 
     :ivar reason: with the numbers, for people
@@ -87,7 +87,7 @@ class HarvestResult:
     counts: Mapping[str, int]
     source_errors: tuple[str, ...] = ()
     record_errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    hold: HeldDeletions | None = None
+    hold: HoldSummary | None = None
 
     @property
     def complete(self) -> bool:
@@ -284,7 +284,7 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
         _record_errors(job_id),
         None
         if hold is None
-        else HeldDeletions(hold.reason, len(hold.held), released=hold.released_at is not None),
+        else HoldSummary(hold.reason, len(hold.held), released=hold.released_at is not None),
     )
 
 

@@ -13,7 +13,7 @@ from ckan.tests.helpers import call_action, call_auth
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.record import KnownRecord
-from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldBrake
+from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -248,7 +248,7 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     began = datetime.now(timezone.utc)
     hold = holds.hold_of(source_id)
     assert hold is not None
-    brake = HeldBrake(
+    brake = HeldDeletions(
         tuple(
             AbsentRecord(KnownRecord(one["url"], one["guid"]), True, "gone") for one in hold.held
         ),

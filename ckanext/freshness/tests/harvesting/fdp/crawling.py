@@ -27,7 +27,7 @@ from ckanext.freshness.harvesting.record import (
     guid_of,
 )
 from ckanext.freshness.harvesting.strategy import (
-    HeldBrake,
+    HeldDeletions,
     RecordClass,
     catalog_of,
     classify,
@@ -107,7 +107,7 @@ class Job:
     kinds: dict[str, RecordClass] = dataclasses.field(default_factory=dict)
     """The class of each record that was read or deleted, by URL."""
     sightings: list[Sighting] = dataclasses.field(default_factory=list)
-    brake: HeldBrake | None = None
+    brake: HeldDeletions | None = None
     requests: int = 0
 
     @property

@@ -64,7 +64,7 @@ POINTS = {
     "before the first bytes": at_call(DirectoryStore, "_replace", 1),
     "between bytes and zip": at_call(DirectoryStore, "_replace", 2),
     "between zip and row": at_call(dataset_rows, "write", 1),
-    "before the commit": at_call(conclusions, "judge", 1),
+    "before the commit": at_call(conclusions, "assess_and_commit", 1),
     "before a copy goes": at_call(shelf, "throw_away", 1),
     "before what is named is marked": at_call(publication, "_mark", 1),
     "before the bulk zips": at_call(publication, "build", 1),
