@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 
 import yaml
 from rdflib.term import Node
+from werkzeug.utils import import_string
 
 from ckanext.freshness import model
 from ckanext.freshness.aging import frequency
@@ -98,7 +99,7 @@ def options() -> Iterator[str]:
         for option in declarations:
             yield f".. _{option['key']}:"
             yield ""
-            yield f"``{option['key']}`` ({default_words(option.get('default'))})"
+            yield f"``{option['key']}`` ({default_words(default_of(option))})"
             example = f" Example: ``{option['example']}``." if "example" in option else ""
             yield f"   {description(option)}{example}"
             yield ""
@@ -109,6 +110,12 @@ def options() -> Iterator[str]:
     yield ""
     cells = [(f"``{option['key']}``", description(option)) for option in removed]
     yield from table(("Option", "What to do"), cells, "45 55")
+
+
+def default_of(option: dict[str, Any]) -> Any:
+    """Return an option's default, as CKAN finds it."""
+    maker = option.get("default_callable")
+    return import_string(maker)() if maker else option.get("default")
 
 
 def description(option: dict[str, Any]) -> str:
