@@ -104,9 +104,12 @@ def set_frequency(file: Iterable[str], dry_run: bool) -> None:
             counter.show(number)
     counter.end()
     solr_commit()
-    words = tk._("Changed {changed} of {count} datasets; already right: {same}; failed: {refused}")
+    forms = NN_(
+        "Changed {changed} of {count} dataset; already right: {same}; failed: {refused}",
+        "Changed {changed} of {count} datasets; already right: {same}; failed: {refused}",
+    )
     same = len(lines) - changed - refused
-    click.echo(words.format(count=len(lines), changed=changed, same=same, refused=refused))
+    click.echo(counted(forms, len(lines), changed=changed, same=same, refused=refused))
     if refused:
         raise click.exceptions.Exit(1)
 
