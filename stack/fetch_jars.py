@@ -36,7 +36,7 @@ def fetch(maven: MavenContext, coordinate: str, digest: str) -> Path:
     for _ in range(2):
         path = artifact.resolve()
         if hashlib.sha256(path.read_bytes()).hexdigest() == digest:
-            return path
+            return Path(path)
         # A download that was cut off lies in the cache under its full name.
         path.unlink()
     sys.exit(f"{coordinate}: what was downloaded does not have the SHA-256 {digest}")

@@ -272,7 +272,8 @@ class _Engine(Generic[InputT, ResultT]):
         except Exception as error:
             self._fail(error)
         finally:
-            self._lookups.discard(asyncio.current_task())  # type: ignore[arg-type]
+            if task := asyncio.current_task():
+                self._lookups.discard(task)
 
     # Checks
 

@@ -360,7 +360,8 @@ def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
     if candidate.failures <= 1 or interval >= rules.longest_back_off:
         return interval
     # The limit of the exponent only avoids huge numbers: a week is reached long before.
-    return min(interval * 2 ** min(candidate.failures - 1, 20), rules.longest_back_off)
+    doublings = min(candidate.failures - 1, 20)
+    return min(interval * int(2**doublings), rules.longest_back_off)
 
 
 def was_found(candidate: Candidate) -> bool:

@@ -64,9 +64,10 @@ def mailer_problem() -> str | None:
     if _notifiers():
         return None
     if not tk.config.get("smtp.server"):
-        return tk._("smtp.server is not set: CKAN sends no mails without it")
+        return str(tk._("smtp.server is not set: CKAN sends no mails without it"))
     if not tk.config.get("smtp.mail_from"):
-        return tk._("smtp.mail_from is not set: set it to the address that mails come from")
+        words = tk._("smtp.mail_from is not set: set it to the address that mails come from")
+        return str(words)
     return None
 
 

@@ -46,7 +46,7 @@ class TablesMissingError(tk.ValidationError):
         self.plugins = plugins
 
     def __str__(self) -> str:
-        return self.words
+        return str(self.words)
 
 
 class _TablesSeen:

@@ -408,4 +408,4 @@ def wake_orphans() -> int:
         .execution_options(synchronize_session=False)
     )
     model.Session.commit()
-    return found.rowcount
+    return int(found.rowcount)

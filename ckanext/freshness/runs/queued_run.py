@@ -65,7 +65,7 @@ def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
 
 def _away(error: redis.exceptions.RedisError) -> str:
     words = tk._("Redis does not answer ({error}): the background workers were left no work")
-    return words.format(error=error)
+    return str(words.format(error=error))
 
 
 def _enqueue(run: RunContext) -> QueuedRun:

@@ -32,7 +32,7 @@ def main(ini: str, pages: list[str], commands: list[list[str]]) -> dict[str, Any
     app = make_app(config)
     client = app._wsgi_app.test_client()
     answers: dict[str, Any] = {page: client.get(page).status_code for page in pages}
-    cli.CtxObject = lambda path=None: SimpleNamespace(config=config, app=app)  # type: ignore[assignment,misc]
+    cli.CtxObject = lambda path=None: SimpleNamespace(config=config, app=app)
     for command in commands:
         done = CliRunner().invoke(cli.ckan, ["--config", ini, *command])
         answers[" ".join(command)] = [done.exit_code, done.output]

@@ -104,7 +104,7 @@ def test_the_order_of_triples_and_the_names_of_blank_nodes_change_nothing(seed: 
     names: dict[Any, Any] = dict(zip(blank, labels, strict=True))
     graph = Graph()
     for triple in random.sample(triples, len(triples)):
-        graph.add(tuple(names.get(node, node) for node in triple))  # type: ignore[arg-type]
+        graph.add(tuple(names.get(node, node) for node in triple))
     assert parsed(graph).as_json() == expected.as_json()
 
 
