@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Mapping
-from types import SimpleNamespace
+from contextvars import ContextVar
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 from aiohttp import http_exceptions
@@ -43,11 +44,15 @@ async def _without_retry(
         raise _Broken from error
 
 
-async def _note_kept(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-    context.trace_request_ctx.append(True)
+_over_kept: ContextVar[bool] = ContextVar("over_kept")
+"""Whether the request of this task was sent over a kept connection."""
 
 
 class _Connector(aiohttp.TCPConnector):
+    def __init__(self, **named: Any) -> None:
+        super().__init__(**named)
+        self._used: WeakSet[Any] = WeakSet()
+
     async def connect(self, *arguments: Any, **named: Any) -> Any:
         """Return a connection without unread bytes, which would be taken for the answer to the next
         request."""
@@ -55,6 +60,10 @@ class _Connector(aiohttp.TCPConnector):
             connection = await super().connect(*arguments, **named)
             protocol = connection.protocol
             if protocol is None or not protocol.should_close:
+                # Tracing would tell the same, at the price of a dozen calls for each request.
+                _over_kept.set(protocol in self._used)
+                if protocol is not None:
+                    self._used.add(protocol)
                 return connection
             connection.close()
 
@@ -123,8 +132,6 @@ class Connections:
         verify: Any,
         proxy: URL | None,
     ) -> None:
-        trace = aiohttp.TraceConfig()
-        trace.on_connection_reuseconn.append(_note_kept)
         self._sessions = [
             aiohttp.ClientSession(
                 connector=_Connector(
@@ -142,7 +149,6 @@ class Connections:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
                 middlewares=(_without_retry,),
-                trace_configs=[trace],
                 proxy=proxy,
             )
             for is_second in (False, True)
@@ -173,7 +179,7 @@ class Connections:
             left = ends - self._loop.time()
             if left <= 0:
                 raise asyncio.TimeoutError
-            over_kept: list[bool] = []
+            _over_kept.set(False)
             try:
                 response = await session.request(
                     method,
@@ -187,13 +193,12 @@ class Connections:
                     ),
                     max_line_size=limits.max_header_bytes,
                     max_field_size=limits.max_header_bytes,
-                    trace_request_ctx=over_kept,
                 )
             except _Broken as error:
                 broken = error.__cause__
             except aiohttp.ClientResponseError as error:
                 # A kept connection may hold the rest of an earlier response.
-                if not over_kept:
+                if not _over_kept.get():
                     raise
                 broken = error
             else:
