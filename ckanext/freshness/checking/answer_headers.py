@@ -42,8 +42,8 @@ def read_headers(answer: Answer) -> AnswerHeaders:
         age = _age(headers.get("Age", ""))
     return AnswerHeaders(
         answer.status,
-        _storable(headers.get("ETag")),
-        _storable(text),
+        storable_validator(headers.get("ETag")),
+        storable_validator(text),
         modified,
         date,
         is_bot_wall(answer.status, headers),
@@ -69,7 +69,7 @@ def _age(text: str) -> timedelta:
     return timedelta(seconds=int(text) if is_number else 0)
 
 
-def _storable(value: str | None) -> str | None:
+def storable_validator(value: str | None) -> str | None:
     """Return a validator if it can be stored and sent back."""
     if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
         return None

@@ -9,20 +9,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from ...checking.answer_headers import mimetype_of, storable_validator
 from ...checking.check import NextStep
 from ...checking.engine import EngineOptions, check_all
 from ...copies.store import StagedBody, StoreError
 from ...web.attempts import RequestAttempts
 from ...web.client import Answer, Body, Client, FetchError, Request, Sink
-from ...web.headers import can_be_sent
 from ...web.urls import Target, display_url
 from .attempts import OUR_FAULTS, ErrorDetails
 from .iati_file import Intake
 from .rules import CheckSubject, IatiDecision, NextMethod, Response, decide
 from .state import DownloadedFile, FileState, IatiPolicy
-
-_LONGEST_VALIDATOR = 1024
-"""Longer validators are ignored. An ETag usually has some forty characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +198,8 @@ class IatiCheck:
         response = Response(
             method,
             answer.status,
-            etag=_validator(headers.get("ETag")),
-            last_modified=_validator(headers.get("Last-Modified")),
+            etag=storable_validator(headers.get("ETag")),
+            last_modified=storable_validator(headers.get("Last-Modified")),
             length=_length(answer) if method is NextMethod.HEAD else None,
             error=error,
             our_fault=our_fault,
@@ -210,7 +207,7 @@ class IatiCheck:
             insecure=answer.insecure,
         )
         if file is not None:
-            result.mimetype = _mimetype(answer)
+            result.mimetype = mimetype_of(answer)
         if answer.final_url != answer.url or result.input.start_at is not None:
             result.final_url = display_url(answer.final_url)
         return self._go_on(response, sink)
@@ -257,13 +254,6 @@ class IatiCheck:
             self._intake = None
 
 
-def _validator(value: str | None) -> str | None:
-    """Return a validator if it can be stored and sent back."""
-    if not value or len(value) > _LONGEST_VALIDATOR or not can_be_sent(value):
-        return None
-    return value
-
-
 def _length(answer: Answer) -> int | None:
     """Return the Content-Length of an uncompressed file."""
     text = answer.headers.get("Content-Length")
@@ -271,8 +261,3 @@ def _length(answer: Answer) -> int | None:
     if text is None or encoding not in ("", "identity") or not (text.isascii() and text.isdigit()):
         return None
     return int(text) if len(text) <= 18 else None
-
-
-def _mimetype(answer: Answer) -> str | None:
-    text = answer.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    return text if text.count("/") == 1 and len(text) <= 127 and can_be_sent(text) else None
