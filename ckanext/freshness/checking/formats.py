@@ -63,7 +63,7 @@ class FormatMismatch:
     """A file that is not of the promised format.
 
     :ivar promised: the format, as declared
-    :ivar is_error: whether the file is no data at all; else it is data of another kind
+    :ivar is_error: True if the file holds no data, False if it holds data of another kind
     """
 
     promised: str

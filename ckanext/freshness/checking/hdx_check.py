@@ -371,7 +371,7 @@ class _JudgedBody:
         return self.mismatch is not None and self.mismatch.is_error
 
     def remembered(self, memory: KnownContent) -> KnownContent:
-        """Return what to store, with the kind of this body. The body is no error."""
+        """Return the content to store, with the kind of this body, which is a usable file."""
         tabular = (
             self.promised.is_table
             and self.mismatch is None
