@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -237,4 +238,5 @@ def test_what_a_silent_host_has_is_put_off_and_stays_due(
         in run["headers"]
     )
     assert f"visit: daily: {told['put_off']}" in check("--dry-run").output.splitlines()
-    assert "others were put off until the next run" in check().output
+    # The second run counts anew: one resource or several, as its requests happen to overlap.
+    assert re.search(r"\d+ others? (was|were) put off until the next run", check().output)
