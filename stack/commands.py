@@ -17,7 +17,7 @@ from stack.processes import Account, Identity, Ledger
 DROPPED_PREFIXES = ("CKAN_", "PG", "PYTHON")
 """Variables that would lead CKAN, libpq or Python away from what is under .dev/. CKAN lets CKAN_*
 overrule the ini file, and a test run empties the database it is given."""
-KEPT = ("PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED")
+KEPT = ("PYTHONWARNINGS", "PYTHONUNBUFFERED", "PYTHONHASHSEED")
 LOOPBACK = ("127.0.0.1", "localhost")
 
 TERMINAL_GRACE = 2.0

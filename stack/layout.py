@@ -34,6 +34,11 @@ class Layout:
         return self.dev / "cache"
 
     @property
+    def compiled(self) -> Path:
+        """Modules that Python has compiled."""
+        return self.dev / "compiled"
+
+    @property
     def tools(self) -> Path:
         """The environment that holds uv and the services' wheels."""
         return self.dev / f"tools-{python_label()}"
