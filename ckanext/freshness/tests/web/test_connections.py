@@ -150,6 +150,27 @@ def test_connections_that_were_closed_meanwhile_cost_no_attempt() -> None:
         assert run(main(server.url)) == [200, 200, 200]
 
 
+def test_a_connection_that_was_to_be_closed_is_not_used_again() -> None:
+    async def silent_about_closing(
+        reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(GOOD)
+        await writer.drain()
+        # The server has been asked to close, answers nothing more, and has not closed yet.
+        await asyncio.sleep(60)
+
+    async def main(url: str) -> list[int]:
+        settings = replace(SETTINGS, limits=replace(SETTINGS.limits, attempts=1, read=2))
+        async with Client(settings, Hosts(UNHURRIED), Names(lookup({}))) as client:
+            requests = (Request(f"{url}/{n}", last=True) for n in range(2))
+            return [(await client.fetch(request)).status for request in requests]
+
+    with RawServer(silent_about_closing) as server:
+        assert run(main(server.url)) == [200, 200]
+        assert server.connections == 2
+
+
 LATE = {
     "a body after 304": (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", 0.05, b"hello"),
     "the rest of another answer": (GOOD + GOOD[:20], 0.05, GOOD[20:]),
