@@ -15,9 +15,9 @@ from ckan import model
 from ckan.cli.cli import ckan
 from ckan.lib import search
 from ckan.tests import factories
-from freezegun import freeze_time
 
 from ckanext.freshness.ckan_adapter import package_extras
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.status.measuring import activities
 
 pytestmark = pytest.mark.usefixtures("kept_db")
@@ -179,14 +179,14 @@ def test_a_double_click_is_one_confirmation(act: Act) -> None:
     with freeze_time(then + timedelta(days=40)) as clock:
         for _ in range(2):
             act("freshness_confirm", id=made["id"])
-            clock.tick(1)
+            clock.shift(1)
         shown = act("freshness_confirm", id=made["id"], withdraw=True)
         assert (shown["status"], shown["confirmation"]) == ("delinquent", None)
         act("freshness_confirm", id=made["id"])
-        clock.tick(1)
+        clock.shift(1)
         shown = act("freshness_confirm", by=other, id=made["id"])
         assert shown["confirmation"]["author"] == other
-        clock.tick(60)
+        clock.shift(60)
         assert act("freshness_confirm", by=other, id=made["id"])["confirmation"]["date"] == (
             "2026-02-10T12:01:03Z"
         )

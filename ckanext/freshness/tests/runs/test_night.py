@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
 from ckan.tests.helpers import changed_config
-from freezegun import freeze_time
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.harvesting.locks import is_held, locked, locked_if_free
@@ -26,6 +25,7 @@ from ckanext.freshness.runs.night import (
     PartReport,
     nightly,
 )
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.conftest import Act
 
 pytestmark = pytest.mark.usefixtures("kept_db")

@@ -12,11 +12,11 @@ import pytest
 from ckan.lib import search as ckan_search
 from ckan.lib.search.common import make_connection
 from ckan.tests import factories, helpers
-from freezegun import freeze_time
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
 

@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 import sqlalchemy as sa
 from ckan.tests.helpers import changed_config
-from freezegun import freeze_time
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
@@ -19,6 +18,7 @@ from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToC
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
 from ckanext.freshness.status import resource_fields
 from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
+from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 

@@ -15,13 +15,13 @@ from ckan import model
 from ckan.lib import search
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
-from freezegun import freeze_time
 from werkzeug.datastructures import FileStorage
 
 from ckanext.freshness.aging.evidence import Evidence, observe
 from ckanext.freshness.ckan_adapter import write_extras
 from ckanext.freshness.field_names import NAMES
 from ckanext.freshness.status.assessment import TransitionCause, assess_packages
+from ckanext.freshness.tests.clock import freeze_time
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 

@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from ckan.lib import search
 from ckan.tests import factories, helpers
 from click.testing import CliRunner
-from freezegun import freeze_time
 
 from ckanext.freshness.ckan_adapter import IS_2_12, disconnect, model, write_extras
 from ckanext.freshness.ckan_adapter.worker_processes import WorkerError
@@ -28,6 +27,7 @@ from ckanext.freshness.search.unindexed import SolrAwayError
 from ckanext.freshness.status import refresh as module
 from ckanext.freshness.status.assessment import TransitionCause, update_packages
 from ckanext.freshness.status.refresh import RefreshCounts, refresh
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.harvesting.conftest import install
 from ckanext.freshness.tests.model.test_tables import alembic_config
 from ckanext.freshness.tests.status.meddling import MeddlingPlugin

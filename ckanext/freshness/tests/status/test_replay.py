@@ -18,13 +18,13 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from ckan.tests import factories, helpers
-from freezegun import freeze_time
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking.selection import is_broken
 from ckanext.freshness.ckan_adapter import model, package_extras
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.status import replay_scenario
 from ckanext.freshness.tests.status.replay_scenario import (
     FOLDER,

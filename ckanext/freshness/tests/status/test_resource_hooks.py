@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import pytest
 from ckan.plugins import toolkit as tk
-from freezegun import freeze_time
 from werkzeug.datastructures import FileStorage
 
+from ckanext.freshness.tests.clock import freeze_time
 from ckanext.freshness.tests.status.measuring import without_freshness
 
 pytestmark = pytest.mark.usefixtures("kept_db")
