@@ -5,8 +5,6 @@ A module that is not pure by `subsets.is_pure` starts CKAN when it is collected:
 
 from __future__ import annotations
 
-import functools
-import inspect
 import logging
 import os
 import signal
@@ -65,13 +63,10 @@ def _start_ckan(session: pytest.Session) -> None:
     if not session.config.option.ckan_ini:
         raise pytest.UsageError("These tests need a CKAN: run them with ./dev test, or --ckan-ini.")
     from ckan.tests.pytest_ckan import ckan_setup, fixtures
-    from passlib.hash import pbkdf2_sha512
 
-    # CKAN hashes the password of each user with this number of rounds, 25,000 by default: 40 ms each.
-    pbkdf2_sha512.default_rounds = 1
-    # Whenever a plugin adds templates, CKAN asks for the stack to learn its caller's file. Looking for the
-    # source of each frame, the default, takes half of the time of loading plugins.
-    inspect.stack = functools.partial(inspect.stack, 0)
+    from ckanext.freshness.tests import cheaper_ckan
+
+    cheaper_ckan.install()
     plugins.register(fixtures, "fixtures_of_ckan")
     plugins.register(ckan_setup, "setup_of_ckan")
     ckan_setup.pytest_sessionstart(session)

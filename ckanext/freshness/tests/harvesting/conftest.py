@@ -19,6 +19,9 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import model, solr_queue
+from ckanext.freshness.harvesting.fdp import source_type
+from ckanext.freshness.harvesting.fdp.rdf import RdfParser
+from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
 from ckanext.freshness.tests.servers.fdp import FdpServer
@@ -298,9 +301,16 @@ def schema(
 
 
 @pytest.fixture
-def clean_queues() -> None:
-    """Empty the harvest queues."""
+def clean_queues(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Empty the harvest queues, and parse documents in this process: to start one for each job takes longer."""
     queue.purge_queues()
+    monkeypatch.setattr(source_type, "RdfParser", InProcessParser)
+
+
+@pytest.fixture
+def sandbox(clean_queues: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse documents in a process of the sandbox, as a site does."""
+    monkeypatch.setattr(source_type, "RdfParser", RdfParser)
 
 
 @contextmanager

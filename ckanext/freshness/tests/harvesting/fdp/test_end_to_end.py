@@ -7,7 +7,7 @@ import pytest
 from ckanext.freshness.tests.harvesting.conftest import add_source, extras
 from ckanext.freshness.tests.servers.fdp import FdpServer
 
-pytestmark = pytest.mark.usefixtures("clean_site")
+pytestmark = pytest.mark.usefixtures("clean_site", "sandbox")
 
 
 def test_new_unchanged_changed_moved_deleted(fdp: FdpServer) -> None:
