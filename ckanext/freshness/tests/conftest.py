@@ -128,7 +128,7 @@ def clean_db(
     import sqlalchemy as sa
     from ckan import model
 
-    usual_site.emptied_for = None
+    usual_site.emptied_for = usual_site.sysadmin = None
     tables = set(sa.inspect(model.meta.engine).get_table_names())
     if {"package", "freshness_harvest_hold", "freshness_history"} <= tables:
         _delete_rows(tables)
@@ -178,13 +178,14 @@ def impatient_checks(with_plugins: None, ckan_config: Any, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def act(kept_db: None) -> Act:
-    """An action as a sysadmin's, or another user's."""
+def act(usual_site: Any, kept_db: None) -> Act:
+    """An action as a sysadmin's, who is the same in all tests of a module, or another user's."""
     from ckan.tests import factories, helpers
 
-    sysadmin = factories.Sysadmin()["name"]
+    if usual_site.sysadmin is None:
+        usual_site.sysadmin = factories.Sysadmin()["name"]
 
-    def call(action: str, *, by: str = sysadmin, **data: Any) -> Any:
+    def call(action: str, *, by: str = usual_site.sysadmin, **data: Any) -> Any:
         return helpers.call_action(action, {"user": by, "ignore_auth": False}, **data)
 
     return call

@@ -36,6 +36,8 @@ class UsualSite:
         self._app: Any = None
         self.emptied_for: str | None = None
         """The module for whose tests the database was emptied, once for all of them."""
+        self.sysadmin: str | None = None
+        """The sysadmin of these tests; None if no test has asked for one."""
 
     @contextlib.contextmanager
     def plugins(self, config: Any) -> Iterator[None]:
