@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from datetime import datetime, tzinfo
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+from babel import Locale
 from dateutil.parser import isoparse
+from markupsafe import Markup
 
 from . import settings
 from .aging.evidence import Evidence
@@ -15,16 +18,18 @@ from .aging.status import Status
 from .checking.decisions import Outcome
 from .ckan_adapter import declared_fields
 from .ckan_adapter.tables import TablesMissingError
+from .dates import utc_now
 from .field_names import NAMES
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
-from .reporting import labels, url_facts
+from .reporting import display, labels, url_facts
 
 __all__ = [
     "format_resource_items",
     "freshness_cause_label",
     "freshness_custom_fields",
+    "freshness_day",
     "freshness_evidence_label",
     "freshness_facet_items",
     "freshness_facet_label",
@@ -40,10 +45,14 @@ __all__ = [
     "freshness_link",
     "freshness_moment",
     "freshness_not_visited_label",
+    "freshness_number",
     "freshness_outcome_label",
+    "freshness_percent",
+    "freshness_state",
     "freshness_status",
     "freshness_status_label",
     "freshness_status_meaning",
+    "freshness_time",
     "freshness_transition_label",
     "freshness_undetermined_label",
     "sorted_extras",
@@ -220,3 +229,56 @@ def freshness_moment(text: str | None) -> str:
         # Some zones and weeks take a moment of the first or last year out of the range of Python's dates.
         return text
     return words
+
+
+def freshness_state(name: str) -> display.State:
+    """Return the colour, icon and words of a dataset's status or of a link's state."""
+    return display.STATUSES.get(name) or display.LINKS[name]
+
+
+def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:
+    """Return a ``<time>`` element with the exact moment as its title.
+
+    :param value: a moment of our API (UTC, ISO 8601) or an aware datetime
+    :param style: ``ago`` ("3 days ago", "in 2 days"), ``lasting`` ("9 days") or ``day`` ("12 Nov")
+    """
+    if not value:
+        return ""
+    moment = isoparse(value) if isinstance(value, str) else value
+    locale, zone, now = _locale(), _zone(), utc_now()
+    try:
+        exact = display.exact(moment, zone, locale)
+        if style == "day":
+            text = display.day(moment, now, zone, locale)
+        elif style == "lasting":
+            text = display.lasting(moment, now, locale)
+        else:
+            text = display.ago(moment, now, locale)
+    except (OverflowError, ValueError):
+        # Some zones leave the range of Python's dates in the first and the last year.
+        return str(value)
+    element = Markup('<time datetime="{}" title="{}">{}</time>')
+    return element.format(moment.isoformat(), exact, text)
+
+
+def freshness_day(value: str | datetime) -> Markup | str:
+    """Return a date in short with the exact moment as its title: "12 Nov"."""
+    return freshness_time(value, "day")
+
+
+def freshness_number(value: int) -> str:
+    """Return a whole number in the reader's language."""
+    return display.number(value, _locale())
+
+
+def freshness_percent(part: int, whole: int) -> str:
+    """Return a share in whole percent in the reader's language."""
+    return display.percent(part, whole, _locale())
+
+
+def _locale() -> Locale:
+    return display.locale_of(tk.h.lang())
+
+
+def _zone() -> tzinfo:
+    return tk.h.get_display_timezone()

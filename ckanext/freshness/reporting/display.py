@@ -1,0 +1,93 @@
+"""Dates, numbers and states as pages and mails show them, in the reader's language."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from decimal import ROUND_HALF_UP, Decimal
+
+from babel import Locale
+from babel.dates import format_datetime, format_skeleton, format_timedelta
+from babel.numbers import format_decimal, format_percent
+
+from ..aging.messages import N_
+from ..aging.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The look of a status or of a link: colour, icon and words.
+
+    :ivar colour: the value of ``data-state`` in ``freshness.css``
+    :ivar icon: the name of an icon of Font Awesome, without its prefix
+    :ivar label: the words, to be translated where they are shown
+    """
+
+    colour: str
+    icon: str
+    label: str
+
+
+STATUSES = {
+    Status.FRESH.value: State("fresh", "circle-check", N_("Up to date")),
+    Status.DUE.value: State("due", "clock", N_("Due")),
+    Status.OVERDUE.value: State("overdue", "triangle-exclamation", N_("Overdue")),
+    Status.DELINQUENT.value: State("delinquent", "calendar-xmark", N_("Long overdue")),
+    Status.UNAVAILABLE.value: State("unknown", "circle-question", N_("Freshness unknown")),
+}
+"""The states of a dataset by their stored status."""
+
+LINKS = {
+    "works": State("ok", "link", N_("Link works")),
+    "failing": State("warn", "bolt", N_("Link failing")),
+    "broken": State("bad", "link-slash", N_("Broken link")),
+    "unchecked": State("unknown", "ban", N_("Couldn't be checked")),
+    "waiting": State("unknown", "hourglass", N_("Not checked yet")),
+    "internal": State("ok", "house", N_("On this portal")),
+}
+"""The states of a resource's link."""
+
+
+def locale_of(language: str) -> Locale:
+    """Return the locale of one of CKAN's languages; English dates put the day before the month."""
+    return Locale.parse("en_GB" if language == "en" else language)
+
+
+def ago(moment: datetime, now: datetime, locale: Locale) -> str:
+    """Return a moment relative to now: "3 days ago", "in 2 months"."""
+    return format_timedelta(moment - now, add_direction=True, locale=locale)
+
+
+def lasting(since: datetime, now: datetime, locale: Locale) -> str:
+    """Return the time that has passed since a moment: "9 days"."""
+    return format_timedelta(now - since, locale=locale)
+
+
+def day(moment: datetime, now: datetime, zone: tzinfo, locale: Locale) -> str:
+    """Return a date in short, with its year only if that is not the present one: "12 Nov"."""
+    moment, now = moment.astimezone(zone), now.astimezone(zone)
+    skeleton = "MMMd" if moment.year == now.year else "yMMMd"
+    return format_skeleton(skeleton, moment, tzinfo=zone, locale=locale)
+
+
+def exact(moment: datetime, zone: tzinfo, locale: Locale) -> str:
+    """Return a moment to the minute, with its time zone: "12 Nov 2026, 02:13 UTC"."""
+    date = format_skeleton("yMMMd", moment, tzinfo=zone, locale=locale)
+    time = format_datetime(moment, "HH:mm z", tzinfo=zone, locale=locale)
+    return f"{date}, {time}"
+
+
+def number(value: int, locale: Locale) -> str:
+    """Return a whole number with the language's separators."""
+    return format_decimal(value, locale=locale)
+
+
+def percent(part: int, whole: int, locale: Locale) -> str:
+    """Return a share in whole percent; of anything between, never "0 %" nor "100 %"."""
+    if not whole:
+        return format_percent(0, locale=locale)
+    share = Decimal(part * 100) / whole
+    rounded = int(share.quantize(Decimal(1), ROUND_HALF_UP))
+    if 0 < part < whole:
+        rounded = min(max(rounded, 1), 99)
+    return format_percent(Decimal(rounded) / 100, locale=locale)

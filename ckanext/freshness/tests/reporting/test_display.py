@@ -1,0 +1,71 @@
+"""Dates, numbers and shares in words, as a table for each language."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.reporting import display
+
+UTC = timezone.utc
+NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("language", "delta", "text"),
+    [
+        ("en", timedelta(days=-3), "3 days ago"),
+        ("en", timedelta(days=2), "in 2 days"),
+        ("en", timedelta(minutes=-12), "12 minutes ago"),
+        ("de", timedelta(days=-3), "vor 3 Tagen"),
+        ("fr", timedelta(days=-3), "il y a 3 jours"),
+        ("es", timedelta(days=60), "dentro de 2 meses"),
+    ],
+)
+def test_a_moment_relative_to_now(language: str, delta: timedelta, text: str) -> None:
+    assert display.ago(NOW + delta, NOW, display.locale_of(language)) == text
+
+
+@pytest.mark.parametrize(
+    ("language", "moment", "text"),
+    [
+        ("en", datetime(2026, 11, 12, tzinfo=UTC), "12 Nov"),
+        ("en", datetime(2024, 6, 3, tzinfo=UTC), "3 Jun 2024"),
+        ("de", datetime(2026, 11, 12, tzinfo=UTC), "12. Nov."),
+        ("fr", datetime(2024, 6, 3, tzinfo=UTC), "3 juin 2024"),
+    ],
+)
+def test_a_day(language: str, moment: datetime, text: str) -> None:
+    assert display.day(moment, NOW, UTC, display.locale_of(language)) == text
+
+
+def test_a_moment_to_the_minute() -> None:
+    moment = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
+    assert display.exact(moment, UTC, display.locale_of("en")) == "12 Nov 2026, 02:13 UTC"
+
+
+@pytest.mark.parametrize(
+    ("language", "part", "whole", "text"),
+    [
+        ("en", 924, 1284, "72%"),
+        ("de", 924, 1284, "72\xa0%"),
+        ("en", 0, 7, "0%"),
+        ("en", 7, 7, "100%"),
+        ("en", 1, 10_000, "1%"),
+        ("en", 9_999, 10_000, "99%"),
+        ("en", 0, 0, "0%"),
+    ],
+)
+def test_a_share_is_never_all_or_nothing_unless_it_is(
+    language: str, part: int, whole: int, text: str
+) -> None:
+    assert display.percent(part, whole, display.locale_of(language)) == text
+
+
+def test_every_status_has_a_look_of_its_own() -> None:
+    assert set(display.STATUSES) == {status.value for status in Status}
+    for states in (display.STATUSES, display.LINKS):
+        assert len({state.label for state in states.values()}) == len(states)
+        assert len({state.icon for state in states.values()}) == len(states)
