@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -44,6 +44,7 @@ __all__ = [
     "freshness_is_followed",
     "freshness_link",
     "freshness_moment",
+    "freshness_month",
     "freshness_not_visited_label",
     "freshness_number",
     "freshness_outcome_label",
@@ -264,6 +265,11 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
 def freshness_day(value: str | datetime) -> Markup | str:
     """Return a date in short with the exact moment as its title: "12 Nov"."""
     return freshness_time(value, "day")
+
+
+def freshness_month(day: date) -> str:
+    """Return the month of a day: "Nov 2026"."""
+    return display.month(day, _locale())
 
 
 def freshness_number(value: int) -> str:

@@ -55,6 +55,7 @@ from .jobs import (
     background_workers,
     waiting_background_jobs,
 )
+from .labels import default_user_labels
 from .mailer import Letter, MailError, MailFailure, mailer_problem, page_context, send_mail
 from .solr import (
     SEARCH_FAULTS,
@@ -90,6 +91,7 @@ __all__ = [
     "connect_to_redis",
     "declared_fields",
     "declared_options",
+    "default_user_labels",
     "disconnect",
     "exempt_from_csrf",
     "forget_validators",

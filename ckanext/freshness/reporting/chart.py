@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-WIDTH, HEIGHT = 640, 200
-_LEFT, _BOTTOM, _TOP, _RIGHT = 40, 24, 8, 8
+WIDTH, HEIGHT = 120, 100
+"""The viewBox. The picture is stretched to the page; its words are HTML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +25,16 @@ class ChartArea:
 
 
 @dataclass(frozen=True, slots=True)
-class AxisMark:
-    """A label on an axis, and its position."""
+class ChartMonth:
+    """A part of the chart that says its numbers when it is pointed at: one month's last day.
 
+    :ivar x: its left edge
+    """
+
+    day: date
+    counts: Mapping[str, int]
     x: float
-    y: float
-    text: str
+    width: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,9 @@ class Chart:
     """A chart for a template to draw, in the units of its viewBox."""
 
     areas: tuple[ChartArea, ...]
-    days: tuple[AxisMark, ...]
-    shares: tuple[AxisMark, ...]
+    months: tuple[ChartMonth, ...]
     width: int = WIDTH
     height: int = HEIGHT
-    left: int = _LEFT
-    right: int = WIDTH - _RIGHT
 
 
 def stacked(
@@ -52,34 +53,47 @@ def stacked(
     """Return the chart of the statuses' shares, with the first status at the bottom.
 
     :param days: numbers of datasets by status, in order of days
+    :param statuses: those that are drawn; shares are of their sum
     :returns: None if fewer than two days have datasets
     """
-    drawn = [(day, counts) for day, counts in days if sum(counts.values())]
+    drawn = [(day, {name: counts.get(name, 0) for name in statuses}) for day, counts in days]
+    drawn = [(day, counts) for day, counts in drawn if sum(counts.values())]
     if len(drawn) < 2:
         return None
     first, last = drawn[0][0], drawn[-1][0]
     span = (last - first).days or 1
-    xs = [_LEFT + (day - first).days / span * (WIDTH - _LEFT - _RIGHT) for day, _ in drawn]
+    xs = [(day - first).days / span * WIDTH for day, _ in drawn]
     below = [0.0] * len(drawn)
     areas = []
     for status in statuses:
         above = [
-            low + counts.get(status, 0) / sum(counts.values())
+            low + counts[status] / sum(counts.values())
             for low, (_, counts) in zip(below, drawn, strict=True)
         ]
         upper = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, above, strict=True)]
         lower = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, below, strict=True)]
         areas.append(ChartArea(status, " ".join([*upper, *reversed(lower)])))
         below = above
-    return Chart(
-        tuple(areas),
-        (
-            AxisMark(xs[0], HEIGHT - 6, first.isoformat()),
-            AxisMark(xs[-1], HEIGHT - 6, last.isoformat()),
-        ),
-        tuple(AxisMark(_LEFT - 4, _y(share) + 4, f"{100 * share:.0f} %") for share in (0, 0.5, 1)),
-    )
+    return Chart(tuple(areas), tuple(_months(drawn, xs)))
+
+
+def _months(
+    drawn: Sequence[tuple[date, Mapping[str, int]]], xs: Sequence[float]
+) -> list[ChartMonth]:
+    ends = [
+        number
+        for number, (day, _) in enumerate(drawn)
+        if number + 1 == len(drawn)
+        or (drawn[number + 1][0].year, drawn[number + 1][0].month) != (day.year, day.month)
+    ]
+    months = []
+    left = 0.0
+    for number in ends:
+        day, counts = drawn[number]
+        months.append(ChartMonth(day, counts, round(left, 1), round(xs[number] - left, 1)))
+        left = xs[number]
+    return months
 
 
 def _y(share: float) -> float:
-    return _TOP + (1 - share) * (HEIGHT - _TOP - _BOTTOM)
+    return (1 - share) * HEIGHT

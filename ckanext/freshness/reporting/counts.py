@@ -45,6 +45,11 @@ class StatusCounts:
         return 100 * fresh / self.known if self.known else 0.0
 
 
+def of_statuses(numbers: Mapping[str, int]) -> StatusCounts:
+    """Return counts from numbers by status, in which zeros may be missing."""
+    return StatusCounts({**dict.fromkeys(STATUSES, 0), **numbers})
+
+
 @dataclass(frozen=True, slots=True)
 class CurrentCounts:
     """The present counts.

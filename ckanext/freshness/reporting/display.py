@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import date, datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 
 from babel import Locale
@@ -68,6 +68,11 @@ def day(moment: datetime, now: datetime, zone: tzinfo, locale: Locale) -> str:
     moment, now = moment.astimezone(zone), now.astimezone(zone)
     skeleton = "MMMd" if moment.year == now.year else "yMMMd"
     return format_skeleton(skeleton, moment, tzinfo=zone, locale=locale)
+
+
+def month(moment: date, locale: Locale) -> str:
+    """Return a month with its year: "Nov 2026"."""
+    return format_skeleton("yMMM", moment, locale=locale)
 
 
 def exact(moment: datetime, zone: tzinfo, locale: Locale) -> str:

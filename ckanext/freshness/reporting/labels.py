@@ -1,7 +1,4 @@
-"""Translated texts about freshness for people.
-
-Users see two words, *fresh* and *needs update*, with the exact status next to them, as on HDX.
-"""
+"""Words for statuses, evidence, outcomes and causes, in the reader's language."""
 
 from __future__ import annotations
 
@@ -18,24 +15,15 @@ from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..field_names import NAMES
 from .counts import StatusCounts
+from .display import STATUSES
 from .host_groups import OTHERS, TOTAL
 
-_STATUS = {
-    Status.FRESH: N_("Fresh"),
-    Status.DUE: N_("Needs update (due)"),
-    Status.OVERDUE: N_("Needs update (overdue)"),
-    Status.DELINQUENT: N_("Needs update (delinquent)"),
-    Status.UNAVAILABLE: N_("Unavailable"),
-}
-
 _MEANING = {
-    Status.FRESH: N_("The data are as up to date as their update frequency promises."),
-    Status.DUE: N_("By their update frequency the data should have been updated by now."),
-    Status.OVERDUE: N_("The update has not come, although it should have come a while ago."),
-    Status.DELINQUENT: N_(
-        "The update has not come for so long that somebody should ask the provider for it."
-    ),
-    Status.UNAVAILABLE: N_("It cannot be said how fresh the data are."),
+    Status.FRESH: N_("The data changed, or was confirmed, within its update frequency."),
+    Status.DUE: N_("The next update is expected now."),
+    Status.OVERDUE: N_("The update is late."),
+    Status.DELINQUENT: N_("The update is so late that the dataset may be abandoned."),
+    Status.UNAVAILABLE: N_("We don't know how often this dataset should change, or when it did."),
 }
 
 _EVIDENCE = {
@@ -106,8 +94,8 @@ _VALUES = {status.value for status in Status}
 
 
 def status_label(status: Status) -> str:
-    """Return a status as users see it, with the exact status next to it."""
-    return str(tk._(_STATUS[status]))
+    """Return the words for a status."""
+    return str(tk._(STATUSES[status.value].label))
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:

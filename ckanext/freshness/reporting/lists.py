@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from dateutil.relativedelta import relativedelta
 
 from .. import settings
+from ..aging.status import Status
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_text
 from ..field_names import NAMES
@@ -21,6 +22,10 @@ from . import counts, history, host_groups
 from .tables import BATCH, Context, Row, TableRequest, sort_of, with_iso_dates
 from .visibility import of_organization, search
 
+NEEDS_UPDATE = "needs_update"
+"""The value of the filter for all statuses of :data:`NEED_UPDATE`."""
+NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
+
 SOON = timedelta(days=7)
 """The period of the table of datasets that become due."""
 
@@ -29,7 +34,10 @@ SOON = timedelta(days=7)
 
 def datasets(request: TableRequest) -> Iterator[Row]:
     """Yield all datasets, or those with a status, with the evidence of their last change."""
-    only = f"+{NAMES.status}:{request.status}" if request.status else ""
+    only = ""
+    if request.status:
+        wanted = NEED_UPDATE if request.status == NEEDS_UPDATE else (request.status,)
+        only = f"+{NAMES.status}:({' OR '.join(wanted)})"
     yield from _searched(request, only, {"title": "title_string", "due": NAMES.due_date})
 
 
@@ -109,7 +117,7 @@ def organization_rows(report: counts.CurrentCounts, request: TableRequest) -> li
 
 
 def sources(request: TableRequest) -> Iterator[Row]:
-    """Yield harvest sources with their last job, those with the most errors first."""
+    """Yield harvest sources with their last job: those that hold deletions first, then by errors."""
     found = _sources(request) if p.plugin_loaded("harvest") else {}
     if not found:
         return
@@ -123,7 +131,8 @@ def sources(request: TableRequest) -> Iterator[Row]:
         }
         for row in rows
     ]
-    yield from _sorted(listed, request, "-errors")
+    by_errors = _sorted(listed, request, "-errors")
+    yield from by_errors if request.sort else sorted(by_errors, key=lambda row: not row["held"])
 
 
 def _sources(request: TableRequest) -> dict[str, Row]:
@@ -175,7 +184,7 @@ def days(request: TableRequest) -> Iterator[Row]:
     """Yield the daily counts of public datasets."""
     since = (request.since or request.now - relativedelta(years=1)).date()
     for day in history.days(since, request.organization):
-        numbers = counts.StatusCounts({**dict.fromkeys(counts.STATUSES, 0), **day.statuses})
+        numbers = counts.of_statuses(day.statuses)
         yield {
             "day": day.day.isoformat(),
             "datasets": numbers.total,

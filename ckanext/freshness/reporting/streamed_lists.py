@@ -13,8 +13,8 @@ from ..ckan_adapter import model
 from ..dates import utc
 from ..model.check import DECLARED
 from ..web.urls import display_url
+from . import visibility
 from .tables import BATCH, Row, TableRequest, sort_of, with_iso_dates
-from .visibility import only_visible
 
 
 def changes(request: TableRequest) -> Iterator[Row]:
@@ -22,7 +22,7 @@ def changes(request: TableRequest) -> Iterator[Row]:
     since = request.since or request.now - timedelta(days=1)
     values = {"since": utc(since), "until": utc(request.now), "run": request.run}
     rows = _stream(_CHANGES, request, values, ("changed_at",), "-changed_at", "id")
-    for row in only_visible(request.context, rows, _package):
+    for row in rows:
         yield with_iso_dates(row, "changed_at")
 
 
@@ -32,7 +32,7 @@ def broken(request: TableRequest) -> Iterator[Row]:
     values = {"failures": checks.broken_after_failures, "span": checks.broken_after}
     sorts = ("failing_since", "failures", "host")
     rows = _stream(_BROKEN, request, values, sorts, "failing_since", "resource_id")
-    for row in only_visible(request.context, rows, _package):
+    for row in rows:
         yield _resource(row, "failing_since", "succeeded_at", "tried_at")
 
 
@@ -46,14 +46,14 @@ def unclear(request: TableRequest) -> Iterator[Row]:
         "host",
         "resource_id",
     )
-    for row in only_visible(request.context, rows, _package):
+    for row in rows:
         yield _resource(row, "tried_at")
 
 
 def mismatches(request: TableRequest) -> Iterator[Row]:
     """Yield resources whose file is of another kind than their format says."""
     rows = _stream(_MISMATCHES, request, {}, ("host", "tried_at"), "host", "resource_id")
-    for row in only_visible(request.context, rows, _package):
+    for row in rows:
         yield _resource(row, "tried_at")
 
 
@@ -70,9 +70,9 @@ def _stream(
     default: str,
     tie_breaker: str,
 ) -> Iterator[Mapping[str, Any]]:
-    """Stream the rows of a statement in one transaction of a separate connection.
+    """Stream the rows of a statement that the user may see, in one transaction of a separate connection.
 
-    :param statement: SQL with the placeholder ``{order}`` in its innermost query
+    :param statement: SQL with the placeholders ``{order}`` in its innermost query, and ``{visible}``
     :param sorts: columns of the innermost query by which the rows may be sorted
     :param default: the table's own order, after a minus for descending order
     :param tie_breaker: the column that orders rows of equal rank
@@ -82,15 +82,22 @@ def _stream(
         raise ValueError(f"{key} is not one of {', '.join(sorts)}")
     direction = "DESC" if backwards else "ASC"
     order = f"o.{key} {direction} NULLS LAST, o.{tie_breaker} {direction}"
-    ordered = f"{statement.format(order=order)} ORDER BY {order}"
+    visible = visibility.condition(request.context)
+    condition, labels = visible or ("true", {})
+    ordered = f"{statement.format(order=order, visible=condition)} ORDER BY {order}"
     parameters = {
         "types": sorted(settings.aging().dataset_types),
         "organization": request.organization,
         **values,
+        **labels,
     }
     with model.Session.get_bind().connect() as connection:
         streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
-        yield from streamed.execute(sa.text(ordered), parameters).mappings()
+        rows = streamed.execute(sa.text(ordered), parameters).mappings()
+        if visible:
+            yield from rows
+        else:
+            yield from visibility.only_visible(request.context, rows, _package)
 
 
 def _package(row: Mapping[str, Any]) -> str:
@@ -102,7 +109,7 @@ _OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.nam
 
 # Rows are sorted first and joined one by one afterwards, so that the first page does not wait for the rest.
 _JOINED = """
-JOIN package p ON p.id = o.package_id AND p.state = 'active' AND p.type = ANY(:types)
+JOIN package p ON p.id = o.package_id AND p.state = 'active' AND p.type = ANY(:types) AND {visible}
 LEFT JOIN "group" g ON g.id = p.owner_org"""
 _OF_ORGANIZATION = """(CAST(:organization AS text) IS NULL OR package_id IN (
         SELECT p.id FROM package p JOIN "group" g ON g.id = p.owner_org WHERE g.name = :organization

@@ -67,7 +67,7 @@ def validated_request(
         organization=_organization(context, table, data.get("organization")),
         since=since,
         run=run,
-        status=_one_of("status", data.get("status"), counts.STATUSES),
+        status=_one_of("status", data.get("status"), (*counts.STATUSES, lists.NEEDS_UPDATE)),
         sort=_sort(table, data.get("sort")),
     )
 

@@ -1,7 +1,8 @@
 """Visibility: the only place that decides which datasets of a report a user may see.
 
-Permission labels decide, CKAN's own or another plugin's (IPermissionLabels). Solr holds them, so a
-search decides, as on all pages of CKAN.
+Permission labels decide. CKAN's own labels follow from the columns of ``package``, so that SQL can
+compare them (:func:`condition`). Solr holds those of other plugins (IPermissionLabels): then a search
+decides, as on all pages of CKAN.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 import ckan.plugins.toolkit as tk
 
 from .. import settings
+from ..ckan_adapter import default_user_labels
 from ..status.package_fields import same_user
 from .tables import Context
 
@@ -53,6 +55,23 @@ def sees_all(context: Context) -> bool:
         return True
     user = context.get("auth_user_obj")
     return bool(user is not None and getattr(user, "sysadmin", False))
+
+
+_HAS_LABEL = """(NOT p.private OR 'member-' || p.owner_org = ANY(:labels)
+    OR p.owner_org IS NULL AND 'creator-' || p.creator_user_id = ANY(:labels)
+    OR 'collaborator-' || p.id = ANY(:labels))"""
+"""CKAN's DefaultPermissionLabels in SQL, for an active package ``p``."""
+
+
+def condition(context: Context) -> tuple[str, dict[str, Any]] | None:
+    """Return the SQL condition for active packages ``p`` that the user may see, and its values.
+
+    :returns: None if another plugin decides, so that a search must (:func:`only_visible`)
+    """
+    if sees_all(context):
+        return "true", {}
+    labels = default_user_labels(context.get("auth_user_obj"))
+    return None if labels is None else (_HAS_LABEL, {"labels": labels})
 
 
 def visible(context: Context, ids: Iterable[str]) -> set[str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 from functools import wraps
 from typing import Any, ParamSpec
 
 import ckan.plugins.toolkit as tk
-from dateutil.relativedelta import relativedelta
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -18,47 +16,22 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from ..ckan_adapter import SEARCH_FAULTS
 from ..ckan_adapter.tables import TablesMissingError
 from ..dates import utc_now
-from ..reporting import (
-    chart,
-    counts,
-    history,
-    lists,
-    prometheus_metrics,
-    report,
-    run_tables,
-    table_access,
-    tables,
-    visibility,
-)
-from ..reporting.tables import Row, Table, TablePage, TableRequest
+from ..reporting import counts, prometheus_metrics, report, run_tables, table_access
+from ..reporting.dashboard import overview
+from ..reporting.tables import Table, TableRequest
 from . import feed
 from .responses import FORMATS, abort, file_of, redirect_to, render
 
 report_pages = Blueprint("freshness", __name__)
 
-SHORT = 5
-"""Rows of a table on a page with several tables."""
 LONG = 50
 """Rows on a page with one table."""
-CHART_PERIOD = relativedelta(years=1)
 
 Params = ParamSpec("Params")
 View = Callable[Params, ResponseReturnValue]
 
 _NAMES = ",".join(report.TABLES)
 _ENDINGS = ",".join(FORMATS)
-
-
-@dataclass(frozen=True, slots=True)
-class ReportPart:
-    """A table on a page with several.
-
-    :ivar url: the URL of the page with all rows
-    """
-
-    table: Table
-    page: TablePage
-    url: str
 
 
 def _with_error_pages(view: View[Params]) -> View[Params]:
@@ -88,27 +61,8 @@ def _with_error_pages(view: View[Params]) -> View[Params]:
 def dashboard() -> ResponseReturnValue:
     """Show the dashboard: current counts, the chart, and the beginning of each table."""
     context = _context()
-    request = TableRequest(context, utc_now())
-    found = counts.count(context)
-    counted: dict[str, list[Row]] = {
-        report.STATUSES.name: lists.status_rows(found.every),
-        report.ORGANIZATIONS.name: lists.organization_rows(
-            found, replace(request, sort="fresh_percent" if found.organizations else None)
-        ),
-    }
-    return render(
-        "freshness/dashboard.html",
-        {
-            "counts": found.every,
-            "chart": _chart(None, request.now),
-            "parts": {
-                table.name: _part(table, request, counted.get(table.name))
-                for table in _shown(context)
-            },
-            "last_run": run_tables.last(),
-            "stale": run_tables.is_missing(request.now),
-        },
-    )
+    shown = overview(TableRequest(context, utc_now()))
+    return render("freshness/dashboard.html", {"shown": shown, "sees_runs": _may_see_runs(context)})
 
 
 @report_pages.route("/freshness/organization/<name>")
@@ -119,20 +73,10 @@ def organization(name: str) -> ResponseReturnValue:
     found = table_access.organization(context, name)
     if name != found["name"]:
         return redirect_to("freshness.organization", name=found["name"])
-    request = TableRequest(context, utc_now(), organization=name)
-    every = counts.count(context, visibility.of_organization(name)).every
-    counted: dict[str, list[Row]] = {report.STATUSES.name: lists.status_rows(every)}
-    asked = [table for table in _shown(context) if table.name in report.OF_ORGANIZATION]
+    shown = overview(TableRequest(context, utc_now(), organization=name))
     return render(
         "freshness/organization.html",
-        {
-            "organization": found,
-            "counts": every,
-            "chart": _chart(name, request.now),
-            "parts": {
-                table.name: _part(table, request, counted.get(table.name)) for table in asked
-            },
-        },
+        {"shown": shown, "sees_runs": False, "organization": found},
     )
 
 
@@ -257,34 +201,12 @@ def _context() -> Mapping[str, Any]:
     return {"user": user.name, "auth_user_obj": user}
 
 
-def _shown(context: Mapping[str, Any]) -> list[Table]:
-    hidden = {report.DATASETS.name, report.HISTORY.name}
-    if not _may_see_runs(context):
-        hidden |= report.FOR_SYSADMINS
-    return [table for name, table in report.TABLES.items() if name not in hidden]
-
-
 def _may_see_runs(context: Mapping[str, Any]) -> bool:
     try:
         tk.check_access("freshness_run_list", dict(context), {})
     except tk.NotAuthorized:
         return False
     return True
-
-
-def _part(table: Table, request: TableRequest, rows: list[Row] | None) -> ReportPart:
-    parameters = {"organization": request.organization} if request.organization else {}
-    url = tk.h.url_for("freshness.table", name=table.name, **parameters)
-    size = LONG if table in (report.STATUSES, report.HOSTS) else SHORT
-    page = (
-        table_access.page(table, request, 1, size) if rows is None else tables.page(rows, 1, size)
-    )
-    return ReportPart(table, page, url)
-
-
-def _chart(organization: str | None, now: datetime) -> chart.Chart | None:
-    days = history.days((now - CHART_PERIOD).date(), organization)
-    return chart.stacked(history.as_series(days), counts.STATUSES)
 
 
 def _page_number() -> int:

@@ -21,17 +21,24 @@ def points(text: str) -> list[tuple[float, float]]:
 
 def test_two_days() -> None:
     drawn = stacked(
-        [(DAY, {"fresh": 1, "due": 1}), (DAY + timedelta(days=1), {"fresh": 4})], STATUSES
+        [(DAY, {"fresh": 1, "due": 1, "unavailable": 7}), (DAY + timedelta(days=1), {"fresh": 4})],
+        STATUSES,
     )
     assert drawn is not None
     fresh, due = (points(area.points) for area in drawn.areas)
-    top, bottom = 8, chart.HEIGHT - 24
-    middle = (top + bottom) / 2
-    left, right = 40, chart.WIDTH - 8
-    assert fresh == [(left, middle), (right, top), (right, bottom), (left, bottom)]
-    # Each area begins where the area below it ends.
-    assert due == [(left, top), (right, top), (right, top), (left, middle)]
-    assert [mark.text for mark in drawn.days] == ["2026-11-21", "2026-11-22"]
+    right, bottom = chart.WIDTH, chart.HEIGHT
+    assert fresh == [(0, bottom / 2), (right, 0), (right, bottom), (0, bottom)]
+    # The upper area begins where the lower one ends.
+    assert due == [(0, 0), (right, 0), (right, 0), (0, bottom / 2)]
+
+
+def test_each_month_says_its_last_numbers() -> None:
+    days = [(date(2026, month, 1), {"fresh": month, "due": 1}) for month in range(1, 13)]
+    drawn = stacked([*days, (date(2026, 12, 31), {"fresh": 50, "due": 50})], STATUSES)
+    assert drawn is not None
+    assert [month.day.month for month in drawn.months] == list(range(1, 13))
+    assert drawn.months[-1].counts == {"fresh": 50, "due": 50}
+    assert sum(month.width for month in drawn.months) == pytest.approx(chart.WIDTH, abs=1)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def test_two_days() -> None:
     [
         [],
         [(DAY, {"fresh": 1})],
-        [(DAY, {"fresh": 1}), (DAY + timedelta(days=1), {"fresh": 0})],
+        [(DAY, {"fresh": 1}), (DAY + timedelta(days=1), {"unavailable": 9})],
         [(DAY, {}), (DAY + timedelta(days=1), {})],
     ],
 )

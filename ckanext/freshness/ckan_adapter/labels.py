@@ -1,0 +1,19 @@
+"""Permission labels of datasets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ckan.lib.plugins import DefaultPermissionLabels, get_permission_labels
+
+
+def default_user_labels(user: Any) -> list[str] | None:
+    """Return the labels of the datasets that a user may see by CKAN's own rule.
+
+    :param user: a user of CKAN's model; None or an anonymous one for visitors
+    :returns: None if another plugin decides who sees what
+    """
+    labels = get_permission_labels()
+    if type(labels) is not DefaultPermissionLabels:
+        return None
+    return list(labels.get_user_dataset_labels(user))

@@ -1,0 +1,73 @@
+"""Numbers of links: how many were checked, are broken, broke lately, and have a copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from .. import settings
+from ..ckan_adapter import model
+from ..dates import utc
+from . import streamed_lists
+from .tables import TableRequest
+from .visibility import condition
+
+LATELY = timedelta(days=7)
+"""A link that broke within this time is newly broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSummary:
+    """Numbers of links of the datasets that a user may see.
+
+    :ivar checked: links with at least one check
+    :ivar broken: links that failed several times, spread over time
+    :ivar newly_broken: those of them that work no longer since :data:`LATELY`
+    """
+
+    checked: int
+    broken: int
+    newly_broken: int
+
+
+def summary(asked: TableRequest) -> LinkSummary:
+    """Count the links of the datasets that a user may see."""
+    since = asked.now - LATELY
+    visible = condition(asked.context)
+    if visible is None:
+        failing = [row["failing_since"] for row in streamed_lists.broken(asked)]
+        recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
+        return LinkSummary(0, len(failing), recent)
+    checks = settings.checks()
+    sql, labels = visible
+    values: dict[str, Any] = {
+        "types": sorted(settings.aging().dataset_types),
+        "organization": asked.organization,
+        "failures": checks.broken_after_failures,
+        "span": checks.broken_after,
+        "since": utc(since),
+        **labels,
+    }
+    row = model.Session.execute(sa.text(_BROKEN.format(visible=sql)), values).one()
+    checked = model.Session.execute(sa.text(_CHECKED.format(visible=sql)), values).scalar_one()
+    return LinkSummary(checked, row.broken, row.recent)
+
+
+_OF = """JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
+    AND {visible}
+    AND (CAST(:organization AS text) IS NULL
+        OR p.owner_org IN (SELECT id FROM "group" WHERE name = :organization))"""
+
+_BROKEN = f"""
+SELECT count(*) AS broken, count(*) FILTER (WHERE c.failing_since >= :since) AS recent
+FROM freshness_check c
+JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
+{_OF}
+WHERE c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
+
+_CHECKED = f"""
+SELECT count(*) FROM freshness_check c {_OF}
+WHERE c.tried_at IS NOT NULL"""
