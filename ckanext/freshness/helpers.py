@@ -43,6 +43,7 @@ __all__ = [
     "freshness_hosts_label",
     "freshness_is_followed",
     "freshness_link",
+    "freshness_link_reason",
     "freshness_moment",
     "freshness_month",
     "freshness_not_visited_label",
@@ -53,6 +54,8 @@ __all__ = [
     "freshness_status",
     "freshness_status_label",
     "freshness_status_meaning",
+    "freshness_strip_label",
+    "freshness_ticks",
     "freshness_time",
     "freshness_transition_label",
     "freshness_undetermined_label",
@@ -270,6 +273,30 @@ def freshness_day(value: str | datetime) -> Markup | str:
 def freshness_month(day: date) -> str:
     """Return the month of a day: "Nov 2026"."""
     return display.month(day, _locale())
+
+
+def freshness_link_reason(link: dict[str, Any]) -> str:
+    """Return why the link of a resource has its state, in a sentence."""
+    since = link["failing_since"]
+    if not since:
+        return labels.link_reason(link, "")
+    day = display.day(isoparse(since), utc_now(), _zone(), _locale())
+    return labels.link_reason(link, day)
+
+
+def freshness_ticks(strip: str) -> list[str]:
+    """Return the colours of a strip of checks."""
+    return [display.TICKS[letter] for letter in strip]
+
+
+def freshness_strip_label(strip: str) -> str:
+    """Return the numbers of a strip of checks in words."""
+    counts = [
+        (tk._("{count} worked"), strip.count("w")),
+        (tk._("{count} failed"), strip.count("f")),
+        (tk._("{count} could not be made"), strip.count("u")),
+    ]
+    return ", ".join(words.format(count=count) for words, count in counts if count)
 
 
 def freshness_number(value: int) -> str:

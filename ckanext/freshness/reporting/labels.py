@@ -28,43 +28,50 @@ _MEANING = {
 
 _EVIDENCE = {
     Evidence.UPLOAD: N_("A file was uploaded, or dated by hand"),
-    Evidence.URL: N_("The resource got another URL"),
+    Evidence.URL: N_("The resource's URL was changed"),
     Evidence.CREATED: N_("The resource was added"),
-    Evidence.HARVEST: N_("The source it was harvested from says so"),
-    Evidence.HTTP_HEADER: N_("The server that holds the data says so"),
-    Evidence.HASH: N_("The content differed from that of the check before"),
-    Evidence.REVIEW: N_("Somebody confirmed that the data are up to date"),
-    Evidence.SCRIPT: N_("The script that updates the data says so"),
+    Evidence.HARVEST: N_("Modification date from the harvest source"),
+    Evidence.HTTP_HEADER: N_("Last-Modified header of the server"),
+    Evidence.HASH: N_("The file has changed since the previous check"),
+    Evidence.REVIEW: N_("An editor confirmed that the data are accurate"),
+    Evidence.SCRIPT: N_("The script that updates the data gave this date"),
     Evidence.METADATA: N_("The metadata were edited"),
 }
 
 _UNDETERMINED = {
     "api": N_(
-        "The link answers differently each time, as interfaces do, so that a change in its content "
-        "proves nothing."
+        "This link returns different content on every request (typical of an API), so updates can't "
+        "be detected."
     ),
-    "adhoc": N_("Its host makes the data when asked for them, so that they have no date."),
-    "blocked": N_("Its host does not let this site look at the data."),
+    "adhoc": N_("The host generates this file on request, so it has no modification date."),
+    "blocked": N_("The server blocks automated checks; the link may still work in a browser."),
 }
 
 _OUTCOME = {
-    Outcome.NOT_MODIFIED: N_("The server says that it has not changed."),
-    Outcome.HEADER: N_("The server says that it has changed."),
-    Outcome.SAME_HASH: N_("Its content is the same as before."),
-    Outcome.FIRST_HASH: N_("Its content was read for the first time."),
-    Outcome.REPEAT_HASH: N_("Its content is one that it has had before."),
-    Outcome.CHANGED: N_("Its content has changed."),
+    Outcome.NOT_MODIFIED: N_("The server says that the file has not changed."),
+    Outcome.HEADER: N_("The server says that the file has changed."),
+    Outcome.SAME_HASH: N_("The file is the same as before."),
+    Outcome.FIRST_HASH: N_("The file was read for the first time."),
+    Outcome.REPEAT_HASH: N_("The file is the same as an earlier one."),
+    Outcome.CHANGED: N_("The file has changed since the previous check."),
     Outcome.API: N_(
-        "Its content differs at each download, so that nobody can tell whether the data changed."
+        "This link returns different content on every request (typical of an API), so updates can't "
+        "be detected."
     ),
-    Outcome.UNCONFIRMED: N_("Its content may have changed: the next check looks again."),
-    Outcome.ERROR: N_("It could not be read."),
-    Outcome.CANNOT_TELL: N_("The server did not let this site look: it may be there for people."),
+    Outcome.UNCONFIRMED: N_("The file may have changed. The next check confirms it."),
+    Outcome.ERROR: N_("The file could not be read."),
+    Outcome.CANNOT_TELL: N_(
+        "The server blocks automated checks; the link may still work in a browser."
+    ),
 }
 
 _NOT_VISITED = {
-    SelectionReason.INTERNAL.value: N_("Not visited: this site holds it itself."),
-    SelectionReason.AD_HOC.value: N_("Not visited: its host makes the data when asked for them."),
+    SelectionReason.INTERNAL.value: N_(
+        "This file is hosted on this portal. There is no link to check."
+    ),
+    SelectionReason.AD_HOC.value: N_(
+        "The host generates this file on request, so it has no modification date."
+    ),
 }
 
 _GIVEN_BY = {
@@ -123,6 +130,26 @@ def undetermined_label(reason: str) -> str:
 def outcome_label(outcome: Outcome) -> str:
     """Return a sentence about the outcome of a check."""
     return str(tk._(_OUTCOME[outcome]))
+
+
+def link_reason(link: Mapping[str, Any], since: str) -> str:
+    """Return why a link has its state, in a sentence.
+
+    :param link: a resource of ``freshness_show``
+    :param since: when it began to fail, as text; empty if it does not
+    """
+    if link["not_visited"]:
+        return not_visited_label(link["not_visited"])
+    if link["outcome"] is None:
+        return str(tk._("The next run of checks includes it."))
+    if not link["failures"]:
+        return outcome_label(Outcome(link["outcome"]))
+    forms = NN_(
+        "{words}: {count} failed check since {since}.",
+        "{words}: {count} failed checks in a row since {since}.",
+    )
+    words = link["words"] or tk._("HTTP status {status}").format(status=link["status"])
+    return counted(forms, link["failures"], words=words, since=since)
 
 
 def not_visited_label(reason: str) -> str:

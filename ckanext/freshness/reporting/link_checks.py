@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.check_rows import host_of
+from ..checking.decisions import Outcome
 from ..checking.selection import NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter import model
 from ..dates import utc, utc_text
@@ -93,16 +94,35 @@ def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
         "id": row.id,
         "name": row.name or "",
         "url": display_url(row.url or ""),
-        "not_visited": _never_checked(row, checks.rules),
+        "not_visited": (never := _never_checked(row, checks.rules)),
         "tried_at": utc_text(row.tried_at),
         **{key: newest[key] for key in _ATTEMPT if key != "at"},
-        "broken": row.failures is not None and is_broken(row, checks),
+        "broken": (broken := row.failures is not None and is_broken(row, checks)),
+        "state": state_of(newest["outcome"], row.failures or 0, broken=broken, never=never),
         **mismatch(row, row.format, row.mimetype),
         "failures": row.failures or 0,
         "failing_since": utc_text(row.failing_since),
         "changed_at": utc_text(row.changed_at),
         "attempts": attempts,
     }
+
+
+def state_of(outcome: str | None, failures: int, *, broken: bool, never: str | None) -> str:
+    """Return the state of a link, a key of :data:`.display.LINKS`.
+
+    :param outcome: of the last check; None if there was none
+    :param failures: failed checks since the last success
+    :param never: why the link is never checked; None if it is
+    """
+    if never == SelectionReason.INTERNAL.value:
+        return "internal"
+    if broken:
+        return "broken"
+    if failures:
+        return "failing"
+    if never or outcome == Outcome.CANNOT_TELL.value:
+        return "unchecked"
+    return "waiting" if outcome is None else "works"
 
 
 def _never_checked(row: Any, rules: SelectionRules) -> str | None:

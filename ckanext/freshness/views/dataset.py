@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+from dateutil.parser import isoparse
 from flask import Blueprint, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import utc_now
-from ..reporting import link_checks
+from ..reporting import link_checks, timeline
 from .responses import abort, error_text, file_of, redirect_to, render, require_csrf_token
 
 dataset = Blueprint("freshness_dataset", __name__)
 dataset.before_request(require_csrf_token)
 
 _FORBIDDEN = {
-    "freshness_confirm": N_("Only those who may change this dataset may confirm its data"),
-    "freshness_check": N_("Only those who may change this dataset may have its URLs visited"),
+    "freshness_confirm": N_("Log in as an editor of this dataset to confirm its data"),
+    "freshness_check": N_("Log in as an editor of this dataset to check its links"),
 }
 """Refusals for users who may see the dataset but not do this, by action."""
 
@@ -29,15 +30,24 @@ def read(id: str) -> ResponseReturnValue:
     package = _call("package_show", id=id)
     if id != package["name"]:
         return redirect_to("freshness_dataset.read", id=package["name"])
+    shown = _call("freshness_show", id=package["id"])
     return render(
         "freshness/dataset.html",
         {
             "pkg_dict": package,
             "pkg": package,
             "dataset_type": package["type"],
-            "shown": _call("freshness_show", id=package["id"]),
+            "shown": shown,
+            "timeline": _timeline(shown),
         },
     )
+
+
+def _timeline(shown: dict[str, Any]) -> timeline.Timeline | None:
+    if not shown["boundaries"] or not shown["last_modified"]:
+        return None
+    edges = {name: isoparse(moment) for name, moment in shown["boundaries"].items()}
+    return timeline.timeline(isoparse(shown["last_modified"]), **edges, now=utc_now())
 
 
 _RESOURCE = (
@@ -67,9 +77,9 @@ def confirm(id: str) -> ResponseReturnValue:
         tk.h.flash_error(error_text(error))
     else:
         words = (
-            tk._("The confirmation was taken back.")
+            tk._("The confirmation was undone.")
             if withdraw
-            else tk._("Thank you: it is noted that the data are up to date as of now.")
+            else tk._("Thank you. The dataset counts as updated today.")
         )
         tk.h.flash_success(words)
     return redirect_to("freshness_dataset.read", id=id)
@@ -84,11 +94,9 @@ def check(id: str) -> ResponseReturnValue:
         tk.h.flash_error(error_text(error))
         return redirect_to("freshness_dataset.read", id=id)
     if queued:
-        words = tk._(
-            "A background worker will visit the URLs. Come back in a while to see the result."
-        )
+        words = tk._("Link check queued. Results usually appear here within a minute.")
     else:
-        words = tk._("A visit of the URLs is under way already, or waits for a background worker.")
+        words = tk._("A check of these links is already queued.")
     tk.h.flash_notice(words)
     return redirect_to("freshness_dataset.read", id=id)
 
