@@ -10,6 +10,7 @@ from flask.typing import ResponseReturnValue
 
 from ..ckan_adapter import tables
 from ..logic import arguments
+from .badges import badges
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest
@@ -29,7 +30,7 @@ def _without_tables(
         return tk.render("error_document_template.html", values), 503
 
 
-for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
+for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_pages):
     _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
@@ -37,5 +38,5 @@ for _pages in (copies, dataset, harvest, iati, mail_link, mails, report_pages):
 
 def blueprints() -> list[Blueprint]:
     """Return the blueprints; those about harvests only if the site harvests."""
-    always = [dataset, copies, report_pages, mails, mail_link]
+    always = [dataset, badges, copies, report_pages, mails, mail_link]
     return [*always, harvest, iati] if p.plugin_loaded("harvest") else always

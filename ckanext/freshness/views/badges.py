@@ -1,0 +1,63 @@
+"""Badges to embed on other websites: of a dataset, an organization and the whole site."""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from flask import Blueprint, Response
+from flask.typing import ResponseReturnValue
+
+from ..reporting import badge, counts, display, table_access, visibility
+from ..reporting.counts import StatusCounts
+
+badges = Blueprint("freshness_badges", __name__)
+
+MAX_AGE = 3600
+"""Seconds for which browsers and proxies may show a badge again."""
+
+_COLOURS = ((75, "fresh"), (50, "due"), (25, "overdue"), (0, "delinquent"))
+"""The least share of fresh datasets, in percent, and its colour."""
+
+
+@badges.route("/dataset/<id>/freshness.svg")
+def dataset(id: str) -> ResponseReturnValue:
+    """Return the badge of a public dataset."""
+    try:
+        package = tk.get_action("package_show")(dict(table_access.NOBODY), {"id": id})
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        return tk.abort(404, tk._("Dataset not found"))
+    state = display.STATUSES[tk.h.freshness_status(package) or "unavailable"]
+    return _badge(tk._(state.label).lower(), state.colour)
+
+
+@badges.route("/freshness/organization/<name>.svg")
+def organization(name: str) -> ResponseReturnValue:
+    """Return the badge of an organization: the share of its public datasets that are up to date."""
+    try:
+        found = table_access.organization(table_access.NOBODY, name)
+    except (tk.ObjectNotFound, tk.NotAuthorized):
+        return tk.abort(404, tk._("Organization not found"))
+    only = visibility.of_organization(found["name"])
+    return _share(counts.count(table_access.NOBODY, only).every)
+
+
+@badges.route("/freshness.svg")
+def site() -> ResponseReturnValue:
+    """Return the badge of the site: the share of public datasets that are up to date."""
+    return _share(counts.count(table_access.NOBODY).every)
+
+
+def _share(found: StatusCounts) -> Response:
+    if not found.known:
+        return _badge(tk._("unknown"), "unknown")
+    share = tk.h.freshness_percent(found.statuses["fresh"], found.known)
+    colour = next(colour for least, colour in _COLOURS if found.fresh_percent >= least)
+    return _badge(tk._("{share} up to date").format(share=share), colour)
+
+
+def _badge(words: str, colour: str) -> Response:
+    response = Response(badge.svg(tk._("freshness"), words, colour), mimetype="image/svg+xml")
+    # It shows what anybody may see, whoever asks.
+    response.cache_control.public = True
+    response.cache_control.max_age = MAX_AGE
+    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    return response
