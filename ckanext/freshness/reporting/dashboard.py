@@ -147,7 +147,7 @@ def trend(days: Sequence[history.HistoryCounts]) -> Trend | None:
 
 
 def _last_run(now: datetime) -> LastRun | None:
-    run = run_problems.last_run(run_tables.newest())
+    run = next((run for run in run_tables.newest() if run.is_whole), None)
     return None if run is None else LastRun(run_state(run, now), run)
 
 

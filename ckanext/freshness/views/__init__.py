@@ -16,6 +16,7 @@ from .dataset import dataset
 from .harvest import harvest
 from .mails import mail_link, mails
 from .report import report_pages
+from .worklist import worklist
 
 
 def _without_tables(
@@ -30,7 +31,7 @@ def _without_tables(
         return tk.render("error_document_template.html", values), 503
 
 
-for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_pages):
+for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_pages, worklist):
     _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
@@ -38,5 +39,5 @@ for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_
 
 def blueprints() -> list[Blueprint]:
     """Return the blueprints; those about harvests only if the site harvests."""
-    always = [dataset, badges, copies, report_pages, mails, mail_link]
+    always = [dataset, badges, copies, report_pages, mails, mail_link, worklist]
     return [*always, harvest, iati] if p.plugin_loaded("harvest") else always

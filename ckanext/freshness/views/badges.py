@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 
 from ..reporting import badge, counts, display, table_access, visibility
 from ..reporting.counts import StatusCounts
+from .responses import abort
 
 badges = Blueprint("freshness_badges", __name__)
 
@@ -24,7 +25,7 @@ def dataset(id: str) -> ResponseReturnValue:
     try:
         package = tk.get_action("package_show")(dict(table_access.NOBODY), {"id": id})
     except (tk.ObjectNotFound, tk.NotAuthorized):
-        return tk.abort(404, tk._("Dataset not found"))
+        abort(404, tk._("Dataset not found"))
     state = display.STATUSES[tk.h.freshness_status(package) or "unavailable"]
     return _badge(tk._(state.label).lower(), state.colour)
 
@@ -35,7 +36,7 @@ def organization(name: str) -> ResponseReturnValue:
     try:
         found = table_access.organization(table_access.NOBODY, name)
     except (tk.ObjectNotFound, tk.NotAuthorized):
-        return tk.abort(404, tk._("Organization not found"))
+        abort(404, tk._("Organization not found"))
     only = visibility.of_organization(found["name"])
     return _share(counts.count(table_access.NOBODY, only).every)
 
