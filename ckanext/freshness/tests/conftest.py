@@ -155,14 +155,25 @@ def _delete_rows(tables: set[str]) -> None:
 
 @pytest.fixture
 def kept_db(request: pytest.FixtureRequest, usual_site: Any, with_plugins: Any) -> None:
-    """A database that is emptied once for a module; its tests give what they create different names."""
+    """A database that is emptied once for a module; its tests give what they create different names.
+
+    If the module has a function ``make_world``, it is called then.
+    """
     from ckan import model
 
     if usual_site.emptied_for != request.module.__name__:
         request.getfixturevalue("clean_db")
         request.getfixturevalue("clean_index")
+        make_world = getattr(request.module, "make_world", None)
+        usual_site.world = make_world() if make_world else None
         usual_site.emptied_for = request.module.__name__
     model.Session.remove()
+
+
+@pytest.fixture
+def world(kept_db: None, usual_site: Any) -> Any:
+    """What ``make_world`` of the test's module returned. The module's tests share it, and only read."""
+    return usual_site.world
 
 
 @pytest.fixture

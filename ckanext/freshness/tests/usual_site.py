@@ -38,6 +38,8 @@ class UsualSite:
         """The module for whose tests the database was emptied, once for all of them."""
         self.sysadmin: str | None = None
         """The sysadmin of these tests; None if no test has asked for one."""
+        self.world: Any = None
+        """What that module's ``make_world`` returned."""
 
     @contextlib.contextmanager
     def plugins(self, config: Any) -> Iterator[None]:

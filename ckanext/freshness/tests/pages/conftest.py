@@ -24,8 +24,13 @@ def sysadmin(clean_site: None) -> dict[str, Any]:
 
 
 @pytest.fixture
-def read(app: Any, clean_site: None) -> Read:
-    """A function that requests a page, anonymously or with a user's token."""
+def read(app: Any, request: pytest.FixtureRequest) -> Read:
+    """A function that requests a page, anonymously or with a user's token.
+
+    The site is empty unless the test asks for ``kept_db`` or the module's ``world``.
+    """
+    if "kept_db" not in request.fixturenames:
+        request.getfixturevalue("clean_site")
 
     def read(path: str, user: dict[str, Any] | None = None, status: int = 200) -> BeautifulSoup:
         headers = {"Authorization": user["token"]} if user else {}
