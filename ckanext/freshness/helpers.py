@@ -29,7 +29,9 @@ __all__ = [
     "format_resource_items",
     "freshness_cause_label",
     "freshness_custom_fields",
+    "freshness_date",
     "freshness_day",
+    "freshness_duration",
     "freshness_evidence_label",
     "freshness_facet_items",
     "freshness_facet_label",
@@ -273,6 +275,16 @@ def freshness_day(value: str | datetime) -> Markup | str:
 def freshness_month(day: date) -> str:
     """Return the month of a day: "Nov 2026"."""
     return display.month(day, _locale())
+
+
+def freshness_date(day: date) -> str:
+    """Return a day with its year: "12 Nov 2026"."""
+    return display.whole_day(day, _locale())
+
+
+def freshness_duration(start: datetime, end: datetime) -> str:
+    """Return the time between two moments: "48 minutes"."""
+    return display.lasting(start, end, _locale())
 
 
 def freshness_link_reason(link: dict[str, Any]) -> str:

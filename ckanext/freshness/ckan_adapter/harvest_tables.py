@@ -95,13 +95,16 @@ LAST_JOBS = """
 SELECT s.id, s.type, s.active, j.status, j.created, j.finished,
     (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
     + (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR')
-    AS errors
+    AS errors,
+    (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
+        WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
+    AS held
 FROM harvest_source s
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1
 ) j ON true
 WHERE s.id = ANY(:ids)"""
-"""SQL: the sources ``:ids`` with their last jobs and the numbers of their errors."""
+"""SQL: the sources ``:ids``, their last jobs, and the numbers of their errors and held deletions."""
 
 
 def source_row(source_id: str) -> Any:

@@ -43,8 +43,15 @@ class Chart:
 
     areas: tuple[ChartArea, ...]
     months: tuple[ChartMonth, ...]
+    first: date
+    last: date
     width: int = WIDTH
     height: int = HEIGHT
+
+    @property
+    def middle(self) -> date:
+        """The day in the middle."""
+        return self.first + (self.last - self.first) / 2
 
 
 def stacked(
@@ -74,7 +81,7 @@ def stacked(
         lower = [f"{x:.1f},{_y(share):.1f}" for x, share in zip(xs, below, strict=True)]
         areas.append(ChartArea(status, " ".join([*upper, *reversed(lower)])))
         below = above
-    return Chart(tuple(areas), tuple(_months(drawn, xs)))
+    return Chart(tuple(areas), tuple(_months(drawn, xs)), first, last)
 
 
 def _months(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
+import ckan.plugins.toolkit as tk
 from dateutil.relativedelta import relativedelta
 
+from .. import settings
 from ..aging.status import Status
 from . import (
     chart,
@@ -21,6 +23,7 @@ from . import (
     table_access,
     tables,
     visibility,
+    worklist,
 )
 from .counts import StatusCounts
 from .tables import Row, TableRequest
@@ -33,8 +36,11 @@ KNOWN = tuple(
 LISTED = 5
 """Rows of each short list."""
 
-MONTH = timedelta(days=30)
 YEAR = relativedelta(years=1)
+MONTH_AGO = (timedelta(days=30), timedelta(days=45))
+"""The least and the greatest age of the day with which the present share is compared."""
+RECENT = timedelta(days=2)
+"""The greatest age of a day that stands for the present."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +68,16 @@ class LastRun:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Everything that the dashboard shows.
+    """Everything that the dashboard shows to a reader.
 
+    :ivar trend: None if no day about a month ago was counted
     :ivar chart: None before two days were counted
     :ivar lists: the first rows of some tables by their names; tables without rows are left out
-    :ivar organizations: those with the smallest share of fresh datasets
-    :ivar sources: those that need somebody first
-    :ivar attention: those of the sources that hold deletions or whose last job had errors
+    :ivar organizations: those with the smallest share of fresh datasets first
+    :ivar sources: those that need somebody first; empty for visitors
+    :ivar attention: the sources that the reader may edit and that hold deletions or had errors
+    :ivar tasks: numbers of the editor's tasks; None for readers who edit no datasets, and for sysadmins
+    :ivar hosts: numbers of public files by the site's own groups of hosts; empty if it has none
     :ivar run: None before the first run
     """
 
@@ -77,9 +86,11 @@ class Overview:
     links: link_summary.LinkSummary
     chart: chart.Chart | None
     lists: Mapping[str, tables.TablePage]
-    organizations: Sequence[Row]
-    sources: Sequence[Row]
+    organizations: tables.TablePage
+    sources: tables.TablePage
     attention: Sequence[Row]
+    tasks: worklist.Worklist | None
+    hosts: Sequence[Row]
     run: LastRun | None
 
     @property
@@ -92,62 +103,90 @@ _LISTS = (report.DUE, report.BROKEN, report.CHANGES)
 
 
 def overview(asked: TableRequest) -> Overview:
-    """Return what the dashboard shows to a user.
+    """Return what the dashboard shows to a reader.
 
     :param asked: whose ``organization`` makes it the dashboard of one organization
     """
     name = asked.organization
+    user = asked.context["auth_user_obj"]
+    is_visitor, is_sysadmin = user is None, visibility.sees_all(asked.context)
     found = counts.count(asked.context, visibility.of_organization(name) if name else "")
     days = history.days((asked.now - YEAR).date(), name)
-    sources = list(lists.sources(asked))
     pages = {
-        table.name: table_access.page(table, _newest_first(table.name, asked), 1, LISTED)
+        table.name: table_access.page(table, _newest_first(table, asked), 1, LISTED)
         for table in _LISTS
-        if name is None or table.name in report.OF_ORGANIZATION
     }
+    edited = () if is_visitor or is_sysadmin else _edited(asked)
+    sources = () if is_visitor else list(lists.sources(asked))
     return Overview(
         counts=found.every,
-        trend=trend(days),
+        trend=trend(days, asked.now.date(), found.every if is_visitor else None),
         links=link_summary.summary(asked),
         chart=chart.stacked(history.as_series(days), KNOWN),
         lists={key: page for key, page in pages.items() if page.rows},
-        organizations=ranking(found)[:LISTED] if name is None else (),
-        sources=sources[:LISTED],
-        attention=[row for row in sources if row["held"] or row["errors"]],
+        organizations=tables.page(() if name else ranking(found), 1, LISTED),
+        sources=tables.page(sources, 1, LISTED),
+        attention=[
+            row
+            for row in sources
+            if (row["held"] or row["errors"]) and (is_sysadmin or row["owner_org"] in edited)
+        ],
+        tasks=worklist.worklist(edited, asked.now, most=1) if edited else None,
+        hosts=() if name else _hosts(),
         run=_last_run(asked.now),
     )
 
 
-def _newest_first(name: str, asked: TableRequest) -> TableRequest:
-    return replace(asked, sort="-failing_since") if name == report.BROKEN.name else asked
+def _newest_first(table: tables.Table, asked: TableRequest) -> TableRequest:
+    return replace(asked, sort="-failing_since") if table is report.BROKEN else asked
+
+
+def _edited(asked: TableRequest) -> Sequence[str]:
+    """Return the ids of the organizations whose datasets the reader edits, within what is asked for."""
+    try:
+        return worklist.organizations_of(asked.context, asked.organization)
+    except tk.NotAuthorized:
+        return ()
+
+
+def _hosts() -> list[Row]:
+    if not settings.words("report.host_groups"):
+        return []
+    newest = history.newest_hosts()
+    return lists.host_rows(newest[1])[:-1] if newest and newest[1] else []
 
 
 def ranking(found: counts.CurrentCounts) -> list[Row]:
-    """Return organizations with datasets of known freshness, those with most to do first."""
+    """Return organizations with datasets of known freshness, the smallest share of fresh ones first."""
     rows = [
-        {"name": name, "title": found.titles[name], "counts": one, "known": one.known}
+        {"name": name, "title": found.titles[name], "counts": one}
         for name, one in found.organizations.items()
         if one.known
     ]
     return sorted(rows, key=lambda row: (row["counts"].fresh_percent, row["title"].casefold()))
 
 
-def trend(days: Sequence[history.HistoryCounts]) -> Trend | None:
-    """Compare the newest day with the last one that is a month or more before it.
+def trend(
+    days: Sequence[history.HistoryCounts], today: date, present: StatusCounts | None
+) -> Trend | None:
+    """Compare the present share of fresh datasets with that of a month ago.
 
-    :returns: None before there are two such days with datasets of known freshness
+    :param days: in order
+    :param present: the present counts of public datasets; None to take those of the newest day
+    :returns: None if no day about a month ago has datasets of known freshness, or the present none
     """
-    counted = [(one.day, counts.of_statuses(one.statuses)) for one in days]
-    known = [(day, numbers) for day, numbers in counted if numbers.known]
-    earlier = [numbers for day, numbers in known if day <= known[-1][0] - MONTH]
-    if not earlier:
+    counted = [(today - one.day, counts.of_statuses(one.statuses)) for one in days]
+    least, greatest = MONTH_AGO
+    earlier = [one for age, one in counted if least <= age <= greatest and one.known]
+    newest = [one for age, one in counted if age <= RECENT] if present is None else [present]
+    if not earlier or not newest or not newest[-1].known:
         return None
     before = round(earlier[-1].fresh_percent)
-    return Trend(round(known[-1][1].fresh_percent) - before, before)
+    return Trend(round(newest[-1].fresh_percent) - before, before)
 
 
 def _last_run(now: datetime) -> LastRun | None:
-    run = next((run for run in run_tables.newest() if run.is_whole), None)
+    run = run_tables.newest_check()
     return None if run is None else LastRun(run_state(run, now), run)
 
 

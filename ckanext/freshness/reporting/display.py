@@ -79,6 +79,11 @@ def month(moment: date, locale: Locale) -> str:
     return format_skeleton("yMMM", moment, locale=locale)
 
 
+def whole_day(day: date, locale: Locale) -> str:
+    """Return a day with its year: "12 Nov 2026"."""
+    return format_skeleton("yMMMd", day, locale=locale)
+
+
 def exact(moment: datetime, zone: tzinfo, locale: Locale) -> str:
     """Return a moment to the minute, with its time zone: "12 Nov 2026, 02:13 UTC"."""
     date = format_skeleton("yMMMd", moment, tzinfo=zone, locale=locale)

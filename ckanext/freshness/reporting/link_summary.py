@@ -18,19 +18,30 @@ from .visibility import condition
 LATELY = timedelta(days=7)
 """A link that broke within this time is newly broken."""
 
+MOST = 100_000
+"""The greatest number of checked links that is counted, since counting millions takes a second."""
+
 
 @dataclass(frozen=True, slots=True)
 class LinkSummary:
     """Numbers of links of the datasets that a user may see.
 
-    :ivar checked: links with at least one check
+    :ivar checked: links with at least one check, at most :data:`MOST`; None if they cannot be counted
+        because another plugin decides who sees what
     :ivar broken: links that failed several times, spread over time
     :ivar newly_broken: those of them that work no longer since :data:`LATELY`
+    :ivar any_checked: whether any link was checked
     """
 
-    checked: int
+    checked: int | None
     broken: int
     newly_broken: int
+    any_checked: bool
+
+    @property
+    def counted_all(self) -> bool:
+        """Whether all checked links were counted."""
+        return self.checked is not None and self.checked < MOST
 
 
 def summary(asked: TableRequest) -> LinkSummary:
@@ -40,7 +51,8 @@ def summary(asked: TableRequest) -> LinkSummary:
     if visible is None:
         failing = [row["failing_since"] for row in streamed_lists.broken(asked)]
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
-        return LinkSummary(0, len(failing), recent)
+        any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()
+        return LinkSummary(None, len(failing), recent, any_checked)
     checks = settings.checks()
     sql, labels = visible
     values: dict[str, Any] = {
@@ -53,7 +65,7 @@ def summary(asked: TableRequest) -> LinkSummary:
     }
     row = model.Session.execute(sa.text(_BROKEN.format(visible=sql)), values).one()
     checked = model.Session.execute(sa.text(_CHECKED.format(visible=sql)), values).scalar_one()
-    return LinkSummary(checked, row.broken, row.recent)
+    return LinkSummary(checked, row.broken, row.recent, checked > 0)
 
 
 _OF = """JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
@@ -69,5 +81,9 @@ JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
 WHERE c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
 
 _CHECKED = f"""
-SELECT count(*) FROM freshness_check c {_OF}
-WHERE c.tried_at IS NOT NULL"""
+SELECT count(*) FROM (
+    SELECT FROM freshness_check c {_OF}
+    WHERE c.tried_at IS NOT NULL LIMIT {MOST}
+) checked"""
+
+_ANY_CHECKED = "SELECT EXISTS (SELECT FROM freshness_check WHERE tried_at IS NOT NULL)"

@@ -35,6 +35,7 @@ class FinishedRun:
 
     :ivar datasets: the number of datasets it covered; None if unknown
     :ivar is_whole: whether it was a check of all datasets
+    :ivar visited: the number of links it checked; None if unknown
     :ivar kind: ``check``, ``iati``, or ``nightly`` for another part of a nightly run
     """
 
@@ -45,6 +46,7 @@ class FinishedRun:
     is_whole: bool
     error: str | None = None
     kind: str = "check"
+    visited: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ def finished_run(
     options: Mapping[str, Any] | None,
     datasets: Mapping[str, int] | None,
     error: str | None,
+    visited: int | None = None,
 ) -> FinishedRun:
     """Return a run from the columns of its row."""
     given = options or {}
@@ -89,6 +92,7 @@ def finished_run(
         kind == "check" and not given.get("package_ids") and not given.get("host"),
         error,
         kind,
+        visited,
     )
 
 

@@ -63,27 +63,33 @@ def is_missing(now: datetime) -> bool:
 
 def newest() -> list[run_problems.FinishedRun]:
     """Return the newest runs, for :mod:`.run_problems`."""
-    table = CheckRun.__table__
-    rows = (
-        model.Session.query(*(table.c[key] for key in _COLUMNS))
-        .order_by(table.c.started_at.desc())
-        .limit(_MOST)
+    rows = model.Session.query(*_COLUMNS).order_by(CheckRun.started_at.desc()).limit(_MOST)
+    return [_finished(row) for row in rows]
+
+
+def newest_check() -> run_problems.FinishedRun | None:
+    """Return the newest check of all datasets; None if there was none."""
+    row = full_checks().with_entities(*_COLUMNS).first()
+    return None if row is None else _finished(row)
+
+
+def _finished(row: Any) -> run_problems.FinishedRun:
+    return run_problems.finished_run(
+        id=row.id,
+        kind=row.kind,
+        started_at=aware(row.started_at),
+        ended_at=aware(row.ended_at),
+        options=row.options,
+        datasets=row.datasets,
+        error=row.error,
+        visited=row.visited,
     )
-    return [
-        run_problems.finished_run(
-            id=row.id,
-            kind=row.kind,
-            started_at=aware(row.started_at),
-            ended_at=aware(row.ended_at),
-            options=row.options,
-            datasets=row.datasets,
-            error=row.error,
-        )
-        for row in rows
-    ]
 
 
-_COLUMNS = ("id", "kind", "started_at", "ended_at", "options", "datasets", "error")
+_COLUMNS = tuple(
+    CheckRun.__table__.c[key]
+    for key in ["id", "kind", "started_at", "ended_at", "options", "datasets", "error", "visited"]
+)
 _MOST = 500
 """Runs to read. Among so many, at least one is a nightly run, the others may be checks of single datasets."""
 

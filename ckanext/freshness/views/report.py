@@ -59,8 +59,8 @@ def _with_error_pages(view: View[Params]) -> View[Params]:
 @report_pages.route("/freshness")
 @_with_error_pages
 def dashboard() -> ResponseReturnValue:
-    """Show the dashboard: current counts, the chart, and the beginning of each table."""
-    context = _context()
+    """Show how the catalogue is doing, and what needs attention."""
+    context = _reader()
     shown = overview(TableRequest(context, utc_now()))
     return render("freshness/dashboard.html", {"shown": shown, "sees_runs": _may_see_runs(context)})
 
@@ -69,14 +69,13 @@ def dashboard() -> ResponseReturnValue:
 @_with_error_pages
 def organization(name: str) -> ResponseReturnValue:
     """Show the dashboard of one organization."""
-    context = _context()
+    context = _reader()
     found = table_access.organization(context, name)
     if name != found["name"]:
         return redirect_to("freshness.organization", name=found["name"])
     shown = overview(TableRequest(context, utc_now(), organization=name))
     return render(
-        "freshness/organization.html",
-        {"shown": shown, "sees_runs": False, "organization": found},
+        "freshness/organization.html", {"shown": shown, "sees_runs": False, "organization": found}
     )
 
 
@@ -101,7 +100,7 @@ def dashboard_file(ending: str) -> ResponseReturnValue:
 @_with_error_pages
 def organization_file(name: str, ending: str) -> ResponseReturnValue:
     """Download the datasets of an organization with their statuses."""
-    context = _context()
+    context = _reader()
     found = table_access.organization(context, name)["name"]
     request = TableRequest(context, utc_now(), organization=found)
     rows = table_access.rows(report.DATASETS, request)
@@ -186,8 +185,7 @@ _FILTERS = ("organization", "since", "status", "sort")
 
 
 def _table_and_request(name: str) -> tuple[Table, TableRequest]:
-    context = _context()
-    tk.check_access("freshness_report", dict(context), {})
+    context = _reader()
     found = table_access.table_named(name)
     if name in report.FOR_SYSADMINS:
         tk.check_access("freshness_run_list", dict(context), {})
@@ -199,6 +197,16 @@ def _context() -> Mapping[str, Any]:
     if user.is_anonymous:
         return table_access.NOBODY
     return {"user": user.name, "auth_user_obj": user}
+
+
+def _reader() -> Mapping[str, Any]:
+    """Return the context of a user who may read reports.
+
+    :raises tk.NotAuthorized: the user may not
+    """
+    context = _context()
+    tk.check_access("freshness_report", dict(context), {})
+    return context
 
 
 def _may_see_runs(context: Mapping[str, Any]) -> bool:
