@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import hashlib
 import json
 import os
 import secrets
@@ -12,16 +11,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import requests
 
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.tests.servers.fdp_demo import REGIONAL
 from demo import checks, history, iati
-from demo import datasets as hand_made
+from demo import datasets as own
 from demo.children import NO_PROXY, Child, Children, address_of, log_name
-from demo.site import ADMIN, ORGANIZATION, Progress, Report, Site, Source
+from demo.site import ADMIN, EDITOR, ORG_ADMIN, ORGANIZATION, Progress, Report, Site, Source
 from stack import ports
 from stack.commands import Interrupted, end_on_signals, last_lines
 from stack.errors import StackError
@@ -29,7 +31,9 @@ from stack.layout import Layout
 from stack.progress import let_go, say, step
 
 SOURCE_TYPE = "fdp"
-LOCAL_SOURCE = "demo-fair-data-point"
+REGION = "coastal-region"
+LISTED_LATER = 4
+"""Datasets that the region's FAIR Data Point still lists when it is harvested again."""
 GATHER, FETCH = "gather-consumer", "fetch-consumer"
 """The consumers, as ``ckan harvester`` calls them."""
 POLL = 0.3
@@ -76,35 +80,51 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
         # The day stays the one of the first start, so that the datasets do grow old.
         state.setdefault("today", datetime.date.today().isoformat())
         with step("Starting a FAIR Data Point"):
-            url, state["fdp_port"] = start_fair_data_point(children, state)
+            child, state["fdp_port"] = start_fair_data_point(
+                children, state.get("fdp_port"), state["today"], "--demo"
+            )
+            url = address_of(child)
     state.setdefault("password", secrets.token_urlsafe(9))
     options.state.write_text(json.dumps(state))
 
     with step("Opening CKAN"):
         site = Site(os.environ["CKAN_INI"])
-        site.ensure_admin(state["password"])
+        site.ensure_people(state["password"])
         site.ensure_organization()
-    source = ensure_source(site, url, own=not options.source)
-    report = harvest(site, source, children)
+        members = {EDITOR: "editor", ORG_ADMIN: "admin"}
+        site.ensure_organization(own.ORGANIZATION, own.TITLE, members)
+        site.ensure_organization(own.WITH_COPIES, own.TITLE_WITH_COPIES, members)
+        site.ensure_organization(REGION, "Coastal Region", {ORG_ADMIN: "admin"})
+        abort_jobs(site)
+        source = ensure_source(site, url, is_own=not options.source)
+    with step(f"Harvesting {url}"):
+        report = harvest(site, source, children)
     datasets = site.datasets(source)
-    with step("Adding datasets of each status of freshness"):
-        site.ensure_organization(hand_made.ORGANIZATION, hand_made.TITLE)
-        site.ensure_datasets(hand_made.HAND_MADE)
-    # Without our own source, the site may visit no address of this machine.
-    checked = None if options.source else check_files(site, children, state, options.state)
-    cycle = None if options.source else update_registry(site, children, state, options.state)
+    # Without our own source, the site may contact no address of this machine.
+    if options.source:
+        checked = cycle = None
+        with step("Adding datasets of each status"):
+            site.ensure_datasets(own.OF_EACH_STATUS, "https://relief-works.example.org")
+    else:
+        harvest_region(site, children, state)
+        options.state.write_text(json.dumps(state))
+        checked = check_files(site, children, state, options.state)
+        cycle = update_registry(site, children, state, options.state)
     with step("ckan freshness refresh"):
         ckan("freshness", "refresh", "--all")
-    with step("ckan freshness report, and the days before"):
+    with step("ckan freshness report, and the months before"):
         ckan("freshness", "report")
-        history.remember(datetime.datetime.now(datetime.timezone.utc))
+        if "history" not in state:
+            history.remember(utc_now())
+            state["history"] = history.DAYS
+            options.state.write_text(json.dumps(state))
     statuses = site.statuses()
     say("\n" + summary(url, report, len(datasets)) + "\n" + freshness(statuses))
     if checked is not None:
         say(checks_summary(checked))
     if cycle is not None:
         say(iati.summary(cycle, f"http://localhost:{options.port}"))
-    all_shown = all(statuses.get(one.status) for one in hand_made.HAND_MADE)
+    all_shown = all(statuses.get(status) for status in _STATUSES)
     all_found = checked is None or checked.complete
     code = 0 if datasets and not report.counts["errored"] and all_shown and all_found else 1
     if not options.no_serve:
@@ -112,24 +132,53 @@ def demonstrate(options: argparse.Namespace, children: Children) -> int:
     return code
 
 
-def start_fair_data_point(children: Children, state: dict[str, Any]) -> tuple[str, int]:
-    """Start our own FAIR Data Point, on the port of last time if that is free; its URL and port."""
-    last = state.get("fdp_port")
-    port = ports.choose(last if isinstance(last, int) else None)
+def start_fair_data_point(
+    children: Children, last_port: object, today: str, *content: str
+) -> tuple[Child, int]:
+    """Start a FAIR Data Point, on the port of last time if that is free; its process and port."""
+    port = ports.choose(last_port if isinstance(last_port, int) else None)
     module = "ckanext.freshness.tests.servers.fdp"
-    child = children.start(
-        "fair data point",
-        [sys.executable, "-m", module, "--demo", f"--port={port}", f"--today={state['today']}"],
-    )
-    return address_of(child), port
+    command = [sys.executable, "-m", module, *content, f"--port={port}", f"--today={today}"]
+    return children.start(f"fair data point {content[0].strip('-')}", command), port
+
+
+def harvest_region(site: Site, children: Children, state: dict[str, Any]) -> None:
+    """Harvest a region, which then lists fewer datasets, so that their deletion is held; and a lost source.
+
+    The region's FAIR Data Point runs on, with the few datasets.
+    """
+    all_listed = ("--regional", str(len(REGIONAL)))
+    few_listed = ("--regional", str(LISTED_LATER))
+    with step(
+        "Harvesting a region that withdraws most of its datasets, and a source that has gone"
+    ):
+        child, port = start_fair_data_point(
+            children, state.get("region_port"), state["today"], *all_listed
+        )
+        url = address_of(child)
+        source = Source("", "demo-region", url)
+        source, is_new = site.ensure_source(source, SOURCE_TYPE, "Coastal Region", REGION)
+        if is_new:
+            harvest(site, source, children)
+        children.stop(child)
+        child, state["region_port"] = start_fair_data_point(
+            children, port, state["today"], *few_listed
+        )
+        address_of(child)
+        if is_new:
+            harvest(site, source, children)
+        gone = Source("", "demo-gone", f"{url}/harbour")
+        gone, is_new = site.ensure_source(gone, SOURCE_TYPE, "Harbour authority", REGION)
+        if is_new:
+            harvest(site, gone, children)
 
 
 def check_files(
     site: Site, children: Children, state: dict[str, Any], kept: Path
 ) -> checks.Checked:
-    """Check the files of a file host twice, as in two nights.
+    """Check the files of a file host twice, after a month of nights at the first start.
 
-    :param kept: the file of the state, which the next start goes on from.
+    :param kept: the file of the state, which the next start goes on from
     """
     with step("Starting a file host"):
         edition = int(state.get("edition", 1))
@@ -137,11 +186,20 @@ def check_files(
         # With each start the publisher goes on.
         state.update(files_port=host.port, edition=edition + 1)
         kept.write_text(json.dumps(state))
-    made = hand_made.linked(host.url)
     with step("Adding datasets with its files"):
-        site.ensure_datasets(made)
+        site.ensure_datasets(own.LINKED, host.url)
+    if "nights" not in state:
+        with step("Checking them in the nights of a month"):
+            checks.check_for_nights(host, utc_now())
+            state["nights"] = checks.NIGHTS
+            state["edition"] += checks.NIGHTS
+            kept.write_text(json.dumps(state))
+    with step("Adding datasets of each status"):
+        site.ensure_datasets((*own.OF_EACH_STATUS, *own.FURTHER), host.url)
+        site.confirm(own.CONFIRMED)
+    names = [one.name for one in own.LINKED]
     with step("ckan freshness check, twice"):
-        return checks.check_twice(host, [one.name for one in made], ckan, site.outcomes)
+        return checks.check_twice(host, ckan, lambda: site.outcomes(names))
 
 
 def update_registry(
@@ -154,8 +212,9 @@ def update_registry(
     with step("Starting an IATI registry"):
         url, state["registry_port"] = iati.start_registry(children, state.get("registry_port"))
         kept.write_text(json.dumps(state))
-    with step("ckan harvester source create"):
-        iati.ensure_source(site.sources(), url, ORGANIZATION, ckan)
+        source = Source("", iati.SOURCE, url)
+        title = "Demo IATI registry"
+        site.ensure_source(source, iati.SOURCE_TYPE, title, ORGANIZATION, iati.CONFIG)
     with step("ckan iati update"):
         return iati.update()
 
@@ -163,56 +222,36 @@ def update_registry(
 def checks_summary(checked: checks.Checked) -> str:
     """What two checks found, in words."""
     return (
-        f"\nVisited {checked.second.total()} URLs twice; in between new data were published\n"
+        f"\nChecked {checked.second.total()} URLs twice; in between new data were published\n"
         f"                  first second\n{checked}"
     )
 
 
-def ensure_source(site: Site, url: str, *, own: bool) -> Source:
-    """The harvest source of a URL, made with ``ckan harvester source create`` if there is none."""
-    sources = site.sources()
-    for job_id, source_id in site.open_jobs():
-        with step("Aborting a job that an earlier demo left unfinished"):
-            ckan("harvester", "job-abort", job_id)
-            ckan("harvester", "purge-queues")
-        say(f"(job {job_id} of source {source_id})")
-    for source in sources:
-        if source.url.rstrip("/") == url.rstrip("/"):
-            return source
-        if own and source.name.startswith(LOCAL_SOURCE):
-            with step(f"Removing the source {source.url}, whose port is taken"):
-                ckan("harvester", "source", "clear", source.name)
-                ckan("harvester", "source", "remove", source.name)
-    title = "Demo FAIR Data Point" if own else urlsplit(url).hostname or url
-    name = f"{LOCAL_SOURCE if own else 'fdp'}-{hashlib.sha256(url.encode()).hexdigest()[:8]}"
-    command = ("harvester", "source", "create", name, url, SOURCE_TYPE, title, "true", ORGANIZATION)
-    failure = None
-    with step("ckan harvester source create"):
-        try:
-            ckan(*command)
-        except StackError as error:
-            # ckanext-harvest 1.6.3 on CKAN 2.12 makes the source, then fails to print its status.
-            failure = error
-    made = [source for source in site.sources() if source.name == name]
-    if not made:
-        raise failure or StackError(f"The source {name} was made, but CKAN does not list it.")
-    return made[0]
+def abort_jobs(site: Site) -> None:
+    """Abort the jobs that an earlier demo left unfinished."""
+    for job_id, _source_id in site.open_jobs():
+        ckan("harvester", "job-abort", job_id)
+        ckan("harvester", "purge-queues")
+
+
+def ensure_source(site: Site, url: str, *, is_own: bool) -> Source:
+    """Make the harvest source of a FAIR Data Point, unless there is one."""
+    host = urlsplit(url)
+    title = "Meridian Observatory" if is_own else host.hostname or url
+    name = "demo-fair-data-point" if is_own else f"fdp-{sha256(url.encode()).hexdigest()[:8]}"
+    return site.ensure_source(Source("", name, url), SOURCE_TYPE, title, ORGANIZATION)[0]
 
 
 def harvest(site: Site, source: Source, children: Children) -> Report:
-    """Run a job on the real path: Redis, both consumers, ``ckan harvester run``."""
-    with step("ckan harvester job"):
-        ckan("harvester", "job", source.name)
-    (job_id,) = (job for job, source_id in site.open_jobs() if source_id == source.id)
-    with step("Gathering and importing"):
-        progress = wait_for_import(site, job_id, children)
+    """Run a job on the real path: Redis and both consumers."""
+    job_id = site.start_job(source)
+    progress = wait_for_import(site, job_id, children)
     standstill = Standstill()
-    with step("ckan harvester run"):
-        while progress.status != "Finished":
-            standstill.look(progress, children.folder)
-            children.check()
-            ckan("harvester", "run")
-            progress = site.progress(job_id)
+    while progress.status != "Finished":
+        standstill.look(progress, children.folder)
+        children.check()
+        site.end_jobs()
+        progress = site.progress(job_id)
     return site.report(job_id)
 
 
@@ -278,10 +317,13 @@ def summary(url: str, report: Report, datasets: int) -> str:
     return "\n".join(lines)
 
 
+_STATUSES = [one.status or "" for one in own.OF_EACH_STATUS]
+
+
 def freshness(statuses: dict[str, int]) -> str:
     """How fresh the datasets of the site are, in words."""
     lines = ["Freshness of all datasets on the site"]
-    lines += [f"    {one.status:13} {statuses.get(one.status, 0):5}" for one in hand_made.HAND_MADE]
+    lines += [f"    {status:13} {statuses.get(status, 0):5}" for status in _STATUSES]
     return "\n".join(lines)
 
 
@@ -301,15 +343,19 @@ def serve(
     say(
         f"""
 The site is at   {base}
-Log in as        {ADMIN}, password {password}
+Log in as        {ADMIN} (sysadmin), {EDITOR} or {ORG_ADMIN} (of {own.TITLE}
+                 and {own.TITLE_WITH_COPIES}); the password of each is {password}
 
 What to look at
-    {base}/freshness    how fresh it all is, and was: days before the first start by the datasets' dates
+    {base}/freshness    the dashboard. The months before the first start are made up from the datasets' dates
+    {base}/freshness/mine    log in as {EDITOR}: what to do now
     {base}/dataset    click the values of the facet Freshness
-    {base}/organization/{hand_made.ORGANIZATION}    a dataset of each status
+    {base}/organization/{own.ORGANIZATION}    a dataset of each status
     {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
-    {base}/dataset/{hand_made.ALL_FILES}/freshness    what a check found at URLs; log in to have them visited
-    {base}/harvest/{source.name}    press Admin, then Reharvest
+    {base}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
+    {base}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
+    {base}/harvest    a source whose deletions are on hold, and one that has gone
+    {base}/harvest/{source.name}    log in, press Admin, then Reharvest
     {base}/organization/{ORGANIZATION}"""
     )
     if datasets:

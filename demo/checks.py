@@ -1,20 +1,25 @@
-"""The demo's check of URLs: a file host, two checks of it, and an edition that comes in between."""
+"""The demo's checks of links: a month of nights that have been, and two checks now."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta, timezone
 
 import requests
 
 from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.runs import check_run
 from demo.children import NO_PROXY, Children, address_of
 from stack import ports
 
 ADDRESS = "127.0.0.2"
-"""Not the site's own, whose files would be internal and not visited."""
+"""Not the site's own, whose files would be internal and not checked."""
+
+NIGHTS = 30
 
 EXPECTED = {
     outcome.value
@@ -37,9 +42,11 @@ class FileHost:
     url: str
     port: int
 
-    def publish(self) -> None:
-        """Have the next edition published."""
-        requests.post(f"{self.url}/publish", timeout=30, proxies=NO_PROXY).raise_for_status()
+    def publish(self, at: datetime) -> None:
+        """Have the next edition published, as of a moment."""
+        url = f"{self.url}/publish"
+        answer = requests.post(url, params={"at": at.isoformat()}, timeout=30, proxies=NO_PROXY)
+        answer.raise_for_status()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,19 +80,32 @@ def start_file_host(children: Children, port: object, edition: int) -> FileHost:
     return FileHost(address_of(child), port)
 
 
-def check_twice(
-    host: FileHost,
-    names: Sequence[str],
-    ckan: Callable[..., None],
-    outcomes: Callable[[Sequence[str]], Counter[str]],
-) -> Checked:
-    """Check datasets, publish the next edition of their files, check again.
+def check_for_nights(host: FileHost, now: datetime) -> None:
+    """Do the checks of the nights before now: real checks, by a clock that was set back.
 
-    :param ckan: runs a ckan command.
-    :param outcomes: counts what the last visits to some datasets' URLs found.
+    A publisher brings an edition each day, and takes files away some day.
     """
-    ckan("freshness", "check", *names)
-    first = outcomes(names)
-    host.publish()
-    ckan("freshness", "check", *names)
-    return Checked(first, outcomes(names))
+    for number in range(NIGHTS, 0, -1):
+        night = datetime.combine((now - timedelta(days=number)).date(), time(2), timezone.utc)
+        host.publish(night)
+        check_run.check(check_run.CheckScope(everything=True), _clock_from(night))
+
+
+def _clock_from(moment: datetime) -> Callable[[], datetime]:
+    began = utc_now()
+    return lambda: moment + (utc_now() - began)
+
+
+def check_twice(
+    host: FileHost, ckan: Callable[..., None], outcomes: Callable[[], Counter[str]]
+) -> Checked:
+    """Check all links, publish the next edition of the files, check again.
+
+    :param ckan: runs a ckan command
+    :param outcomes: counts what the last checks found
+    """
+    ckan("freshness", "check", "--all")
+    first = outcomes()
+    host.publish(utc_now())
+    ckan("freshness", "check", "--all")
+    return Checked(first, outcomes())

@@ -1,144 +1,119 @@
-"""The hand-made datasets of the demo: one of each status, whenever it runs, and those to be checked."""
+"""The demo's own datasets: of each status, whenever it runs, and with links of each state."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
-from ckanext.freshness.tests.servers.file_host import FILES, HostedFile
+from ckanext.freshness.tests.servers.file_host import BROKEN, FAILING, FILES, TABLES, HostedFile
 
 ORGANIZATION = "relief-works"
 TITLE = "Relief Works"
+WITH_COPIES = "rural-health"
+"""The organization of whose files the demo keeps copies; ``DEMO_SETTINGS`` has its name, too."""
+TITLE_WITH_COPIES = "Rural Health Network"
 
 LONG_AGO = timedelta(days=900)
 """The age of the resources. What counts is the confirmation, which comes later."""
 
 
-class Described(Protocol):
-    """A dataset that can be made, and made again."""
-
-    @property
-    def name(self) -> str: ...
-
-    def as_package(self, now: datetime) -> dict[str, Any]:
-        """What ``package_create`` and ``package_update`` take.
-
-        :param now: in UTC, without zone.
-        """
-
-
 @dataclass(frozen=True, slots=True)
-class Linked:
-    """A weekly dataset with files of the demo's file host, of which nobody says that it is up to date."""
+class DemoDataset:
+    """A dataset that can be made, and made again.
 
-    name: str
-    title: str
-    notes: str
-    files: tuple[HostedFile, ...]
-    base: str
-    """The address of the file host."""
-
-    def as_package(self, now: datetime) -> dict[str, Any]:
-        """What ``package_create`` and ``package_update`` take.
-
-        :param now: in UTC, without zone.
-        """
-        links = [
-            {
-                "name": file.title,
-                "description": file.about,
-                "url": f"{self.base}{file.path}",
-                "format": file.format,
-                "created": (now - LONG_AGO).isoformat(timespec="seconds"),
-            }
-            for file in self.files
-        ]
-        return {
-            "name": self.name,
-            "title": self.title,
-            "notes": self.notes,
-            "owner_org": ORGANIZATION,
-            "extras": [{"key": "data_update_frequency", "value": "7"}],
-            "resources": links,
-        }
-
-
-ALL_FILES, LIVE_PRICES = "field-files", "live-prices"
-
-
-def linked(base: str) -> tuple[Linked, ...]:
-    """The datasets whose URLs the demo checks.
-
-    :param base: the address of the file host.
+    :ivar files: files of the demo's file host; none: a table of its own
+    :ivar frequency: as an editor chose it: days
+    :ivar age: days since it was confirmed; None if it never was
+    :ivar status: what follows from both, by the thresholds that a site has unless it sets others; None if
+        the checks decide
     """
-    live = tuple(file for file in FILES if file.path == "/api/prices.json")
-    return (
-        Linked(
-            ALL_FILES,
-            "Files from the field",
-            "One file for each thing that a check can find at a URL.",
-            FILES,
-            base,
-        ),
-        Linked(
-            LIVE_PRICES,
-            "Live prices",
-            "What nobody can tell the age of: each download differs.",
-            live,
-            base,
-        ),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class HandMade:
-    """A dataset, and when somebody last said that it is up to date."""
 
     name: str
     title: str
     notes: str
-    frequency: str | None
-    """As an editor chose it: days."""
-    age: int
-    """Days since it was confirmed."""
-    status: str
-    """What follows from both, by the thresholds that a site has unless it sets others."""
+    frequency: str | None = "7"
+    age: int | None = None
+    status: str | None = None
+    files: tuple[HostedFile, ...] = ()
+    organization: str = ORGANIZATION
 
-    def as_package(self, now: datetime) -> dict[str, Any]:
-        """What ``package_create`` and ``package_update`` take.
+    def as_package(self, now: datetime, base: str) -> dict[str, Any]:
+        """Return what ``package_create`` and ``package_update`` take.
 
-        :param now: in UTC, without zone.
+        :param now: in UTC, without zone
+        :param base: the address of the file host
         """
-        extras = {"review_date": (now - timedelta(days=self.age)).isoformat(timespec="seconds")}
+        extras = {}
+        if self.age is not None:
+            confirmed = now - timedelta(days=self.age)
+            extras["review_date"] = confirmed.isoformat(timespec="seconds")
         if self.frequency is not None:
             extras["data_update_frequency"] = self.frequency
-        table = {
-            "name": "Table",
-            "url": f"https://relief-works.example.org/{self.name}.csv",
-            "format": "CSV",
-            "created": (now - LONG_AGO).isoformat(timespec="seconds"),
-        }
+        table = HostedFile(f"{TABLES}{self.name}.csv", "Table", "CSV", "", lambda _: b"")
         return {
             "name": self.name,
             "title": self.title,
             "notes": self.notes,
-            "owner_org": ORGANIZATION,
+            "owner_org": self.organization,
+            "maintainer": "Field data desk",
+            "maintainer_email": f"data@{self.organization}.example.org",
             "extras": [{"key": key, "value": value} for key, value in extras.items()],
-            "resources": [table],
+            "resources": [
+                {
+                    "name": file.title,
+                    "description": file.about,
+                    "url": f"{base}{file.path}",
+                    "format": file.format,
+                    "created": (now - LONG_AGO).isoformat(timespec="seconds"),
+                }
+                for file in self.files or (table,)
+            ],
         }
 
 
-HAND_MADE = (
-    HandMade(
+ALL_FILES, LIVE_PRICES, CLINICS = "field-files", "live-prices", "clinics"
+
+LINKED = (
+    DemoDataset(
+        ALL_FILES,
+        "Files from the field",
+        "One file for each thing that a check can find at a URL.",
+        files=FILES,
+    ),
+    DemoDataset(
+        LIVE_PRICES,
+        "Live prices",
+        "Nobody can tell how old these data are: each download differs.",
+        files=tuple(file for file in FILES if file.path == "/api/prices.json"),
+    ),
+    DemoDataset(
+        CLINICS,
+        "Clinics and health centres",
+        "Where people find a doctor. One of the files was there until a few days ago.",
+        frequency="30",
+        files=(BROKEN,),
+        organization=WITH_COPIES,
+    ),
+    DemoDataset(
+        "road-conditions",
+        "Road conditions in the rainy season",
+        "Reported by drivers. The file was there yesterday.",
+        files=(FAILING,),
+        organization=WITH_COPIES,
+    ),
+)
+"""Datasets whose links the demo has checked for many nights."""
+
+OF_EACH_STATUS = (
+    DemoDataset(
         "market-prices",
         "Market prices of staple food",
         "Prices of twelve goods in forty markets, collected by field teams.",
-        frequency="7",
         age=2,
         status="fresh",
     ),
-    HandMade(
+    DemoDataset(
         "health-posts",
         "Health posts and their opening hours",
         "Each health post with its place, its services and its hours.",
@@ -146,15 +121,14 @@ HAND_MADE = (
         age=34,
         status="due",
     ),
-    HandMade(
+    DemoDataset(
         "water-points",
         "Water points: what works and what does not",
         "A survey of hand pumps, wells and taps.",
-        frequency="7",
         age=16,
         status="overdue",
     ),
-    HandMade(
+    DemoDataset(
         "displacement",
         "Displacement by district",
         "How many people live in each district as guests, returned, or moved on.",
@@ -162,12 +136,44 @@ HAND_MADE = (
         age=60,
         status="delinquent",
     ),
-    HandMade(
+    DemoDataset(
         "boundaries",
         "Administrative boundaries",
-        "Nobody has said how often they change, so that nobody can say whether they are fresh.",
+        "Without an update frequency, nobody can say whether they are up to date.",
         frequency=None,
         age=10,
         status="unavailable",
     ),
 )
+"""A dataset of each status, and no links that fail."""
+
+FURTHER = (
+    DemoDataset(
+        "school-census",
+        "School census",
+        "Pupils and teachers of each school. An editor has confirmed that it is still accurate.",
+        frequency="365",
+        age=200,
+    ),
+    DemoDataset(
+        "rainfall",
+        "Rainfall by station",
+        "Daily measurements of sixty stations.",
+        age=8,
+    ),
+    DemoDataset(
+        "food-stocks",
+        "Food stocks in warehouses",
+        "Tonnes by warehouse and commodity.",
+        age=18,
+    ),
+    DemoDataset(
+        "place-names",
+        "Gazetteer of place names",
+        "Names in four languages, with coordinates.",
+        frequency=None,
+        age=90,
+    ),
+)
+CONFIRMED = "school-census"
+"""The dataset that the editor confirms."""

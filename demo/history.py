@@ -1,25 +1,36 @@
-"""The demo's days before today: what would have been counted then, by the dates that its datasets have.
+"""The demo's months before its first start, which are made up.
 
-A site's own history grows by a day each night, and a demo would have to run for weeks to have any.
+A site's own history grows by a day each night, and a demo would have to run for months to have any. So the demo
+supposes that the datasets were updated before as regularly as their update frequencies say, now and then late.
+From these dates it computes by the site's own rules what would have been counted each day, and when each
+dataset's status would have changed.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from itertools import cycle, pairwise
 
 import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness import settings
-from ckanext.freshness.aging.status import assess
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.aging.status import assess, next_boundary
 from ckanext.freshness.aging.thresholds import Thresholds
+from ckanext.freshness.dates import utc
+from ckanext.freshness.model import FreshnessTransition
 from ckanext.freshness.reporting import history
 from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
+from ckanext.freshness.status.assessment import TransitionCause
 
-DAYS = 30
+DAYS = 240
+
+PUNCTUALITY = (1.0, 0.9, 1.1, 1.6, 0.8, 1.0, 3.2, 1.05)
+"""Times between two updates, in update frequencies. Each dataset begins at another place of this table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +38,62 @@ class Dated:
     """A public dataset, and when its data are known to have changed.
 
     :ivar organization: its name
+    :ivar status: the stored status
     :ivar dates: aware
     """
 
+    id: str
     organization: str | None
     frequency_days: int | None
+    status: str
     dates: tuple[datetime, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a dataset's status."""
+
+    at: datetime
+    before: str | None
+    after: str
+    cause: TransitionCause
+
+
 def remember(now: datetime) -> None:
-    """Keep the counts of the days before, but for those that were counted when they were."""
-    datasets = list(_datasets())
+    """Write the daily counts and the status changes before a demo's first start."""
+    datasets = [with_earlier_dates(one, now, number) for number, one in enumerate(_datasets())]
     thresholds = settings.aging().thresholds
     known = {one.day for one in history.days((now - timedelta(days=DAYS)).date())}
     for number in range(DAYS, 0, -1):
         at = now - timedelta(days=number)
         if at.date() not in known:
             history.record(at, counted(datasets, at, thresholds), {})
+    for dataset in datasets:
+        made_up = changes(dataset, now, thresholds)
+        if made_up and made_up[-1].after == dataset.status:
+            _replace(dataset, made_up)
+    model.Session.commit()
     model.Session.remove()
 
 
+def with_earlier_dates(dataset: Dated, now: datetime, number: int) -> Dated:
+    """Return a dataset with a date for each update that it should have had.
+
+    :param number: chooses how punctual it was
+    """
+    days = dataset.frequency_days
+    if days is None or days < 1:
+        return dataset
+    dates = [max(dataset.dates)]
+    start = number % len(PUNCTUALITY)
+    delays = cycle((*PUNCTUALITY[start:], *PUNCTUALITY[:start]))
+    while dates[-1] > now - timedelta(days=DAYS):
+        dates.append(dates[-1] - timedelta(days=days) * next(delays))
+    return replace(dataset, dates=tuple(reversed(dates)))
+
+
 def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> CurrentCounts:
-    """How fresh the datasets were at a moment that had anything by then."""
+    """Return the counts of a moment, without datasets that had no dates by then."""
     found: dict[str | None, Counter[str]] = {}
     for one in datasets:
         modified = max((date for date in one.dates if date <= at), default=None)
@@ -63,6 +108,40 @@ def counted(datasets: Iterable[Dated], at: datetime, thresholds: Thresholds) -> 
     )
 
 
+def changes(dataset: Dated, now: datetime, thresholds: Thresholds) -> list[Change]:
+    """Return the changes of a dataset's status that follow from its dates."""
+    found: list[Change] = []
+    status: str | None = None
+    for modified, until in pairwise((*dataset.dates, now)):
+        at: datetime | None = modified
+        while at is not None and at < until:
+            assessed = assess(modified, dataset.frequency_days, at, thresholds)
+            after = assessed.status.value
+            if after != status:
+                cause = TransitionCause.EDIT if at == modified else TransitionCause.TIME
+                found.append(Change(at, status, after, cause))
+                status = after
+            at = next_boundary(assessed, at)
+    return found
+
+
+def _replace(dataset: Dated, made_up: Sequence[Change]) -> None:
+    table = FreshnessTransition.__table__
+    model.Session.execute(sa.delete(table).where(table.c.package_id == dataset.id))
+    rows = [
+        {
+            "package_id": dataset.id,
+            "from_status": one.before,
+            "to_status": one.after,
+            "changed_at": utc(one.at),
+            "evidence": Evidence.UPLOAD.value,
+            "cause": one.cause.value,
+        }
+        for one in made_up
+    ]
+    model.Session.execute(sa.insert(table), rows)
+
+
 def _counts(numbers: Counter[str]) -> StatusCounts:
     return StatusCounts({status: numbers[status] for status in STATUSES})
 
@@ -70,14 +149,16 @@ def _counts(numbers: Counter[str]) -> StatusCounts:
 def _datasets() -> Iterator[Dated]:
     for row in model.Session.execute(sa.text(_DATASETS)):
         dates = tuple(date.replace(tzinfo=timezone.utc) for date in row.dates)
-        yield Dated(row.organization, row.frequency_days, dates)
+        yield Dated(row.id, row.organization, row.frequency_days, row.status, dates)
 
 
 _DATASETS = """
-SELECT g.name AS organization, d.frequency_days, array_agg(e.happened_at) AS dates
+SELECT p.id, g.name AS organization, d.frequency_days, d.status,
+    array_agg(e.happened_at ORDER BY e.happened_at) AS dates
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 JOIN freshness_evidence e ON e.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' AND NOT p.private
-GROUP BY p.id, g.name, d.frequency_days"""
+GROUP BY p.id, g.name, d.frequency_days, d.status
+ORDER BY p.name"""

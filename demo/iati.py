@@ -1,11 +1,11 @@
-"""The demo's registry of IATI's: a source of it, and one update cycle."""
+"""The demo's IATI registry and one update cycle of it."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from demo.children import Children, address_of
@@ -14,6 +14,7 @@ from stack.errors import StackError
 
 SOURCE = "demo-iati-registry"
 SOURCE_TYPE = "iati_registry"
+CONFIG = {"default_frequency": "P3M"}
 ORGANISATIONS, DATASETS = 3, 12
 
 
@@ -22,31 +23,8 @@ def start_registry(children: Children, port: object) -> tuple[str, int]:
     port = ports.choose(port if isinstance(port, int) else None)
     module = "ckanext.freshness.tests.servers.registry"
     options = [f"--port={port}", f"--organisations={ORGANISATIONS}", f"--datasets={DATASETS}"]
-    child = children.start("IATI registry", [sys.executable, "-m", module, *options])
+    child = children.start("IATI registry", [sys.executable, "-m", module, *options, "--demo"])
     return address_of(child), port
-
-
-def ensure_source(
-    sources: Sequence[Any], url: str, organization: str, ckan: Callable[..., None]
-) -> None:
-    """The source of the registry, made anew if its port is another one.
-
-    :param sources: those that the site has, with names and URLs.
-    :param ckan: runs a ckan command.
-    """
-    for source in sources:
-        if source.name != SOURCE:
-            continue
-        if source.url.rstrip("/") == url.rstrip("/"):
-            return
-        ckan("harvester", "source", "clear", SOURCE)
-        ckan("harvester", "source", "remove", SOURCE)
-    try:
-        title = "Demo IATI registry"
-        ckan("harvester", "source", "create", SOURCE, url, SOURCE_TYPE, title, "true", organization)
-    except StackError:
-        # ckanext-harvest 1.6.3 on CKAN 2.12 makes the source, then fails to print its status.
-        pass
 
 
 def update() -> Mapping[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -14,11 +15,12 @@ from ckan.config.middleware import make_app
 from ckan.plugins import toolkit as tk
 from ckanext.harvest.model import HarvestJob, HarvestObject, HarvestSource
 
-from demo.datasets import Described
+from demo.datasets import DemoDataset
 
-ADMIN = "admin"
+ADMIN, EDITOR, ORG_ADMIN = "admin", "editor", "org-admin"
+PEOPLE = {ADMIN: "Ada Admin", EDITOR: "Erin Editor", ORG_ADMIN: "Omar Okello"}
 ORGANIZATION = "demo"
-ORGANIZATION_TITLE = "Demo organisation"
+ORGANIZATION_TITLE = "Meridian Observatory"
 OPEN_STATES = ("GATHER", "WAITING", "FETCH", "IMPORT")
 """States of harvest objects that some consumer still has to do with."""
 COUNTS = ("added", "updated", "not modified", "deleted", "errored")
@@ -65,34 +67,55 @@ class Site:
         self._app = make_app(load_config(ini))
         self._user = self._call("get_site_user")["name"]
 
-    def ensure_admin(self, password: str) -> None:
-        """Make the sysadmin, or give it the password."""
-        user = model.User.get(ADMIN)
-        if user is None:
-            self._call("user_create", name=ADMIN, email="admin@example.org", password=password)
-            user = model.User.get(ADMIN)
-        user.password = password
-        user.sysadmin = True
+    def ensure_people(self, password: str) -> None:
+        """Make the sysadmin, an editor and an admin of organizations, or give them the password."""
+        for name, fullname in PEOPLE.items():
+            user = model.User.get(name)
+            if user is None:
+                email = f"{name}@example.org"
+                self._call(
+                    "user_create", name=name, fullname=fullname, email=email, password=password
+                )
+                user = model.User.get(name)
+            user.password = password
+            user.sysadmin = name == ADMIN
         model.repo.commit_and_remove()
 
     def ensure_organization(
-        self, name: str = ORGANIZATION, title: str = ORGANIZATION_TITLE
+        self,
+        name: str = ORGANIZATION,
+        title: str = ORGANIZATION_TITLE,
+        members: Mapping[str, str] | None = None,
     ) -> None:
-        """Make an organisation: that of the demo's sources, unless told otherwise."""
+        """Make an organization: that of the demo's source, unless told otherwise.
+
+        :param members: users' names with their roles
+        """
         if model.Group.get(name) is None:
             self._call("organization_create", name=name, title=title)
+        for username, role in (members or {}).items():
+            self._call("organization_member_create", id=name, username=username, role=role)
         model.Session.remove()
 
-    def ensure_datasets(self, datasets: Iterable[Described]) -> None:
-        """Make datasets, or bring those of an earlier demo up to the day."""
+    def ensure_datasets(self, datasets: Iterable[DemoDataset], base: str) -> None:
+        """Make datasets, or bring those of an earlier demo up to the day.
+
+        :param base: the address of their files
+        """
         now = datetime.now(timezone.utc).replace(tzinfo=None)
         for one in datasets:
             there = model.Package.get(one.name)
-            package = one.as_package(now)
+            package = one.as_package(now, base)
             if there is None:
                 self._call("package_create", **package)
             else:
                 self._call("package_update", id=there.id, **package)
+        model.Session.remove()
+
+    def confirm(self, name: str) -> None:
+        """Have the editor confirm a dataset."""
+        with self._app._wsgi_app.test_request_context():
+            tk.get_action("freshness_confirm")({"user": EDITOR}, {"id": name})
         model.Session.remove()
 
     def statuses(self) -> dict[str, int]:
@@ -103,13 +126,61 @@ class Site:
         }
 
     def outcomes(self, names: Iterable[str]) -> Counter[str]:
-        """What the last visits to the URLs of some datasets found, and how often."""
+        """What the last checks of the links of some datasets found, and how often."""
         found: Counter[str] = Counter()
         for name in names:
             shown = self._call("freshness_show", id=name)
             found.update(one["outcome"] or "-" for one in shown["visits"]["resources"])
         model.Session.remove()
         return found
+
+    def ensure_source(
+        self,
+        source: Source,
+        source_type: str,
+        title: str,
+        organization: str,
+        config: Mapping[str, object] | None = None,
+    ) -> tuple[Source, bool]:
+        """Make a harvest source, unless there is one with the URL; whether it is new.
+
+        A source with the name and another URL is of an earlier demo, whose port is taken.
+
+        :param source: whose id does not matter
+        """
+        for one in self.sources():
+            if one.url.rstrip("/") == source.url.rstrip("/"):
+                return one, False
+            if one.name == source.name:
+                self._call("harvest_source_clear", id=one.id)
+                self._call("package_delete", id=one.id)
+                self._call("dataset_purge", id=one.id)
+                model.Session.remove()
+        values = {
+            "name": source.name,
+            "url": source.url,
+            "source_type": source_type,
+            "title": title,
+            "owner_org": organization,
+            "config": json.dumps(config) if config else None,
+        }
+        with self._app._wsgi_app.test_request_context():
+            # Of a registry, the source's validator asks for the user of the request.
+            tk.login_user(model.User.get(ADMIN))
+            made = tk.get_action("harvest_source_create")({"user": ADMIN}, values)
+        model.Session.remove()
+        return Source(made["id"], source.name, source.url), True
+
+    def start_job(self, source: Source) -> str:
+        """Have a source harvested; the id of the job."""
+        job_id = self._call("harvest_job_create", source_id=source.id, run=True)["id"]
+        model.Session.remove()
+        return str(job_id)
+
+    def end_jobs(self) -> None:
+        """Mark the jobs as finished that are done, as ``ckan harvester run`` does."""
+        self._call("harvest_jobs_run")
+        model.Session.remove()
 
     def sources(self) -> list[Source]:
         """The active harvest sources."""

@@ -1,8 +1,9 @@
-"""What the demo says of a harvest that stands still, and what it counts for the days before."""
+"""What the demo says of a harvest that stands still, and the months before that it makes up."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -99,11 +100,11 @@ def test_the_days_before_are_counted_by_the_dates_of_the_datasets() -> None:
 
     datasets = [
         # A weekly one, confirmed after it was long forgotten.
-        history.Dated("relief", 7, (ago(900), ago(3))),
-        history.Dated("relief", 7, (ago(16),)),
-        history.Dated(None, None, (ago(900),)),
+        history.Dated("a", "relief", 7, "fresh", (ago(900), ago(3))),
+        history.Dated("b", "relief", 7, "overdue", (ago(16),)),
+        history.Dated("c", None, None, "unavailable", (ago(900),)),
         # Not there until yesterday.
-        history.Dated("new", 7, (ago(1),)),
+        history.Dated("d", "new", 7, "fresh", (ago(1),)),
     ]
     expected: dict[int, tuple[dict[str, int], dict[str, dict[str, int]]]] = {
         20: ({"delinquent": 1, "unavailable": 1}, {"relief": {"delinquent": 1}}),
@@ -123,3 +124,27 @@ def test_the_days_before_are_counted_by_the_dates_of_the_datasets() -> None:
             name: {key: count for key, count in one.statuses.items() if count}
             for name, one in found.organizations.items()
         } == organizations, days
+
+
+def test_the_status_changes_that_are_made_up_follow_from_the_dates_and_end_with_today() -> None:
+    def ago(days: float) -> datetime:
+        return NOW - timedelta(days=days)
+
+    dataset = history.Dated("a", "relief", 7, "due", (ago(900), ago(30), ago(10)))
+    found = [
+        (one.at, one.before, one.after, one.cause.value)
+        for one in history.changes(dataset, NOW, Thresholds())
+    ]
+    assert found[-5:] == [
+        (ago(30), "delinquent", "fresh", "edit"),
+        (ago(23), "fresh", "due", "time"),
+        (ago(16), "due", "overdue", "time"),
+        (ago(10), "overdue", "fresh", "edit"),
+        (ago(3), "fresh", "due", "time"),
+    ]
+    # The newest date stays; before it, updates are spread over all the months.
+    earlier = history.with_earlier_dates(dataset, NOW, number=0).dates
+    assert earlier[-1] == ago(10)
+    assert earlier[0] <= ago(history.DAYS)
+    gaps = [(after - before).days for before, after in pairwise(earlier)]
+    assert min(gaps) >= 5 and max(gaps) > 14

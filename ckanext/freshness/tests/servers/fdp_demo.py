@@ -84,6 +84,47 @@ def demo_catalogue(server: FdpServer, today: datetime.date) -> None:
         )
 
 
+REGIONAL = (
+    "Bus stops and timetables",
+    "Public libraries and their opening hours",
+    "Bathing water quality",
+    "Street trees",
+    "Building permits by month",
+    "Charging points for electric vehicles",
+    "Noise map of main roads",
+    "Kindergartens and free places",
+    "Bicycle counts",
+    "Budget of the region",
+    "Recycling points",
+    "Flood zones",
+)
+"""Titles of a small region's datasets."""
+
+
+def regional_catalogue(server: FdpServer, count: int, today: datetime.date) -> None:
+    """Fill a server with the first of a region's datasets; of fewer than all, the last is malformed."""
+    server.change(server.root, title="Coastal Region", description="A fictional region.")
+    catalog = server.add_catalog("open-data", title="Open data of the Coastal Region")
+    for number, title in enumerate(REGIONAL[:count]):
+        slug = title.lower().replace(" ", "-")
+        age = 7 * number + 2
+        record = server.add_dataset(
+            catalog,
+            slug,
+            title=[Literal(title, "en")],
+            publisher=agent("Coastal Region", "data@coastal.example.org"),
+            frequency=f"{_AUTHORITY}frequency/{('MONTHLY', 'WEEKLY', 'ANNUAL')[number % 3]}",
+            theme=[f"{_AUTHORITY}data-theme/{('TRAN', 'EDUC', 'ENVI')[number % 3]}"],
+            language=[f"{_AUTHORITY}language/ENG", f"{_AUTHORITY}language/FRA"],
+            modified=datetime.datetime.combine(_days_before(today, age), _NOON),
+            distributions=[
+                {"title": f"{slug}.csv", "download_url": f"{server.url}/files/{slug}.csv"}
+            ],
+        )
+    if count < len(REGIONAL):
+        server.break_turtle(record)
+
+
 def _fields(
     row: Mapping[str, Any], theme: str, content: Mapping[str, Any], today: datetime.date
 ) -> dict[str, Any]:

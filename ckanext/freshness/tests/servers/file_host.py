@@ -2,7 +2,8 @@
 
     python -m ckanext.freshness.tests.servers.file_host --port 0
 
-`POST /publish` brings the next edition of those files that change, as a publisher would.
+`POST /publish` brings the next edition of those files that change, as a publisher would, and takes others
+away. `?at=` gives its moment (ISO 8601); without it, the moment is that of the edition before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import enum
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import parse_qs
 
 from ckanext.freshness.tests.servers.base import Answer, LoopbackServer, Request
 from ckanext.freshness.tests.servers.faults import HTML_PAGE
@@ -46,7 +48,9 @@ class HostedFile:
     :ivar about: what a check will find there, a sentence for people
     :ivar changes: when it has other bytes
     :ivar status: other than 200 for those that are not to be had
-    :ivar age: days between its last modification and the server's start
+    :ivar age: days between its last modification and the server's start; of a file that changes with
+        each edition, the edition
+    :ivar until: the last edition in which the file is there
     """
 
     path: str
@@ -59,6 +63,7 @@ class HostedFile:
     changes: Changes = Changes.NEVER
     status: int = 200
     age: int = 400
+    until: int | None = None
 
 
 def _table(name: str) -> Callable[[int], bytes]:
@@ -154,6 +159,33 @@ FILES: tuple[HostedFile, ...] = (
         keeps=Keeps.ETAG,
     ),
 )
+FAILING_UNTIL, BROKEN_UNTIL = 31, 22
+"""The last editions with these files."""
+
+FAILING = HostedFile(
+    path="/roads.csv",
+    title="Road conditions",
+    format="CSV",
+    about="Passable, difficult or closed, by road section.",
+    body=_table("sections"),
+    changes=Changes.EACH_EDITION,
+    until=FAILING_UNTIL,
+)
+BROKEN = HostedFile(
+    path="/clinics.csv",
+    title="Clinics by district",
+    format="CSV",
+    about="Location, services and opening hours.",
+    body=_table("clinics"),
+    keeps=Keeps.ETAG | Keeps.LAST_MODIFIED,
+    changes=Changes.EACH_EDITION,
+    age=1,
+    until=BROKEN_UNTIL,
+)
+
+TABLES = "/tables/"
+"""Any file below this path is a table that never changes."""
+
 _MOVED: Mapping[str, str] = {"/old/shelters.csv": "/shelters.csv"}
 
 
@@ -174,25 +206,32 @@ class FileHost(LoopbackServer):
     ) -> None:
         super().__init__(port=port, address=address)
         self.edition = edition
-        self._now = now
-        self._files = {file.path: file for file in FILES}
+        self._started = self._published = now
+        self._files = {file.path: file for file in (*FILES, FAILING, BROKEN)}
         self._downloads = 0
 
     def url_of(self, file: HostedFile) -> str:
         """Where it is."""
         return f"{self.url}{file.path}"
 
-    def publish(self) -> None:
-        """Bring the next edition of the files that change."""
+    def publish(self, at: datetime.datetime | None = None) -> None:
+        """Bring the next edition of the files that change.
+
+        :param at: the moment that its age is counted from; aware
+        """
         self.edition += 1
+        self._published = at or self._published
 
     def answer(self, request: Request) -> Answer:
         """A file, 304 to those who have it, or what is in its place."""
         if request.method == "POST" and request.path == "/publish":
-            self.publish()
+            at = parse_qs(request.query).get("at")
+            self.publish(datetime.datetime.fromisoformat(at[0]) if at else None)
             return Answer.text(f"This is edition {self.edition} now.\n", "text/plain")
         file = self._files.get(request.path)
-        if file is None:
+        if request.path.startswith(TABLES):
+            file = HostedFile(request.path, "", "CSV", "", _table("value"), keeps=Keeps.ETAG)
+        if file is None or (file.until is not None and self.edition > file.until):
             return Answer.text("There is no such file here.\n", "text/plain", 404)
         if file.path in _MOVED:
             return Answer(file.status, b"", {"Location": _MOVED[file.path]})
@@ -225,8 +264,10 @@ class FileHost(LoopbackServer):
         if Keeps.ETAG in file.keeps:
             validators["ETag"] = f'"{hashlib.sha256(body).hexdigest()[:16]}"'
         if Keeps.LAST_MODIFIED in file.keeps:
+            changes = file.changes is Changes.EACH_EDITION
+            since = self._published if changes else self._started
             # A minute later with each edition, and never as young as the answer itself.
-            modified = self._now - file.age * _DAY + datetime.timedelta(minutes=edition - 1)
+            modified = since - file.age * _DAY + datetime.timedelta(minutes=edition - 1)
             validators["Last-Modified"] = email.utils.format_datetime(
                 modified.astimezone(datetime.timezone.utc), usegmt=True
             )

@@ -23,6 +23,7 @@ from ckanext.freshness.tests.servers.registry_model import (
     Dataset,
     Organisation,
     Registry,
+    lived_in,
     sample,
 )
 
@@ -282,8 +283,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--address", default="127.0.0.1", help="of the loopback interface")
     parser.add_argument("--organisations", type=int, default=3, help="how many there are")
     parser.add_argument("--datasets", type=int, default=12, help="how many they have in all")
+    parser.add_argument("--demo", action="store_true", help="titles, ages and failures as in life")
     chosen = parser.parse_args(arguments)
     registry = sample(chosen.organisations, chosen.datasets)
+    if chosen.demo:
+        lived_in(registry, datetime.now(timezone.utc))
     try:
         server = RegistryServer(registry, port=chosen.port, address=chosen.address)
     except OSError as error:

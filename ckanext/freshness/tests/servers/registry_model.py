@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 _IDS = uuid.UUID("8f4c3a52-3d0f-4f0e-9d2c-6a1f0a7b9c11")
@@ -137,5 +138,22 @@ def sample(organisations: int = 3, datasets: int = 12) -> Registry:
     return registry
 
 
+def lived_in(registry: Registry, now: datetime) -> None:
+    """Give the datasets of a registry titles for people and different ages, and let two files fail.
+
+    :param now: the moment that the ages are counted from; aware
+    """
+    for number, dataset in enumerate(registry.datasets.values()):
+        owner = registry.organisations[dataset.organisation_id]
+        kind = "organisation file" if dataset.filetype == "organisation" else "activities"
+        dataset.title = f"{owner.title}: {kind} {2026 - number // len(registry.organisations)}"
+        modified = now - timedelta(days=_AGES[number % len(_AGES)])
+        dataset.extras["modified"] = modified.date().isoformat()
+    *_, forbidden, gone = registry.datasets.values()
+    forbidden.status, gone.status = 403, 404
+
+
+_AGES = (12, 95, 40, 150, 3, 101, 220, 88, 400, 20, 60, 70)
+"""Days, for a registry whose files should be updated every quarter."""
 _NAMES = ("water_for_all", "ministry_of_health", "fonds_vert")
 _KINDS: Mapping[str, str] = {"organisation": "org", "activity": "act"}
