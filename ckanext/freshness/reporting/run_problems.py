@@ -17,6 +17,8 @@ LATE = timedelta(hours=2)
 """Delay of a nightly run that causes no mail, since clocks change and machines wait."""
 STALLED = timedelta(hours=24)
 """A run that has not ended after this time was killed."""
+FALL_PERCENT = 2
+"""A loss of datasets from one run to the next that is no problem yet (HDX's rule)."""
 
 
 class ProblemKind(str, Enum):
@@ -26,6 +28,7 @@ class ProblemKind(str, Enum):
     KILLED = "killed"
     NO_DATASETS = "no datasets"
     HALVED = "halved"
+    FALLEN = "fallen"
     MISSING = "missing"
 
 
@@ -147,5 +150,7 @@ def _counts(whole: list[FinishedRun]) -> Iterator[RunProblem]:
             yield RunProblem(ProblemKind.NO_DATASETS, run.id, run.ended_at, None, 0, before)
         elif before and 2 * run.datasets <= before:
             yield RunProblem(ProblemKind.HALVED, run.id, run.ended_at, None, run.datasets, before)
+        elif before and 100 * (before - run.datasets) > FALL_PERCENT * before:
+            yield RunProblem(ProblemKind.FALLEN, run.id, run.ended_at, None, run.datasets, before)
         # Compare with the last run that covered any datasets.
         before = run.datasets or before

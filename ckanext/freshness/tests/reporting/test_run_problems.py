@@ -61,7 +61,10 @@ def night(
         ),
         ([night(2, 0)], [RunProblem(ProblemKind.NO_DATASETS, "2", at(1), None, 0, None)]),
         ([night(26), night(2, 50)], [RunProblem(ProblemKind.HALVED, "2", at(1), None, 50, 100)]),
-        ([night(26), night(2, 51)], []),
+        ([night(26), night(2, 51)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 51, 100)]),
+        ([night(26), night(2, 97)], [RunProblem(ProblemKind.FALLEN, "2", at(1), None, 97, 100)]),
+        ([night(26), night(2, 98)], []),
+        ([night(26), night(2, 200)], []),
         # A failed run has covered fewer datasets, which is no problem of its own.
         (
             [night(26), night(2, 3, error="no luck")],
