@@ -18,11 +18,11 @@ from ..mails.delivery import DeliveryState, MailReport
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def notify(dry_run: bool, as_json: bool) -> None:
-    """Mail maintainers about datasets that need an update, and sysadmins about problems.
+    """Mail maintainers about datasets and links that need them, and sysadmins about problems.
 
-    Each dataset causes one mail per date that it crosses. If the mail server refuses a mail, the next notify
-    tries again. The first notify after mails were switched on sends nothing. Exits with 1 if a mail was not
-    sent.
+    Each person gets at most one mail a day, with all news. Each piece of news is sent once. If the mail
+    server refuses a mail, the next notify tries again. The first notify after mails were switched on sends
+    nothing. Exits with 1 if a mail was not sent.
     """
     try:
         report = delivery.notify_all(utc_now, dry_run=dry_run)
@@ -40,8 +40,11 @@ def _print(report: MailReport) -> None:
     for mail in report.mails:
         click.echo(summary.mail_line(mail), err=mail.error is not None)
         if report.state is DeliveryState.PLANNED:
-            for line in mail.about:
-                click.echo(f"  {line}")
+            for kind, lines in mail.about.items():
+                if len(mail.about) > 1:
+                    click.echo(f"  {summary.kind_words(kind, len(lines))}:")
+                for line in lines:
+                    click.echo(f"  {line}")
     click.echo(summary.report_line(report))
     for line in summary.problems(report):
         click.echo(line, err=True)
@@ -56,9 +59,8 @@ def _plain(report: MailReport) -> dict[str, object]:
         "state": report.state.value,
         "mails": [
             {
-                "kind": mail.kind.value,
                 "address": mail.address,
-                "about": mail.about,
+                "about": {kind.value: lines for kind, lines in mail.about.items()},
                 "outcome": None if mail.outcome is None else mail.outcome.value,
                 "error": mail.error,
             }

@@ -1,5 +1,6 @@
-"""Mails to maintainers about datasets that need an update, and to sysadmins about problems of the site.
+"""Mails to maintainers about their datasets and links, and to operators about problems of the site.
 
-:mod:`.rules` decides about mails and recipients, :mod:`.recipients` reads people and datasets from CKAN,
-:mod:`.outbox` stores mails and their outcomes, :mod:`.messages` writes them, :mod:`.delivery` sends them.
+:mod:`.kinds` is the table of kinds. :mod:`.outbox` and :mod:`.findings` read the news from the database,
+:mod:`.recipients` reads people and datasets from CKAN, :mod:`.rules` decides about mails and recipients.
+:mod:`.messages` writes the mails, :mod:`.delivery` sends them, and :mod:`.outbox` stores their outcomes.
 """

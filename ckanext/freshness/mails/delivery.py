@@ -1,4 +1,4 @@
-"""The work of ``ckan freshness notify``: send all news, each piece once.
+"""The work of ``ckan freshness notify``: send each person one mail with all news, each piece once.
 
 Before a mail is handed to the mail server, its rows are claimed and the claim is committed. Afterwards the
 rows get their outcome. If the process is killed in between, the mail may have been sent: the next notify
@@ -11,22 +11,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 
 from .. import settings
 from ..ckan_adapter import MailError, MailFailure, mailer_problem, model, page_context, send_mail
-from ..dates import utc
 from ..harvesting.locks import locked_if_free
-from ..reporting import run_problems, run_tables
-from . import messages, outbox, recipients, rules
+from . import findings, messages, outbox, recipients, rules
+from .kinds import MailKind
 from .messages import MailFacts
 from .outbox import NotifyStart
-from .rules import Crossing, Digest, MailKind, MailOutcome, NewsItem
+from .rules import Digest, MailOutcome
 
 LOCK = "notify"
-COOLDOWN = timedelta(hours=20)
-"""The shortest time between two mails of one kind to one address."""
 TIMEOUT = 30.0
 """Seconds within which the mail server must accept a mail."""
 _MOST_IN_A_ROW = {MailFailure.UNREACHABLE: 3, MailFailure.BROKEN_OFF: 20, MailFailure.UNKNOWN: 20}
@@ -58,13 +55,12 @@ class DeliveryState(str, Enum):
 class SentMail:
     """A mail and its outcome.
 
-    :ivar about: a line for each dataset or problem in it
+    :ivar about: a line for each of its rows, by kind
     :ivar outcome: None if the mail was only planned
     """
 
-    kind: MailKind
     address: str
-    about: list[str]
+    about: dict[MailKind, list[str]]
     outcome: MailOutcome | None = None
     error: str | None = None
 
@@ -74,8 +70,8 @@ class MailReport:
     """The results of a notify, or of a dry run.
 
     :ivar mails: in the order of sending
-    :ivar waiting: number of pieces of news, times recipients, that wait for the end of a cool-down
-    :ivar settled: number of pieces of news that needed no mail, by the reason
+    :ivar waiting: number of pieces of news, times recipients, that wait for the recipient's next mail
+    :ivar settled: number of datasets about which no mail was needed, by the reason
     :ivar orphans: addresses of mails that a killed process was sending
     :ivar left: number of mails left to the next notify because the mail server does not answer
     :ivar problem: the reason why CKAN cannot send mails, in a dry run
@@ -138,8 +134,8 @@ def _planned(now: datetime, operators: tuple[str, ...]) -> MailReport:
     report.problem = problem
     with page_context():
         report.mails = [
-            SentMail(digest.kind, digest.address, messages.titles(digest, facts))
-            for digest in plan.digests
+            SentMail(digest.address, messages.lines(digest, facts))
+            for digest in rules.in_turn(plan.digests, outbox.tries())
         ]
     model.Session.rollback()
     return report
@@ -169,7 +165,7 @@ def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailR
         if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
             report.left = len(digests) - number - 1
             break
-    outbox.forget()
+    outbox.forget(facts.findings)
     model.Session.commit()
     return report
 
@@ -177,35 +173,28 @@ def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailR
 def _plan(
     begun: NotifyStart, now: datetime, operators: tuple[str, ...]
 ) -> tuple[rules.MailPlan, MailFacts]:
-    crossings: list[Crossing] = outbox.crossings(begun)
-    datasets = recipients.datasets((crossing.item.package_id or "" for crossing in crossings), now)
-    opted_out = outbox.opted_out()
+    found = findings.current(begun, now)
+    news = [*outbox.crossings(begun), *outbox.unsettled(found)]
+    datasets = recipients.datasets(
+        (one.item.package_id for one in news if one.item.package_id), now
+    )
+    people = outbox.people()
     plan = rules.plan(
-        crossings,
+        news,
         {dataset.id: dataset.for_rules for dataset in datasets.values()},
         operators,
-        opted_out=opted_out,
-        lately=outbox.lately(now - COOLDOWN),
+        people,
+        now,
     )
-    problems = {
-        problem.key: problem
-        for problem in run_problems.problems(run_tables.newest(), now)
-        if utc(problem.at) > begun.at
-    }
-    waiting = outbox.waiting_problems(problems)
-    for address in operators:
-        # New operators, and those who opted in again, get no mail about problems sent to others before.
-        news = (key for key in problems if address in waiting.get(key, {address}))
-        items = tuple(NewsItem(MailKind.RUN, key) for key in news)
-        if items and address not in opted_out:
-            plan.digests.append(Digest(MailKind.RUN, address, items))
-    return plan, MailFacts(datasets, problems)
+    editors = recipients.editors(digest.address for digest in plan.digests)
+    return plan, MailFacts(datasets, found, people, editors, now)
 
 
 def _report(state: DeliveryState, plan: rules.MailPlan) -> MailReport:
     settled: dict[MailOutcome, int] = {}
-    for _, outcome, _ in plan.settled:
-        settled[outcome] = settled.get(outcome, 0) + 1
+    for item, outcome, _ in plan.settled:
+        if item.package_id is not None and item.kind is not MailKind.COPY:
+            settled[outcome] = settled.get(outcome, 0) + 1
     return MailReport(state, waiting=len(plan.waiting), settled=settled)
 
 
@@ -214,8 +203,8 @@ def _send(
 ) -> tuple[SentMail, MailFailure | None]:
     with page_context():
         letter = messages.letter(digest, facts, person_id)
-        about = messages.titles(digest, facts)
-    mail = SentMail(digest.kind, digest.address, about, MailOutcome.SENT)
+        about = messages.lines(digest, facts)
+    mail = SentMail(digest.address, about, MailOutcome.SENT)
     try:
         with page_context():
             send_mail(letter, TIMEOUT)

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+from dateutil.parser import isoparse
 
-from ..aging.messages import N_, NN_
+from ..aging.messages import N_
+from ..checking.decisions import Outcome
 from ..ckan_adapter import Letter
 from ..dates import utc_words
-from ..reporting import labels
+from ..reporting import display, labels
 from ..reporting.run_problems import ProblemKind, RunProblem
-from . import opt_outs
+from . import opt_outs, rules
 from .addresses import line
+from .findings import Finding
+from .kinds import KINDS, MailKind, Receivers
 from .recipients import DatasetFacts
-from .rules import Digest, MailKind
+from .rules import Digest, NewsItem, Person
 
-MOST_DATASETS = 100
-"""Datasets that a mail lists. It gives only the number of the others."""
+MOST_ROWS = 100
+"""Rows of a section. It gives only the number of the others."""
 _LONGEST_HEADER_URL = 70
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,38 +36,40 @@ class MailFacts:
     """The subjects of mails.
 
     :ivar datasets: by id
-    :ivar problems: by key
+    :ivar people: choices by address
+    :ivar editors: the names of the organizations whose datasets a user may edit, by address
     """
 
     datasets: Mapping[str, DatasetFacts]
-    problems: Mapping[str, RunProblem]
+    findings: Mapping[NewsItem, Finding]
+    people: Mapping[str, Person]
+    editors: Mapping[str, frozenset[str]]
+    now: datetime
 
 
 def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
     """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.page_context`."""
     stop_url = _url("freshness_mail_link.read_link", token=opt_outs.token(person_id))
+    site_title = line(tk.config.get("ckan.site_title"))
+    sections = [
+        _section(kind, items, digest.address, facts) for kind, items in digest.by_kind().items()
+    ]
     values: dict[str, Any] = {
-        "site_title": line(tk.config.get("ckan.site_title")),
+        "site_title": site_title,
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
+        "sections": sections,
+        "is_for_operators": any(
+            KINDS[item.kind].receivers is Receivers.OPERATORS for item in digest.items
+        ),
     }
-    if digest.kind is MailKind.RUN:
-        problems = [facts.problems[item.about] for item in digest.items]
-        values["findings"] = [problem_sentence(problem) for problem in problems]
-        subject = tk._("{site}: something is wrong with the checks of freshness")
-        count = len(problems)
-    else:
-        datasets = _datasets(digest, facts)
-        values["datasets"] = [_dataset_values(dataset) for dataset in datasets[:MOST_DATASETS]]
-        values["more"] = max(0, len(datasets) - MOST_DATASETS)
-        count = len(datasets)
-        subject = _subject(digest.kind, count)
-    name = _TEMPLATES[digest.kind]
+    subjects = "; ".join(section["subject"] for section in sections)
     return Letter(
         address=digest.address,
-        subject=line(subject.format(site=values["site_title"], count=count)),
-        text=tk.render(f"freshness/mails/{name}.txt", values),
-        html=tk.render(f"freshness/mails/{name}.html", values),
+        subject=line(f"{site_title}: {subjects}"),
+        # Sections and rows end with any number of blank lines.
+        text=re.sub(r"\n{3,}", "\n\n", tk.render("freshness/mails/digest.txt", values)),
+        html=tk.render("freshness/mails/digest.html", values),
         headers={
             "Auto-Submitted": "auto-generated",
             "List-Unsubscribe": _header_url(stop_url),
@@ -68,32 +78,127 @@ def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
     )
 
 
-_TEMPLATES = {
-    MailKind.NOT_FRESH: "not_fresh",
-    MailKind.DELINQUENT: "delinquent",
-    MailKind.RUN: "run",
+def lines(digest: Digest, facts: MailFacts) -> dict[MailKind, list[str]]:
+    """Return a line for each row of a mail, by kind."""
+    return {
+        kind: [row["line"] for row in _ROWS[kind](items, facts)]
+        for kind, items in digest.by_kind().items()
+    }
+
+
+def _section(
+    kind: MailKind, items: Sequence[NewsItem], address: str, facts: MailFacts
+) -> dict[str, Any]:
+    rows = _ROWS[kind](items, facts)
+    subject = labels.counted(KINDS[kind].subject, len(rows))
+    return {
+        "template": f"freshness/mails/sections/{kind.value}",
+        "subject": subject,
+        "heading": subject[:1].upper() + subject[1:],
+        "rows": rows[:MOST_ROWS],
+        "more": max(0, len(rows) - MOST_ROWS),
+        "worklist_url": _worklist_url(kind, items, address, facts),
+    }
+
+
+_GROUPS = {MailKind.NOT_FRESH: "update", MailKind.BROKEN: "broken"}
+"""Groups of the worklist with the tasks of a kind."""
+
+
+def _worklist_url(
+    kind: MailKind, items: Sequence[NewsItem], address: str, facts: MailFacts
+) -> str | None:
+    """Return the URL of the recipient's tasks; None if the recipient has no worklist."""
+    edited = facts.editors.get(address)
+    if kind not in _GROUPS or not edited:
+        return None
+    values = {"group": _GROUPS[kind]}
+    names = {facts.datasets[item.package_id or ""].organization_name for item in items}
+    if len(edited) > 1 and len(names) == 1 and names <= edited:
+        values["organization"] = names.pop()
+    return _url("freshness_worklist.read", **values)
+
+
+def _dataset_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
+    """Return the datasets by title, each once although it may have crossed a date twice."""
+    datasets = [facts.datasets[id] for id in {item.package_id or "" for item in items}]
+    datasets.sort(key=lambda dataset: (dataset.title, dataset.id))
+    return [_dataset_row(dataset, facts) for dataset in datasets]
+
+
+def _dataset_row(dataset: DatasetFacts, facts: MailFacts) -> Row:
+    days = dataset.frequency_days
+    return {
+        "line": f"{dataset.title} ({dataset.name})",
+        "title": dataset.title,
+        "organization": dataset.organization,
+        "state": display.STATUSES[dataset.for_rules.status.value],
+        "last_modified": _day(dataset.last_modified, facts.now),
+        "frequency": None if days is None else labels.frequency_label(days),
+        "url": _url("dataset.read", id=dataset.name),
+        "update_url": _url("dataset.edit", id=dataset.name),
+        "confirm_url": _url("freshness_dataset.read", id=dataset.name),
+        "contact": dataset.maintainer,
+        "addresses": list(dataset.named),
+        "asked": list(rules.asked(dataset.for_rules, facts.people)),
+    }
+
+
+def _link_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
+    rows = [_link_row(facts.findings[item], facts) for item in items]
+    return sorted(rows, key=lambda row: (row["dataset"], row["title"], row["url"]))
+
+
+def _link_row(finding: Finding, facts: MailFacts) -> Row:
+    dataset = facts.datasets[finding.item.package_id or ""]
+    since = _day(isoparse(finding.details["failing_since"]), facts.now)
+    link = {**finding.details, "not_visited": None, "outcome": Outcome.ERROR.value}
+    ids = {"id": dataset.name, "resource_id": finding.item.about}
+    return {
+        "line": f"{finding.title}, {dataset.title} ({dataset.name})",
+        "title": finding.title,
+        "dataset": dataset.title,
+        "organization": dataset.organization,
+        "reason": line(labels.link_reason(link, since or ""), 500),
+        "state": display.LINKS["broken"],
+        "url": _url("dataset_resource.read", **ids),
+        "edit_url": _url("dataset_resource.edit", **ids),
+    }
+
+
+def _fault_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
+    return [_fault_row(facts.findings[item]) for item in items]
+
+
+def _fault_row(finding: Finding) -> Row:
+    is_organization = finding.item.about.startswith("organization:")
+    page = "organization.read" if is_organization else "dataset.read"
+    return {
+        "line": f"{finding.title} ({finding.name})",
+        "title": finding.title,
+        "organization": finding.organization,
+        "is_organization": is_organization,
+        "url": _url(page, id=finding.name),
+        **finding.details,
+    }
+
+
+def _problem_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
+    problems = [facts.findings[item].problem for item in items]
+    return [{"line": problem_sentence(problem)} for problem in problems if problem is not None]
+
+
+_ROWS: Mapping[MailKind, Callable[[Sequence[NewsItem], MailFacts], list[Row]]] = {
+    MailKind.NOT_FRESH: _dataset_rows,
+    MailKind.BROKEN: _link_rows,
+    MailKind.DELINQUENT: _dataset_rows,
+    MailKind.COPY: _dataset_rows,
+    MailKind.NO_ADDRESS: _fault_rows,
+    MailKind.NO_RESOURCES: _fault_rows,
+    MailKind.FALLEN: _problem_rows,
+    MailKind.RUN: _problem_rows,
 }
-
-
-def _subject(kind: MailKind, count: int) -> str:
-    forms = (
-        NN_(
-            "{site}: {count} dataset whose provider should be contacted",
-            "{site}: {count} datasets whose providers should be contacted",
-        )
-        if kind is MailKind.DELINQUENT
-        else NN_(
-            "{site}: {count} dataset needs an update", "{site}: {count} datasets need an update"
-        )
-    )
-    return str(tk.ungettext(*forms, count))
-
-
-def titles(digest: Digest, facts: MailFacts) -> list[str]:
-    """Return a line for each dataset or problem of a mail."""
-    if digest.kind is MailKind.RUN:
-        return [problem_sentence(facts.problems[item.about]) for item in digest.items]
-    return [f"{dataset.title} ({dataset.name})" for dataset in _datasets(digest, facts)]
+"""The rows of a kind's template, from its news. Each row has a ``line`` for the command line."""
 
 
 def problem_sentence(problem: RunProblem) -> str:
@@ -105,16 +210,25 @@ def problem_sentence(problem: RunProblem) -> str:
             "The check of {at} did not end: it was killed, or its machine was"
         ),
         ProblemKind.NO_DATASETS: tk._("The check that ended on {at} saw no datasets"),
-        ProblemKind.HALVED: tk._(
-            "The check that ended on {at} saw {datasets} datasets; the one before saw {before}"
-        ),
+        ProblemKind.HALVED: tk._(_FALLEN),
+        ProblemKind.FALLEN: tk._(_FALLEN),
         ProblemKind.MISSING: tk._("No check was begun in time: one was missing on {at}"),
     }
+    now, before = problem.datasets or 0, problem.before or 0
     return sentences[problem.kind].format(
-        at=at, error=line(problem.error, 500), datasets=problem.datasets, before=problem.before
+        at=at,
+        error=line(problem.error, 500),
+        datasets=now,
+        before=before,
+        fewer=before - now,
+        share=display.percent(before - now, before, _locale()),
     )
 
 
+_FALLEN = N_(
+    "The check that ended on {at} saw {datasets} datasets; the one before saw {before}. That is {fewer} "
+    "fewer ({share})."
+)
 _FAILED = {
     "check": N_("The check that ended on {at} failed: {error}"),
     "iati": N_("The update cycle of an IATI registry that ended on {at} failed: {error}"),
@@ -123,27 +237,12 @@ _FAILED = {
 """Sentences by the kind of the run."""
 
 
-def _datasets(digest: Digest, facts: MailFacts) -> Sequence[DatasetFacts]:
-    """Return the datasets of a mail by title, each once although it may have crossed two dates."""
-    ids = {item.package_id for item in digest.items if item.package_id}
-    return sorted(
-        (facts.datasets[id] for id in ids), key=lambda dataset: (dataset.title, dataset.id)
-    )
+def _day(moment: datetime | None, now: datetime) -> str | None:
+    return moment and display.day(moment, now, tk.h.get_display_timezone(), _locale())
 
 
-def _dataset_values(dataset: DatasetFacts) -> dict[str, Any]:
-    modified, days = dataset.last_modified, dataset.frequency_days
-    return {
-        "title": dataset.title,
-        "organization": dataset.organization,
-        "last_modified": None if modified is None else f"{modified:%Y-%m-%d}",
-        "frequency": None if days is None else labels.frequency_label(days),
-        "url": _url("dataset.read", id=dataset.name),
-        "update_url": _url("dataset.edit", id=dataset.name),
-        "confirm_url": _url("freshness_dataset.read", id=dataset.name),
-        "contact": dataset.maintainer,
-        "addresses": list(dataset.named),
-    }
+def _locale() -> Any:
+    return display.locale_of(tk.h.lang())
 
 
 def _url(endpoint: str, **values: str) -> str:

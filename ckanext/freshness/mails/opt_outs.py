@@ -1,11 +1,13 @@
-"""People's choice to receive no mails, and links to make it without logging in."""
+"""People's choice of the mails that they receive, and links to make it without logging in."""
 
 from __future__ import annotations
 
 import base64
 import hmac
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
@@ -13,20 +15,32 @@ import sqlalchemy as sa
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model import MailPerson
+from . import recipients
+from .kinds import KINDS, MailKind, Receivers
+
+ALL = frozenset(MailKind)
 
 _SIGNATURE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
 class MailPreference:
-    """The choice of an address's owner."""
+    """The choice of an address's owner.
+
+    :ivar off: the kinds that are switched off
+    """
 
     address: str
-    opted_out: bool
+    off: frozenset[MailKind]
+
+    @property
+    def opted_out(self) -> bool:
+        """Whether all kinds are switched off."""
+        return self.off == ALL
 
 
 def token(person_id: int) -> str:
-    """Return the token for the links in a person's mails. Its holder may opt out, and in again.
+    """Return the token for the links in a person's mails. Its holder may choose their mails.
 
     It is a number with a signature of 96 bits by the site's secret key. It must be short, because Python
     folds headers of more than 78 characters in a way that mail programs do not recognise as a URL.
@@ -43,25 +57,52 @@ def of_token(text: str) -> MailPreference | None:
     if not hmac.compare_digest(signature, _signature(int(number))):
         return None
     row = model.Session.query(MailPerson).get(int(number))
-    return None if row is None else MailPreference(row.address, row.opted_out_at is not None)
+    return None if row is None else MailPreference(row.address, kinds_off(row))
 
 
 def of_address(address: str) -> MailPreference:
     """Return the choice of an address's owner."""
     row = model.Session.query(MailPerson).filter_by(address=address).first()
-    return MailPreference(address, row is not None and row.opted_out_at is not None)
+    return MailPreference(address, frozenset() if row is None else kinds_off(row))
 
 
-def write(address: str, now: datetime, *, opted_out: bool) -> None:
-    """Store the choice of an address's owner and commit."""
+def kinds_off(row: Any) -> frozenset[MailKind]:
+    """Return the kinds that are switched off, by a row of ``freshness_mail_person``."""
+    if row.opted_out_at is not None:
+        return ALL
+    return frozenset(kind for kind in MailKind if kind.value in row.off)
+
+
+def offered(address: str) -> list[MailKind]:
+    """Return the kinds that an address may receive, in the order of mails."""
+    is_operator = address in recipients.operators()
+    return [
+        kind
+        for kind, rule in KINDS.items()
+        if is_operator or rule.receivers is not Receivers.OPERATORS
+    ]
+
+
+def write(address: str, now: datetime, off: Collection[MailKind]) -> None:
+    """Store the choice of an address's owner and commit.
+
+    :param off: the kinds to switch off; if these are all, later versions' kinds are switched off, too
+    """
+    is_all = set(off) >= ALL
     model.Session.execute(
         sa.text(
             """
-            INSERT INTO freshness_mail_person AS p (address, opted_out_at) VALUES (:address, :at)
-            ON CONFLICT (address) DO UPDATE SET opted_out_at =
-                CASE WHEN :opted_out THEN coalesce(p.opted_out_at, excluded.opted_out_at) END"""
+            INSERT INTO freshness_mail_person AS p (address, opted_out_at, off)
+            VALUES (:address, :at, CAST(:off AS text[]))
+            ON CONFLICT (address) DO UPDATE SET off = excluded.off, opted_out_at =
+                CASE WHEN :is_all THEN coalesce(p.opted_out_at, excluded.opted_out_at) END"""
         ),
-        {"address": address, "at": utc(now) if opted_out else None, "opted_out": opted_out},
+        {
+            "address": address,
+            "at": utc(now) if is_all else None,
+            "off": [] if is_all else sorted(kind.value for kind in off),
+            "is_all": is_all,
+        },
     )
     model.Session.commit()
 

@@ -13,17 +13,17 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from dateutil.parser import isoparse
 
 from ..ckan_adapter import model
-from ..dates import utc
+from ..dates import aware, utc
 from ..model import MailStart
-from . import rules
-from .rules import Crossing, Digest, MailKind, MailOutcome, MailPlan, NewsItem
+from . import opt_outs, rules
+from .kinds import MailKind, Origin, kinds_from
+from .rules import Digest, MailOutcome, MailPlan, News, NewsItem, Person
 
 MOST_TRIES = 5
-"""Attempts to send a mail, one per notify."""
-
-_TO_PEOPLE = (MailKind.NOT_FRESH.value, MailKind.DELINQUENT.value)
+"""Attempts to send a piece of news, one per notify."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +60,18 @@ def forget_start() -> None:
     _execute("DELETE FROM freshness_mail_start")
 
 
-def crossings(begun: NotifyStart) -> list[Crossing]:
+def crossings(begun: NotifyStart) -> list[News]:
     """Return the dates that datasets have crossed since mails began and that are not settled yet."""
-    rows = _execute(_CROSSINGS, after=begun.transition_id)
+    rows = _execute(_CROSSINGS, after=begun.transition_id, kinds=kinds_from(Origin.TRANSITION))
     found = []
     for row in rows:
         for kind in rules.kinds(row.from_status, row.to_status, row.cause):
             waiting = (row.waiting or {}).get(kind.value)
-            if waiting or kind.value not in (row.known or ()):
+            # News that earlier versions sent without a copy gets none.
+            original = MailKind.NOT_FRESH if kind is MailKind.COPY else kind
+            if waiting or original.value not in (row.known or ()):
                 item = NewsItem(kind, str(row.id), row.package_id)
-                found.append(Crossing(item, frozenset(waiting) if waiting else None))
+                found.append(News(item, frozenset(waiting) if waiting else None))
     return found
 
 
@@ -81,7 +83,7 @@ CROSS JOIN LATERAL (
         jsonb_object_agg(kind, addresses) FILTER (WHERE addresses IS NOT NULL) AS waiting
     FROM (
         SELECT kind, jsonb_agg(address) FILTER (WHERE outcome = 'waiting') AS addresses
-        FROM freshness_mail WHERE kind IN ('overdue', 'delinquent') AND about = t.id::text
+        FROM freshness_mail WHERE kind = ANY(:kinds) AND about = t.id::text
         GROUP BY kind
     ) k
 ) m
@@ -89,45 +91,51 @@ WHERE t.id > :after AND t.to_status IN ('overdue', 'delinquent') AND t.from_stat
 ORDER BY t.changed_at, t.id"""
 
 
-def waiting_problems(keys: Iterable[str]) -> dict[str, set[str]]:
-    """Return the addresses that wait for a mail about a problem, by its key; new problems are absent."""
+def unsettled(items: Iterable[NewsItem]) -> list[News]:
+    """Return the faults and problems that are not settled yet.
+
+    :param items: all that exist now
+    """
     rows = _execute(
-        "SELECT about, address, outcome FROM freshness_mail WHERE kind = :kind AND about = ANY(:keys)",
-        kind=MailKind.RUN.value,
-        keys=list(keys),
+        "SELECT kind, about, array_agg(address) FILTER (WHERE outcome = 'waiting') AS waiting"
+        " FROM freshness_mail WHERE kind = ANY(:kinds) GROUP BY kind, about",
+        kinds=kinds_from(Origin.FINDING, Origin.RUN),
     )
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        waiting = found.setdefault(row.about, set())
-        if row.outcome == MailOutcome.WAITING.value:
-            waiting.add(row.address)
+    known = {(row.kind, row.about): row.waiting for row in rows}
+    found = []
+    for item in items:
+        waiting = known.get((item.kind.value, item.about))
+        if waiting or (item.kind.value, item.about) not in known:
+            found.append(News(item, frozenset(waiting) if waiting else None))
     return found
 
 
-def lately(since: datetime) -> set[tuple[MailKind, str]]:
-    """Return the kinds and addresses of mails that were sent, or may have been, since a moment."""
+def people() -> dict[str, Person]:
+    """Return the addresses whose owners switched off mails or had any."""
     rows = _execute(
-        "SELECT DISTINCT kind, address FROM freshness_mail"
-        " WHERE outcome IN ('sent', 'unknown') AND ended_at > :since AND kind = ANY(:kinds)",
-        since=utc(since),
-        kinds=list(_TO_PEOPLE),
+        "SELECT address, opted_out_at, off, told_at FROM freshness_mail_person"
+        " WHERE opted_out_at IS NOT NULL OR off <> '{}' OR told_at <> '{}'"
     )
-    return {(MailKind(row.kind), row.address) for row in rows}
+    return {
+        row.address: Person(
+            opt_outs.kinds_off(row),
+            {
+                kind: aware(isoparse(row.told_at[kind.value]))
+                for kind in MailKind
+                if kind.value in row.told_at
+            },
+        )
+        for row in rows
+    }
 
 
-def opted_out() -> set[str]:
-    """Return the addresses whose owners want no mails."""
-    rows = _execute("SELECT address FROM freshness_mail_person WHERE opted_out_at IS NOT NULL")
-    return {row.address for row in rows}
-
-
-def tries() -> dict[tuple[MailKind, str], int]:
-    """Return the number of failed attempts for each kind and address with waiting news."""
+def tries() -> dict[str, int]:
+    """Return the number of failed attempts for each address with waiting news."""
     rows = _execute(
-        "SELECT kind, address, max(tries) AS tries FROM freshness_mail"
-        " WHERE outcome = 'waiting' AND tries > 0 GROUP BY kind, address"
+        "SELECT address, max(tries) AS tries FROM freshness_mail"
+        " WHERE outcome = 'waiting' AND tries > 0 GROUP BY address"
     )
-    return {(MailKind(row.kind), row.address): row.tries for row in rows}
+    return {row.address: row.tries for row in rows}
 
 
 def enter(plan: MailPlan, now: datetime) -> None:
@@ -169,22 +177,23 @@ def claim(digest: Digest, mail_id: str, now: datetime) -> tuple[NewsItem, ...]:
     """
     rows = _execute(
         _CLAIM,
-        kind=digest.kind.value,
+        kinds=[item.kind.value for item in digest.items],
         about=[item.about for item in digest.items],
         address=digest.address,
         mail_id=mail_id,
         now=utc(now),
     )
-    claimed = {row.about for row in rows}
+    claimed = {(row.kind, row.about) for row in rows}
     model.Session.commit()
-    return tuple(item for item in digest.items if item.about in claimed)
+    return tuple(item for item in digest.items if (item.kind.value, item.about) in claimed)
 
 
 _CLAIM = """
-UPDATE freshness_mail SET outcome = 'claimed', tries = tries + 1, mail_id = :mail_id, claimed_at = :now,
-    ended_at = NULL, error = NULL
-WHERE kind = :kind AND about = ANY(:about) AND address = :address AND outcome = 'waiting'
-RETURNING about"""
+UPDATE freshness_mail m SET outcome = 'claimed', tries = tries + 1, mail_id = :mail_id,
+    claimed_at = :now, ended_at = NULL, error = NULL
+FROM unnest(CAST(:kinds AS text[]), CAST(:about AS text[])) AS i (kind, about)
+WHERE m.kind = i.kind AND m.about = i.about AND m.address = :address AND m.outcome = 'waiting'
+RETURNING m.kind, m.about"""
 
 
 def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = None) -> bool:
@@ -194,11 +203,7 @@ def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = N
     :returns: whether it became REFUSED
     """
     rows = _execute(
-        """
-        UPDATE freshness_mail SET ended_at = :now, error = :error, outcome =
-            CASE WHEN :outcome = 'waiting' AND tries >= :most THEN 'refused' ELSE :outcome END
-        WHERE mail_id = :mail_id AND outcome = 'claimed'
-        RETURNING outcome""",
+        _END.format(mails="mail_id = :mail_id AND outcome = 'claimed'"),
         mail_id=mail_id,
         outcome=outcome.value,
         now=utc(now),
@@ -208,6 +213,23 @@ def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = N
     given_up = any(row.outcome == MailOutcome.REFUSED.value for row in rows)
     model.Session.commit()
     return given_up
+
+
+_END = """
+WITH ended AS (
+    UPDATE freshness_mail SET ended_at = :now, error = :error, outcome =
+        CASE WHEN :outcome = 'waiting' AND tries >= :most THEN 'refused' ELSE :outcome END
+    WHERE {mails}
+    RETURNING kind, address, outcome
+), told AS (
+    UPDATE freshness_mail_person p SET told_at = p.told_at || t.kinds
+    FROM (
+        SELECT address, jsonb_object_agg(kind, CAST(:now AS timestamp)) AS kinds
+        FROM ended WHERE outcome IN ('sent', 'unknown') GROUP BY address
+    ) t
+    WHERE p.address = t.address
+)
+SELECT DISTINCT address, outcome FROM ended"""
 
 
 def give_back(mail_id: str, error: str) -> None:
@@ -229,9 +251,11 @@ def orphans(now: datetime) -> list[str]:
     :returns: their addresses
     """
     rows = _execute(
-        "UPDATE freshness_mail SET outcome = 'unknown', ended_at = :now WHERE outcome = 'claimed'"
-        " RETURNING address",
+        _END.format(mails="outcome = 'claimed'"),
+        outcome=MailOutcome.UNKNOWN.value,
         now=utc(now),
+        error=None,
+        most=MOST_TRIES,
     )
     found = sorted({row.address for row in rows})
     model.Session.commit()
@@ -253,15 +277,33 @@ def person_ids(emails: Iterable[str]) -> Mapping[str, int]:
     return {row.address: row.id for row in rows}
 
 
-def forget() -> None:
-    """Delete rows about transitions and runs that were themselves deleted."""
-    _execute(
-        """
-        DELETE FROM freshness_mail m WHERE m.outcome <> 'claimed' AND CASE WHEN m.kind = 'run'
-            THEN NOT EXISTS (SELECT 1 FROM freshness_run r
-                WHERE r.id = substr(m.about, strpos(m.about, ':') + 1))
-            ELSE NOT EXISTS (SELECT 1 FROM freshness_transition t WHERE t.id = CAST(m.about AS bigint)) END"""
-    )
+def forget(current: Iterable[NewsItem]) -> None:
+    """Delete rows about deleted transitions and runs, and about faults that do not exist any more.
+
+    :param current: all faults that exist now
+    """
+    abouts: dict[str, list[str]] = {kind: [] for kind in kinds_from(Origin.FINDING)}
+    for item in current:
+        if item.kind.value in abouts:
+            abouts[item.kind.value].append(item.about)
+    for kind, about in abouts.items():
+        _execute(
+            _FORGET.format(is_gone="about NOT IN (SELECT unnest(CAST(:about AS text[])))"),
+            kinds=[kind],
+            about=about,
+        )
+    for origin, is_gone in _GONE.items():
+        _execute(_FORGET.format(is_gone=is_gone), kinds=kinds_from(origin))
+
+
+_FORGET = (
+    "DELETE FROM freshness_mail m WHERE kind = ANY(:kinds) AND outcome <> 'claimed' AND {is_gone}"
+)
+_GONE = {
+    Origin.TRANSITION: "about NOT IN (SELECT id::text FROM freshness_transition)",
+    Origin.RUN: "substr(about, strpos(about, ':') + 1) NOT IN (SELECT id FROM freshness_run)",
+}
+"""Conditions for rows about rows that were deleted."""
 
 
 def _execute(statement: str, **parameters: Any) -> Any:

@@ -31,6 +31,8 @@ _NO = frozenset({"false", "no", "off", "0", "n", "f"})
 class DatasetFacts:
     """A dataset as mails present it.
 
+    :ivar organization: the title of its organization
+    :ivar organization_name: the organization's name in URLs
     :ivar maintainer: the name of the maintainer or author, for people who look for a contact
     :ivar named: the addresses in its fields
     :ivar for_rules: the facts that decide about its mails
@@ -40,6 +42,7 @@ class DatasetFacts:
     name: str
     title: str
     organization: str
+    organization_name: str
     maintainer: str
     named: tuple[str, ...]
     last_modified: datetime | None
@@ -73,7 +76,7 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFact
     rows = _rows(ids)
     # The checks of access read each package. Held packages cost them no further queries.
     held = hold_packages([row.id for row in rows])
-    admins = _admins({row.owner_org for row in rows if row.owner_org})
+    admins = admins_of({row.owner_org for row in rows if row.owner_org})
     contacts = {row.id: _contacts(row, admins.get(row.owner_org, ())) for row in rows}
     users = _users(
         {
@@ -100,6 +103,7 @@ def _facts(
         name=row.name,
         title=addresses.line(row.title) or row.name,
         organization=addresses.line(row.organization),
+        organization_name=row.organization_name or "",
         maintainer=addresses.line(row.maintainer or row.author),
         named=named,
         last_modified=snapshot.moment(row.last_modified),
@@ -124,7 +128,7 @@ def _rows(ids: list[str]) -> list[Any]:
 
 _DATASETS = f"""
 SELECT p.id, p.name, p.title, p.owner_org, p.maintainer, p.maintainer_email, p.author, p.author_email,
-    g.title AS organization, {ORGANIZATION_EXTRA} AS wish,
+    g.title AS organization, g.name AS organization_name, {ORGANIZATION_EXTRA} AS wish,
     h.is_harvested, h.configs, d.status, d.last_modified, d.frequency_days, d.due, d.overdue, d.delinquent
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
@@ -156,7 +160,7 @@ def _permits(config: str | None) -> bool:
     return isinstance(plain, dict) and plain.get(_CONSENT_KEY) is True
 
 
-def _admins(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
+def admins_of(organization_ids: set[str]) -> dict[str, tuple[str, ...]]:
     """Return the addresses of the admins of organizations, by the organization's id."""
     rows = model.Session.execute(sa.text(_ADMINS), {"ids": sorted(organization_ids)})
     found: dict[str, dict[str, None]] = defaultdict(dict)
@@ -170,6 +174,22 @@ SELECT m.group_id, u.email FROM member m JOIN "user" u ON u.id = m.table_id
 WHERE m.group_id = ANY(:ids) AND m.table_name = 'user' AND m.state = 'active' AND m.capacity = 'admin'
     AND u.state = 'active' AND u.email IS NOT NULL
 ORDER BY m.group_id, u.name"""
+
+
+def editors(emails: Iterable[str]) -> dict[str, frozenset[str]]:
+    """Return the addresses of users, with the names of the organizations whose datasets they may edit."""
+    rows = model.Session.execute(sa.text(_EDITORS), {"emails": sorted(set(emails))})
+    return {row.email: frozenset(row.organizations or ()) for row in rows}
+
+
+_EDITORS = """
+SELECT lower(u.email) AS email, array_agg(g.name) FILTER (WHERE g.name IS NOT NULL) AS organizations
+FROM "user" u
+LEFT JOIN member m ON m.table_id = u.id AND m.table_name = 'user' AND m.state = 'active'
+    AND m.capacity IN ('admin', 'editor')
+LEFT JOIN "group" g ON g.id = m.group_id AND g.is_organization AND g.state = 'active'
+WHERE u.state = 'active' AND lower(u.email) = ANY(:emails)
+GROUP BY lower(u.email)"""
 
 
 def _users(emails: set[str]) -> dict[str, list[Any]]:

@@ -1,23 +1,14 @@
-"""The rules that turn status changes into mails. Pure: tables and small functions."""
+"""The rules that turn news into mails. Pure: tables and small functions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 
 from ..aging.status import Status
-
-
-class MailKind(str, Enum):
-    """The subject of a mail."""
-
-    NOT_FRESH = "overdue"
-    """Datasets that have become overdue, to their maintainers."""
-    DELINQUENT = "delinquent"
-    """Datasets that have become delinquent, to the sysadmins, who contact maintainers themselves."""
-    RUN = "run"
-    """Problems of runs, to the sysadmins."""
+from .kinds import COOLDOWN, KINDS, MailKind, Receivers
 
 
 class MailOutcome(str, Enum):
@@ -40,16 +31,21 @@ class MailOutcome(str, Enum):
 
 
 _AGES = (Status.FRESH, Status.DUE, Status.OVERDUE, Status.DELINQUENT)
-_DATES = {Status.OVERDUE: MailKind.NOT_FRESH, Status.DELINQUENT: MailKind.DELINQUENT}
+_DATES = {
+    Status.OVERDUE: (MailKind.NOT_FRESH, MailKind.COPY),
+    Status.DELINQUENT: (MailKind.DELINQUENT,),
+}
 _NOT_BY_DATE = "recompute"
 _STILL = {
     MailKind.NOT_FRESH: frozenset({Status.OVERDUE, Status.DELINQUENT}),
+    MailKind.COPY: frozenset({Status.OVERDUE, Status.DELINQUENT}),
     MailKind.DELINQUENT: frozenset({Status.DELINQUENT}),
 }
+"""The present statuses for which a date that was crossed is still news."""
 
 
 def kinds(before: str | None, after: str, cause: str) -> tuple[MailKind, ...]:
-    """Return the kinds of mails that a change of status causes: one for each date that it crossed.
+    """Return the kinds of mails that a change of status causes, by the dates that it crossed.
 
     A dataset's first status causes none, since it may be years old. Neither does a change of the site's
     thresholds, which could affect thousands of datasets.
@@ -61,9 +57,10 @@ def kinds(before: str | None, after: str, cause: str) -> tuple[MailKind, ...]:
         return ()
     # If the freshness was unknown before, every date that has passed is news.
     from_age = _age(before) if before != Status.UNAVAILABLE.value else 0
-    return tuple(
-        kind for status, kind in _DATES.items() if from_age < _AGES.index(status) <= _age(after)
+    crossed = (
+        found for status, found in _DATES.items() if from_age < _AGES.index(status) <= _age(after)
     )
+    return tuple(kind for found in crossed for kind in found)
 
 
 def _age(status: str) -> int:
@@ -75,8 +72,8 @@ def _age(status: str) -> int:
 class NewsItem:
     """One piece of news.
 
-    :ivar about: its identity among those of its kind: a transition, or a problem of a run
-    :ivar package_id: the id of the dataset that it is about, if any
+    :ivar about: its identity among those of its kind: a transition, a fault, or a problem of a run
+    :ivar package_id: the id of the dataset whose facts decide about its recipients, if any
     """
 
     kind: MailKind
@@ -85,8 +82,8 @@ class NewsItem:
 
 
 @dataclass(frozen=True, slots=True)
-class Crossing:
-    """A date that a dataset has crossed and that is not settled yet.
+class News:
+    """A piece of news that is not settled yet.
 
     :ivar waiting: addresses that still wait for the mail; None if recipients were not determined yet
     """
@@ -110,12 +107,31 @@ class MailDataset:
 
 
 @dataclass(frozen=True, slots=True)
-class Digest:
-    """A mail with all news of one kind for one address."""
+class Person:
+    """The choice of an address's owner, and the mails that they had.
 
-    kind: MailKind
+    :ivar off: the kinds that they switched off
+    :ivar told: the time of the last mail of each kind
+    """
+
+    off: frozenset[MailKind] = frozenset()
+    told: Mapping[MailKind, datetime] = field(default_factory=dict)
+
+
+_STRANGER = Person()
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """A mail with all news for one address."""
+
     address: str
     items: tuple[NewsItem, ...]
+
+    def by_kind(self) -> dict[MailKind, list[NewsItem]]:
+        """Return the news of each kind, in the order of :data:`.kinds.KINDS`."""
+        found = {kind: [item for item in self.items if item.kind is kind] for kind in KINDS}
+        return {kind: items for kind, items in found.items() if items}
 
 
 @dataclass(slots=True)
@@ -123,7 +139,7 @@ class MailPlan:
     """A decision about everything that is not settled yet.
 
     :ivar digests: mails to send now
-    :ivar waiting: news for addresses that had a mail within the cool-down
+    :ivar waiting: news for addresses whose last mail is too recent
     :ivar settled: news that needs no mail, with the reason and the addresses that waited for it
     """
 
@@ -133,29 +149,26 @@ class MailPlan:
 
 
 def plan(
-    crossings: Iterable[Crossing],
+    news: Iterable[News],
     datasets: Mapping[str, MailDataset],
     operators: Iterable[str],
-    *,
-    opted_out: Collection[str] = (),
-    lately: Collection[tuple[MailKind, str]] = (),
+    people: Mapping[str, Person],
+    now: datetime,
 ) -> MailPlan:
-    """Decide what happens to each crossing.
+    """Decide what happens to each piece of news. A person gets at most one mail.
 
     :param datasets: active datasets by id
-    :param operators: addresses that are told of delinquent datasets
-    :param opted_out: addresses that want no mails
-    :param lately: kinds and addresses with a mail within the cool-down, which must wait
+    :param operators: addresses of the site's operators
+    :param people: by address; of all others nothing is known
     """
     result = MailPlan()
-    news: dict[tuple[MailKind, str], dict[NewsItem, None]] = {}
+    found: dict[str, dict[NewsItem, None]] = {}
     operators = tuple(operators)
-    for crossing in crossings:
-        item = crossing.item
-        concerned, reason = _concerned(item, datasets.get(item.package_id or ""), operators)
-        before = crossing.waiting
+    for one in news:
+        item, before = one.item, one.waiting
+        concerned, reason = _concerned(item, datasets, operators)
         wanted = [address for address in concerned if before is None or address in before]
-        willing = [address for address in wanted if address not in opted_out]
+        willing = _willing(item.kind, wanted, people)
         if wanted and not willing:
             reason = MailOutcome.OPTED_OUT
         left = (before or frozenset()) - frozenset(willing)
@@ -163,29 +176,52 @@ def plan(
             # Addresses that waited but no longer look after the dataset are settled, even if others remain.
             result.settled.append((item, reason, left))
         for address in willing:
-            if (item.kind, address) in lately:
+            if waits(item.kind, people.get(address, _STRANGER).told, now):
                 result.waiting.append((item, address))
             else:
-                news.setdefault((item.kind, address), {})[item] = None
-    result.digests = [
-        Digest(kind, address, tuple(items)) for (kind, address), items in news.items()
-    ]
+                found.setdefault(address, {})[item] = None
+    result.digests = [Digest(address, tuple(items)) for address, items in found.items()]
     return result
 
 
 def _concerned(
-    item: NewsItem, dataset: MailDataset | None, operators: tuple[str, ...]
+    item: NewsItem, datasets: Mapping[str, MailDataset], operators: tuple[str, ...]
 ) -> tuple[tuple[str, ...], MailOutcome]:
     """Return the recipients of a piece of news, and the reason that applies if there are none."""
+    if item.package_id is None:
+        return operators, MailOutcome.NOBODY
+    dataset = datasets.get(item.package_id)
     if dataset is None:
         return (), MailOutcome.GONE
-    if dataset.status not in _STILL[item.kind]:
+    if dataset.status not in _STILL.get(item.kind, Status):
         return (), MailOutcome.FRESH_AGAIN
-    if item.kind is MailKind.DELINQUENT:
+    if KINDS[item.kind].receivers is Receivers.OPERATORS:
         return operators, MailOutcome.NOBODY
     if not dataset.is_wanted:
         return (), MailOutcome.OPTED_OUT
     return dataset.keepers, MailOutcome.NOBODY
+
+
+def _willing(
+    kind: MailKind, addresses: Iterable[str], people: Mapping[str, Person]
+) -> tuple[str, ...]:
+    return tuple(address for address in addresses if kind not in people.get(address, _STRANGER).off)
+
+
+def asked(dataset: MailDataset, people: Mapping[str, Person]) -> tuple[str, ...]:
+    """Return the addresses that are asked to update a dataset."""
+    return _willing(MailKind.NOT_FRESH, dataset.keepers, people) if dataset.is_wanted else ()
+
+
+def waits(kind: MailKind, told: Mapping[MailKind, datetime], now: datetime) -> bool:
+    """Decide whether a person has had any mail too recently, or one of this kind.
+
+    :param told: the time of the last mail of each kind
+    """
+    last = told.get(kind)
+    return any(now - at < COOLDOWN for at in told.values()) or (
+        last is not None and now - last < KINDS[kind].every
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,13 +249,9 @@ def keepers(contacts: Contacts, sees: Collection[str]) -> tuple[str, ...]:
     return ()
 
 
-def in_turn(digests: Iterable[Digest], tries: Mapping[tuple[MailKind, str], int]) -> list[Digest]:
-    """Sort mails in the order of sending: those that failed before come last and delay no others."""
-    return sorted(
-        digests,
-        key=lambda digest: (
-            tries.get((digest.kind, digest.address), 0),
-            digest.kind.value,
-            digest.address,
-        ),
-    )
+def in_turn(digests: Iterable[Digest], tries: Mapping[str, int]) -> list[Digest]:
+    """Sort mails in the order of sending: those that failed before come last and delay no others.
+
+    :param tries: numbers of failed attempts by address
+    """
+    return sorted(digests, key=lambda digest: (tries.get(digest.address, 0), digest.address))

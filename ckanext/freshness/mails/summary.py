@@ -9,26 +9,14 @@ import ckan.plugins.toolkit as tk
 from ..aging.messages import N_, NN_
 from ..reporting.labels import counted
 from .delivery import DeliveryState, MailReport, SentMail
-from .rules import MailKind, MailOutcome
+from .kinds import KINDS, MailKind
+from .rules import MailOutcome
 
 _STATES = {
     DeliveryState.OFF: N_(
         "Mails are off. To switch them on, set ckanext.freshness.notify.enabled = true."
     ),
     DeliveryState.BEGUN: N_("Mails begin now. Datasets that already need an update cause no mail."),
-}
-
-_KINDS = {
-    MailKind.NOT_FRESH: NN_(
-        "{address}: {count} dataset to update", "{address}: {count} datasets to update"
-    ),
-    MailKind.DELINQUENT: NN_(
-        "{address}: {count} dataset whose provider should be contacted",
-        "{address}: {count} datasets whose providers should be contacted",
-    ),
-    MailKind.RUN: NN_(
-        "{address}: {count} problem of the checks", "{address}: {count} problems of the checks"
-    ),
 }
 
 _FAILED = {
@@ -54,10 +42,17 @@ _SETTLED = {
 
 def mail_line(mail: SentMail) -> str:
     """Return a line about a mail: its recipient, its contents and its failure."""
-    text = counted(_KINDS[mail.kind], len(mail.about), address=mail.address)
+    contents = (kind_words(kind, len(lines)) for kind, lines in mail.about.items())
+    text = f"{mail.address}: {', '.join(contents)}"
     if mail.outcome in _FAILED:
         return f"{text}; {tk._(_FAILED[mail.outcome]).format(error=mail.error)}"
     return text
+
+
+def kind_words(kind: MailKind, count: int) -> str:
+    """Return the contents of a section of a mail in words."""
+    rule = KINDS[kind]
+    return counted(rule.counted or rule.subject, count)
 
 
 def report_line(report: MailReport) -> str:
@@ -72,8 +67,8 @@ def report_line(report: MailReport) -> str:
         parts = [counted(NN_("{count} mail sent", "{count} mails sent"), sent)]
     if report.waiting:
         forms = NN_(
-            "{count} dataset waits for the end of a cool-down",
-            "{count} datasets wait for the end of a cool-down",
+            "{count} message waits for its recipient's next mail",
+            "{count} messages wait for their recipients' next mails",
         )
         parts.append(counted(forms, report.waiting))
     parts += [counted(_SETTLED[outcome], count) for outcome, count in report.settled.items()]

@@ -1,4 +1,4 @@
-"""Who was told what by mail, and who wants none.
+"""Mails that people received, and the mails that they switched off.
 
 Moments are in UTC, without a zone.
 """
@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
 from sqlalchemy import BigInteger, Column, DateTime, Integer, UnicodeText
+from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 
 class Mail(tk.BaseModel):
-    """One thing that one person is told: once, whatever happens.
+    """A piece of news for one person, which is sent once.
 
-    A row is claimed, and that committed, before its mail is handed to the mail server, and gets its end
-    afterwards. What is still claimed when nobody sends was being sent by a process that died: whether the
-    mail has gone nobody knows, and it is not sent again.
+    A row is claimed, and the claim committed, before its mail is handed to the mail server. It gets its
+    outcome afterwards. If the process dies in between, the mail may have been sent, so it is not sent again.
     """
 
     __tablename__ = "freshness_mail"
 
-    kind = Column(UnicodeText, primary_key=True, comment="overdue, delinquent or run")
+    kind = Column(UnicodeText, primary_key=True, comment="kind of mail: overdue, broken...")
     about = Column(
         UnicodeText,
         primary_key=True,
-        comment="id of the transition, or the finding and the run's id: failed:...",
+        comment="id of the transition, the resource, dataset or organization; for runs the problem and "
+        "the run's id: failed:...",
     )
     address = Column(
         UnicodeText, primary_key=True, comment="e-mail address; empty where nobody is told"
@@ -43,7 +44,7 @@ class Mail(tk.BaseModel):
 
 
 class MailPerson(tk.BaseModel):
-    """An address that was written to, and what its owner wants."""
+    """An address that was written to, with its owner's choice and the times of its last mails."""
 
     __tablename__ = "freshness_mail_person"
 
@@ -51,11 +52,17 @@ class MailPerson(tk.BaseModel):
     address = Column(
         UnicodeText, nullable=False, unique=True, comment="e-mail address, in small letters"
     )
-    opted_out_at = Column(DateTime, comment="when its owner opted out; empty if mails are wanted")
+    opted_out_at = Column(
+        DateTime, comment="when its owner switched off all mails; empty if some are wanted"
+    )
+    off: Column[list[str]] = Column(
+        ARRAY(UnicodeText), nullable=False, comment="kinds of mails that its owner switched off"
+    )
+    told_at = Column(JSONB, nullable=False, comment="the time of the last mail by kind")
 
 
 class MailStart(tk.BaseModel):
-    """Where mails begin: one row at most. All that was found before is what the site was like."""
+    """The point from which changes cause mails, in one row at most."""
 
     __tablename__ = "freshness_mail_start"
 

@@ -1,4 +1,4 @@
-"""The pages on which people choose whether to receive mails about freshness."""
+"""The pages on which people choose the mails about freshness that they receive."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
+from .. import settings
 from ..ckan_adapter import exempt_from_csrf
 from ..dates import utc_now
 from ..mails import opt_outs
+from ..mails.kinds import KINDS, MailKind
 from .responses import abort, error_text, redirect_to, render, require_csrf_token
 
 mails = Blueprint("freshness_mails", __name__)
@@ -24,44 +26,65 @@ mail_link.record(lambda state: exempt_from_csrf(mail_link))
 @mails.route("/freshness/mails", methods=["GET"])
 def read() -> ResponseReturnValue:
     """Show the choice of the user."""
-    return _page(_call("freshness_opt_out_show"))
+    return _page(_user())
 
 
 @mails.route("/freshness/mails", methods=["POST"])
 def write() -> ResponseReturnValue:
     """Store the choice of the user."""
-    _call("freshness_opt_out", opted_out=_wants_none())
+    off = _chosen_off(_user())
+    _call("freshness_opt_out", kinds=sorted(kind.value for kind in off))
+    tk.h.flash_success(tk._("Your choice is saved."))
     return redirect_to("freshness_mails.read")
 
 
 @mail_link.route("/freshness/mails/<token>", methods=["GET"])
 def read_link(token: str) -> ResponseReturnValue:
     """Show the choice of a mail's recipient. Change nothing, because programs follow links, too."""
-    person = _person(token)
-    return _page({"address": person.address, "opted_out": person.opted_out})
+    return _page(_holder(token))
 
 
 @mail_link.route("/freshness/mails/<token>", methods=["POST"])
 def write_link(token: str) -> ResponseReturnValue:
     """Store the choice of a mail's recipient, without a login."""
-    person = _person(token)
-    opted_out = _wants_none()
-    opt_outs.write(person.address, utc_now(), opted_out=opted_out)
-    return _page({"address": person.address, "opted_out": opted_out})
+    person = _holder(token)
+    opt_outs.write(person.address, utc_now(), _chosen_off(person))
+    return _page(_holder(token), is_saved=True)
 
 
-def _wants_none() -> bool:
-    return bool(tk.request.form.get("mails") != "yes")
+def _chosen_off(person: opt_outs.MailPreference) -> frozenset[MailKind]:
+    """Return the kinds to switch off: those without a check mark in our form, all by one click elsewhere."""
+    form = tk.request.form
+    if form.get("mails") != "chosen":
+        return opt_outs.ALL
+    offered = frozenset(opt_outs.offered(person.address))
+    wanted = form.getlist("kind")
+    return (person.off - offered) | {kind for kind in offered if kind.value not in wanted}
 
 
-def _person(token: str) -> opt_outs.MailPreference:
+def _user() -> opt_outs.MailPreference:
+    return opt_outs.of_address(_call("freshness_opt_out_show")["address"])
+
+
+def _holder(token: str) -> opt_outs.MailPreference:
     person = opt_outs.of_token(token)
     if person is not None:
         return person
     abort(404, tk._("This link is not whole: copy all of it from the mail"))
 
 
-def _page(shown: dict[str, Any]) -> str:
+def _page(person: opt_outs.MailPreference, *, is_saved: bool = False) -> str:
+    kinds = opt_outs.offered(person.address)
+    shown = {
+        "address": person.address,
+        "kinds": [
+            {"value": kind.value, "name": KINDS[kind].name, "is_on": kind not in person.off}
+            for kind in kinds
+        ],
+        "gets_none": person.off.issuperset(kinds),
+        "is_saved": is_saved,
+        "are_mails_on": settings.flag("notify.enabled"),
+    }
     return render("freshness/mails/page.html", shown)
 
 

@@ -1,4 +1,4 @@
-"""Actions by which people opt out of mails, and in again."""
+"""Actions by which people choose the mails that they receive."""
 
 from __future__ import annotations
 
@@ -9,37 +9,59 @@ import ckan.plugins.toolkit as tk
 from ...ckan_adapter import model
 from ...dates import utc_now
 from ...mails import addresses, opt_outs
+from ...mails.kinds import MailKind
 from ..arguments import flag
 
 __all__ = ["freshness_opt_out", "freshness_opt_out_show"]
 
 
 def freshness_opt_out(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Opt out of mails about freshness, or in again.
+    """Switch mails about freshness off, or on again.
 
-    :param opted_out: true for no mails (optional, default: true)
+    :param opted_out: false to receive all mails (optional, default: true)
+    :param kinds: the kinds of mails to switch off, a list; all others are switched on (optional, default: all)
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
     :returns: the same as ``freshness_opt_out_show``
-    :raises ValidationError: there is no address, or ``opted_out`` is neither true nor false
+    :raises ValidationError: there is no address, a kind does not exist, or ``opted_out`` is neither true
+        nor false
     """
     tk.check_access("freshness_opt_out", context, data_dict)
     address = _address(context, data_dict)
     opted_out = flag(data_dict, "opted_out", default=True)
-    opt_outs.write(address, utc_now(), opted_out=opted_out)
-    return {"address": address, "opted_out": opted_out}
+    opt_outs.write(address, utc_now(), _kinds(data_dict) if opted_out else ())
+    return _plain(opt_outs.of_address(address))
 
 
 @tk.side_effect_free
 def freshness_opt_out_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
-    """Return whether an address has opted out of mails about freshness.
+    """Return the mails about freshness that an address has switched off.
 
     :param address: an e-mail address, only for sysadmins (optional, default: the user's own)
-    :returns: ``address``, ``opted_out``
+    :returns: ``address``, ``opted_out`` (whether all mails are switched off), ``kinds`` (the kinds that are
+        switched off)
     :raises ValidationError: there is no address
     """
     tk.check_access("freshness_opt_out_show", context, data_dict)
-    person = opt_outs.of_address(_address(context, data_dict))
-    return {"address": person.address, "opted_out": person.opted_out}
+    return _plain(opt_outs.of_address(_address(context, data_dict)))
+
+
+def _plain(person: opt_outs.MailPreference) -> dict[str, Any]:
+    return {
+        "address": person.address,
+        "opted_out": person.opted_out,
+        "kinds": [kind.value for kind in MailKind if kind in person.off],
+    }
+
+
+def _kinds(data_dict: dict[str, Any]) -> frozenset[MailKind]:
+    given = data_dict.get("kinds")
+    if given is None:
+        return opt_outs.ALL
+    values = [kind.value for kind in MailKind]
+    if not isinstance(given, list) or any(one not in values for one in given):
+        words = tk._("must be a list of these: {allowed}")
+        raise tk.ValidationError({"kinds": [words.format(allowed=", ".join(values))]})
+    return frozenset(map(MailKind, given))
 
 
 def _address(context: dict[str, Any], data_dict: dict[str, Any]) -> str:

@@ -11,11 +11,14 @@ import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
 
-from ckanext.freshness.mails import delivery
+from ckanext.freshness.mails import delivery, opt_outs
 from ckanext.freshness.mails.delivery import DeliveryState, MailReport
+from ckanext.freshness.mails.kinds import MailKind
 from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.servers.smtp import MailHost
 
+ROOT = "root@example.org"
+"""The address of the only sysadmin."""
 OVERDUE, DELINQUENT = 15, 22
 """Days after which a weekly dataset is overdue, and delinquent."""
 
@@ -55,8 +58,12 @@ def host(mails_on: None, ckan_config: Any, monkeypatch: Any) -> Iterator[MailHos
 
 @pytest.fixture
 def make(mails_on: None) -> Make:
-    """Create a weekly dataset. Its contacts may have forms that only harvesters and older versions produce."""
-    user = factories.Sysadmin(email="root@example.org")["name"]
+    """Create a weekly dataset. Its contacts may have forms that only harvesters and older versions produce.
+
+    The only sysadmin gets neither copies nor mails about faults, which would be in most tests.
+    """
+    user = factories.Sysadmin(email=ROOT)["name"]
+    opt_outs.write(ROOT, later(), {MailKind.COPY, MailKind.NO_ADDRESS, MailKind.NO_RESOURCES})
 
     def make(
         name: str,

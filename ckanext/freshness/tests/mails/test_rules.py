@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
+
 import pytest
 
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.mails.kinds import KINDS, MailKind, Receivers
 from ckanext.freshness.mails.rules import (
     Contacts,
-    Crossing,
     Digest,
     MailDataset,
-    MailKind,
     MailOutcome,
     MailPlan,
+    News,
     NewsItem,
+    Person,
+    asked,
     in_turn,
     keepers,
     kinds,
     plan,
+    waits,
 )
 
-BOTH = (MailKind.NOT_FRESH, MailKind.DELINQUENT)
+OVERDUE = (MailKind.NOT_FRESH, MailKind.COPY)
+BOTH = (*OVERDUE, MailKind.DELINQUENT)
+NOW = datetime(2026, 3, 10, 3, tzinfo=timezone.utc)
 ONE, OTHER = "ann@example.org", "bob@example.org"
 ADMIN = "admin@example.org"
 
@@ -28,13 +35,13 @@ ADMIN = "admin@example.org"
 @pytest.mark.parametrize(
     ("before", "after", "cause", "expected"),
     [
-        ("due", "overdue", "time", (MailKind.NOT_FRESH,)),
+        ("due", "overdue", "time", OVERDUE),
         ("overdue", "delinquent", "time", (MailKind.DELINQUENT,)),
         ("fresh", "due", "time", ()),
-        ("fresh", "overdue", "edit", (MailKind.NOT_FRESH,)),
-        ("fresh", "overdue", "check", (MailKind.NOT_FRESH,)),
+        ("fresh", "overdue", "edit", OVERDUE),
+        ("fresh", "overdue", "check", OVERDUE),
         ("due", "delinquent", "time", BOTH),
-        ("unavailable", "overdue", "edit", (MailKind.NOT_FRESH,)),
+        ("unavailable", "overdue", "edit", OVERDUE),
         ("unavailable", "delinquent", "edit", BOTH),
         ("delinquent", "overdue", "edit", ()),
         ("overdue", "fresh", "edit", ()),
@@ -51,23 +58,26 @@ def test_dates_that_are_crossed(
     assert kinds(before, after, cause) == expected
 
 
-def crossing(
+def news(
     kind: MailKind = MailKind.NOT_FRESH, about: str = "1", waiting: frozenset[str] | None = None
-) -> Crossing:
-    return Crossing(NewsItem(kind, about, "p"), waiting)
+) -> News:
+    return News(NewsItem(kind, about, "p"), waiting)
 
 
 def planned(
-    *crossings: Crossing,
+    *found: News,
     dataset: MailDataset | None = None,
     gone: bool = False,
-    opted_out: frozenset[str] = frozenset(),
-    lately: frozenset[tuple[MailKind, str]] = frozenset(),
+    people: dict[str, Person] | None = None,
     operators: tuple[str, ...] = (ADMIN,),
 ) -> MailPlan:
     shown = dataset or MailDataset(Status.OVERDUE, (ONE, OTHER))
     datasets = {} if gone else {"p": shown}
-    return plan(crossings, datasets, operators, opted_out=opted_out, lately=lately)
+    return plan(found, datasets, operators, people or {}, NOW)
+
+
+def off(*addresses: str, kind: MailKind = MailKind.NOT_FRESH) -> dict[str, Person]:
+    return {address: Person(frozenset({kind})) for address in addresses}
 
 
 def told(made: MailPlan) -> dict[str, list[str]]:
@@ -79,9 +89,21 @@ def settled(made: MailPlan) -> list[tuple[str, MailOutcome, frozenset[str]]]:
 
 
 def test_all_who_look_after_it_are_told_in_one_mail_each() -> None:
-    made = planned(crossing(about="1"), crossing(about="2"), crossing(about="1"))
-    assert told(made) == {ONE: ["1", "2"], OTHER: ["1", "2"]}
+    made = planned(news(about="1"), news(about="2"), news(MailKind.BROKEN, "3"), news(about="1"))
+    assert told(made) == {ONE: ["1", "2", "3"], OTHER: ["1", "2", "3"]}
     assert (made.waiting, made.settled) == ([], [])
+    by_kind = made.digests[0].by_kind()
+    assert {kind: len(items) for kind, items in by_kind.items()} == {
+        MailKind.NOT_FRESH: 2,
+        MailKind.BROKEN: 1,
+    }
+
+
+@pytest.mark.parametrize("kind", MailKind)
+def test_each_kind_has_its_receivers(kind: MailKind) -> None:
+    shown = MailDataset(Status.DELINQUENT, (ONE,))
+    expected = ADMIN if KINDS[kind].receivers is Receivers.OPERATORS else ONE
+    assert told(planned(news(kind), dataset=shown)) == {expected: ["1"]}
 
 
 @pytest.mark.parametrize(
@@ -95,16 +117,16 @@ def test_all_who_look_after_it_are_told_in_one_mail_each() -> None:
     ],
 )
 def test_what_needs_no_mail_is_settled(dataset: MailDataset, outcome: MailOutcome) -> None:
-    made = planned(crossing(), dataset=dataset)
+    made = planned(news(), dataset=dataset)
     assert (told(made), settled(made)) == ({}, [("1", outcome, frozenset())])
 
 
 def test_what_is_gone_is_settled() -> None:
-    assert settled(planned(crossing(), gone=True)) == [("1", MailOutcome.GONE, frozenset())]
+    assert settled(planned(news(), gone=True)) == [("1", MailOutcome.GONE, frozenset())]
 
 
 def test_a_delinquent_dataset_is_still_to_be_updated() -> None:
-    made = planned(crossing(), dataset=MailDataset(Status.DELINQUENT, (ONE,)))
+    made = planned(news(), dataset=MailDataset(Status.DELINQUENT, (ONE,)))
     assert told(made) == {ONE: ["1"]}
 
 
@@ -112,39 +134,78 @@ def test_operators_are_told_of_what_is_delinquent_even_where_its_organization_wa
     None
 ):
     shown = MailDataset(Status.DELINQUENT, (), is_wanted=False)
-    assert told(planned(crossing(MailKind.DELINQUENT), dataset=shown)) == {ADMIN: ["1"]}
-    made = planned(crossing(MailKind.DELINQUENT), dataset=MailDataset(Status.OVERDUE, (ONE,)))
+    assert told(planned(news(MailKind.DELINQUENT), dataset=shown)) == {ADMIN: ["1"]}
+    made = planned(news(MailKind.DELINQUENT), dataset=MailDataset(Status.OVERDUE, (ONE,)))
     assert settled(made) == [("1", MailOutcome.FRESH_AGAIN, frozenset())]
-    made = planned(crossing(MailKind.DELINQUENT), dataset=shown, operators=())
+    made = planned(news(MailKind.DELINQUENT), dataset=shown, operators=())
     assert settled(made) == [("1", MailOutcome.NOBODY, frozenset())]
 
 
 def test_who_opted_out_is_not_told_and_nobody_instead() -> None:
-    assert told(planned(crossing(), opted_out=frozenset({ONE}))) == {OTHER: ["1"]}
-    made = planned(crossing(), opted_out=frozenset({ONE, OTHER}))
+    assert told(planned(news(), people=off(ONE))) == {OTHER: ["1"]}
+    made = planned(news(), people=off(ONE, OTHER))
     assert (told(made), settled(made)) == ({}, [("1", MailOutcome.OPTED_OUT, frozenset())])
 
 
+def test_only_the_kinds_that_are_switched_off_are_left_out() -> None:
+    made = planned(news(), news(MailKind.BROKEN, "2"), people=off(ONE, kind=MailKind.BROKEN))
+    assert told(made) == {ONE: ["1"], OTHER: ["1", "2"]}
+
+
 def test_who_had_a_mail_lately_waits() -> None:
-    made = planned(crossing(), lately=frozenset({(MailKind.NOT_FRESH, ONE), (MailKind.RUN, OTHER)}))
+    had = Person(told={MailKind.RUN: NOW - timedelta(hours=19)})
+    made = planned(news(), people={ONE: had})
     assert told(made) == {OTHER: ["1"]}
     assert made.waiting == [(NewsItem(MailKind.NOT_FRESH, "1", "p"), ONE)]
     assert made.settled == []
 
 
+@pytest.mark.parametrize(
+    ("kind", "told", "expected"),
+    [
+        (MailKind.NOT_FRESH, {}, False),
+        (MailKind.NOT_FRESH, {MailKind.NOT_FRESH: 19}, True),
+        (MailKind.NOT_FRESH, {MailKind.NOT_FRESH: 20}, False),
+        # One mail a day, whatever its kinds.
+        (MailKind.NOT_FRESH, {MailKind.BROKEN: 19}, True),
+        (MailKind.RUN, {MailKind.COPY: 19}, True),
+        (MailKind.NOT_FRESH, {MailKind.BROKEN: 20}, False),
+        # Some kinds are sent once a week, on the same night.
+        (MailKind.BROKEN, {MailKind.BROKEN: 6 * 24}, True),
+        (MailKind.BROKEN, {MailKind.BROKEN: 7 * 24 - 4}, False),
+        (MailKind.BROKEN, {MailKind.NOT_FRESH: 20}, False),
+        (MailKind.NO_ADDRESS, {MailKind.NO_ADDRESS: 6 * 24}, True),
+        (MailKind.NO_RESOURCES, {MailKind.NO_RESOURCES: 6 * 24}, True),
+    ],
+)
+def test_who_waits(kind: MailKind, told: dict[MailKind, float], expected: bool) -> None:
+    at = {before: NOW - timedelta(hours=hours) for before, hours in told.items()}
+    assert waits(kind, at, NOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("is_wanted", "people", "expected"),
+    [(True, {}, (ONE, OTHER)), (True, off(ONE), (OTHER,)), (False, {}, ())],
+)
+def test_who_is_asked_to_update(
+    is_wanted: bool, people: dict[str, Person], expected: tuple[str, ...]
+) -> None:
+    assert asked(MailDataset(Status.OVERDUE, (ONE, OTHER), is_wanted), people) == expected
+
+
 def test_only_those_who_waited_are_told_later() -> None:
-    made = planned(crossing(waiting=frozenset({OTHER})))
+    made = planned(news(waiting=frozenset({OTHER})))
     assert (told(made), made.settled) == ({OTHER: ["1"]}, [])
 
 
 def test_who_waited_and_is_concerned_no_more_is_settled() -> None:
     stranger = frozenset({"left@example.org"})
-    made = planned(crossing(waiting=stranger | {ONE}))
+    made = planned(news(waiting=stranger | {ONE}))
     assert told(made) == {ONE: ["1"]}
     assert settled(made) == [("1", MailOutcome.NOBODY, stranger)]
-    made = planned(crossing(waiting=frozenset({ONE})), opted_out=frozenset({ONE}))
+    made = planned(news(waiting=frozenset({ONE})), people=off(ONE))
     assert settled(made) == [("1", MailOutcome.OPTED_OUT, frozenset({ONE}))]
-    made = planned(crossing(waiting=frozenset({ONE})), dataset=MailDataset(Status.FRESH, (ONE,)))
+    made = planned(news(waiting=frozenset({ONE})), dataset=MailDataset(Status.FRESH, (ONE,)))
     assert settled(made) == [("1", MailOutcome.FRESH_AGAIN, frozenset({ONE}))]
 
 
@@ -171,6 +232,5 @@ def test_who_looks_after_a_dataset(
 
 
 def test_what_failed_before_comes_last() -> None:
-    digests = [Digest(MailKind.NOT_FRESH, one, ()) for one in ("a@b", "c@d", "e@f")]
-    found = in_turn(digests, {(MailKind.NOT_FRESH, "a@b"): 2, (MailKind.RUN, "c@d"): 1})
-    assert [one.address for one in found] == ["c@d", "e@f", "a@b"]
+    digests = [Digest(one, ()) for one in ("a@b", "e@f", "c@d")]
+    assert [one.address for one in in_turn(digests, {"a@b": 2})] == ["c@d", "e@f", "a@b"]

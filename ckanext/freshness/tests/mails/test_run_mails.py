@@ -11,6 +11,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.mails.delivery import DeliveryState, MailReport
+from ckanext.freshness.mails.kinds import MailKind
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.reporting import run_tables
 from ckanext.freshness.runs.night import NightPart, PartReport, nightly
@@ -42,20 +43,27 @@ def test_what_is_wrong_is_told_once(notify: Notify, host: MailHost) -> None:
     night("three", 2, 0)
     night("four", 3, 5)
     report = notify(3.5)
-    assert [(one.address, len(one.about)) for one in report.mails] == [(ROOT, 3)]
+    (planned,) = report.mails
+    assert planned.address == ROOT
+    assert {kind.value: len(lines) for kind, lines in planned.about.items()} == {
+        "fallen": 1,
+        "run": 2,
+    }
     (mail,) = host.mails
-    assert mail.message["Subject"] == "CKAN: something is wrong with the checks of freshness"
+    subject = (
+        "CKAN: the number of datasets has fallen; something is wrong with the checks of freshness"
+    )
+    assert mail.message["Subject"] == subject
     for subtype in ("plain", "html"):
         words = mail.part(subtype)
         assert "failed: No luck Bcc: x@y" in words
         assert "saw no datasets" in words
-        assert "saw 5 datasets; the one before saw 10" in words
+        assert "saw 5 datasets; the one before saw 10. That is 5 fewer (50%)." in words
     assert notify(3.6) == MailReport(DeliveryState.DONE)
-    # The cool-down applies only to other mails. Problems are reported at once.
     night("five", 4, 1)
     assert len(notify(4.5).mails) == 1
     report = notify(6)
-    assert "No check was begun in time" in report.mails[0].about[0]
+    assert "No check was begun in time" in report.mails[0].about[MailKind.RUN][0]
     assert notify(7) == MailReport(DeliveryState.DONE)
 
 
@@ -91,7 +99,7 @@ def test_what_was_wrong_before_mails_began_is_no_news(notify: Notify, host: Mail
 def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
-    opt_outs.write(ROOT, later(), opted_out=True)
+    opt_outs.write(ROOT, later(), opt_outs.ALL)
     night("one", 0.1, 0)
     assert [one.address for one in notify(0.5).mails] == ["other@example.org"]
 
@@ -99,11 +107,11 @@ def test_who_opted_out_is_not_told(notify: Notify, host: MailHost) -> None:
 def test_who_comes_later_is_not_told_of_what_is_over(notify: Notify, host: MailHost) -> None:
     for address in (ROOT, "other@example.org"):
         factories.Sysadmin(email=address)
-    opt_outs.write("other@example.org", later(), opted_out=True)
+    opt_outs.write("other@example.org", later(), opt_outs.ALL)
     night("one", 0.1, 0)
     assert [one.address for one in notify(0.5).mails] == [ROOT]
     factories.Sysadmin(email="new@example.org")
-    opt_outs.write("other@example.org", later(), opted_out=False)
+    opt_outs.write("other@example.org", later(), ())
     assert notify(0.6) == MailReport(DeliveryState.DONE)
 
 

@@ -142,3 +142,41 @@ def test_counts_of_before_are_those_of_the_organizations_of_now() -> None:
         assert counted() == old
     finally:
         alembic.command.upgrade(config, "head")
+
+
+def test_mails_of_before_count_for_the_cool_down_and_are_not_sent_again() -> None:
+    config = alembic_config()
+
+    def rows(statement: str, *change: str) -> list[Any]:
+        with model.Session.get_bind().begin() as connection:
+            for one in change:
+                connection.execute(sa.text(one))
+            return [tuple(row) for row in connection.execute(sa.text(statement))]
+
+    mails = "SELECT kind, about FROM freshness_mail ORDER BY about"
+    old = [("run", "failed:1"), ("run", "halved:1")]
+    model.Session.remove()
+    try:
+        alembic.command.downgrade(config, "015_people")
+        found = rows(
+            mails,
+            "INSERT INTO freshness_mail_person (address) VALUES ('a@b')",
+            "INSERT INTO freshness_mail (kind, about, address, outcome, ended_at) VALUES"
+            " ('run', 'failed:1', 'a@b', 'refused', '2026-01-03'),"
+            " ('run', 'halved:1', 'a@b', 'sent', '2026-01-02')",
+        )
+        assert found == old
+    finally:
+        alembic.command.upgrade(config, "head")
+    assert rows(mails) == [("run", "failed:1"), ("fallen", "halved:1")]
+    assert rows("SELECT told_at FROM freshness_mail_person") == [({"run": "2026-01-02T00:00:00"},)]
+    # The earlier version does not know this kind.
+    rows(
+        mails,
+        "INSERT INTO freshness_mail (kind, about, address, outcome) VALUES ('broken', 'r', 'a@b', '')",
+    )
+    try:
+        alembic.command.downgrade(config, "015_people")
+        assert rows(mails) == old
+    finally:
+        alembic.command.upgrade(config, "head")

@@ -1,4 +1,4 @@
-"""Switching mails off: by the link in a mail, with one click, and logged in."""
+"""Choosing mails: by the link in a mail, with one click, and logged in."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ckan import model
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.mails import opt_outs, outbox
+from ckanext.freshness.mails.kinds import MailKind
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.test_dataset_page import logged_in
 
@@ -31,17 +32,27 @@ def path(clean_site: None) -> str:
     return f"/freshness/mails/{opt_outs.token(number)}"
 
 
-def is_out(address: str = ANN) -> bool:
+def off(address: str = ANN) -> set[MailKind]:
     model.Session.remove()
-    return opt_outs.of_address(address).opted_out
+    return set(opt_outs.of_address(address).off)
+
+
+def is_out(address: str = ANN) -> bool:
+    return off(address) == set(MailKind)
+
+
+def checked(page: Any) -> dict[str, bool]:
+    """Return the kinds on a page, and whether they are switched on."""
+    boxes = page.select('article form input[type="checkbox"]')
+    return {str(one["value"]): one.has_attr("checked") for one in boxes}
 
 
 def test_looking_at_a_link_changes_nothing(read: Read, path: str) -> None:
     page = read(path)
-    assert f"{ANN} gets mails" in page.get_text()
-    assert [one.get_text() for one in page.select("article form button")] == ["No more such mails"]
+    assert f"{ANN} gets at most one mail a day" in page.get_text()
+    assert checked(page) == {"overdue": True, "broken": True}
     assert page.select('meta[name="robots"]')[0]["content"] == "noindex"
-    assert not is_out()
+    assert off() == set()
 
 
 def test_one_click_without_a_session(strict: Any, path: str) -> None:
@@ -54,13 +65,16 @@ def test_one_click_without_a_session(strict: Any, path: str) -> None:
     assert is_out()
 
 
-def test_out_and_in_again_by_the_form(strict: Any, path: str) -> None:
-    strict.post(path, data={"mails": "no"}, status=200)
-    assert is_out()
+def test_each_kind_can_be_switched_off_by_the_form(strict: Any, path: str) -> None:
+    strict.post(path, data={"mails": "chosen", "kind": "overdue"}, status=200)
+    assert off() == {MailKind.BROKEN}
     page = BeautifulSoup(strict.get(path).body, "html.parser")
-    assert [one["value"] for one in page.select("article form button")] == ["yes"]
-    strict.post(path, data={"mails": "yes"}, status=200)
-    assert not is_out()
+    assert checked(page) == {"overdue": True, "broken": False}
+    strict.post(path, data={"mails": "none", "kind": "overdue"}, status=200)
+    assert is_out()
+    # Somebody who becomes a sysadmin later still gets no mails.
+    strict.post(path, data={"mails": "chosen", "kind": "broken"}, status=200)
+    assert off() == set(MailKind) - {MailKind.BROKEN}
 
 
 def test_links_that_nobody_has_got(app: Any, path: str) -> None:
@@ -72,18 +86,19 @@ def test_links_that_nobody_has_got(app: Any, path: str) -> None:
     ):
         for ask in (app.get, app.post):
             ask(f"/freshness/mails/{wrong}", status=404)
-    assert not is_out()
+    assert off() == set()
 
 
 def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
-    user = factories.UserWithToken(email="Bob@example.org")
-    assert "bob@example.org gets mails" in read("/freshness/mails", user).get_text()
+    user = factories.SysadminWithToken(email="Bob@example.org")
+    assert "bob@example.org gets at most one mail" in read("/freshness/mails", user).get_text()
     headers = {"Authorization": user["token"]}
-    app.post("/freshness/mails", headers=headers, data={"mails": "no"})
-    assert is_out("bob@example.org")
-    assert "bob@example.org gets no mails" in read("/freshness/mails", user).get_text()
-    app.post("/freshness/mails", headers=headers, data={"mails": "yes"})
-    assert not is_out("bob@example.org")
+    app.post("/freshness/mails", headers=headers, data={"mails": "chosen", "kind": "copy"})
+    assert off("bob@example.org") == set(MailKind) - {MailKind.COPY}
+    page = read("/freshness/mails", user)
+    assert checked(page) == {kind.value: kind is MailKind.COPY for kind in MailKind}
+    settings = read(f"/user/edit/{user['name']}", user)
+    assert settings.select('a[href="/freshness/mails"]')
     read("/freshness/mails", status=403)
     app.post("/freshness/mails", status=403)
 
@@ -97,7 +112,7 @@ def test_other_sites_cannot_do_so_for_who_is_logged_in(
     page = BeautifulSoup(browser.get("/freshness/mails").body, "html.parser")
     form = page.select("article form")[0]
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
-    answer = browser.post("/freshness/mails", data={**sent, "mails": "no"}, status=200)
+    answer = browser.post("/freshness/mails", data={**sent, "mails": "none"}, status=200)
     assert "gets no mails" in answer.body
 
 
@@ -107,11 +122,17 @@ def test_actions(clean_site: None) -> None:
 
     user = factories.User(email=ANN)["name"]
     root = factories.Sysadmin(email="root@example.org")["name"]
-    assert call("freshness_opt_out_show", user) == {"address": ANN, "opted_out": False}
-    assert call("freshness_opt_out", user) == {"address": ANN, "opted_out": True}
+    shown = {"address": ANN, "opted_out": False, "kinds": []}
+    assert call("freshness_opt_out_show", user) == shown
+    every = [kind.value for kind in MailKind]
+    assert call("freshness_opt_out", user) == {"address": ANN, "opted_out": True, "kinds": every}
+    some = {"address": ANN, "opted_out": False, "kinds": ["broken"]}
+    assert call("freshness_opt_out", user, kinds=["broken"]) == some
+    assert not call("freshness_opt_out", user, kinds=[])["kinds"]
+    call("freshness_opt_out", user)
     assert call("freshness_opt_out_show", root, address=ANN.upper())["opted_out"]
     assert not call("freshness_opt_out", root, address=ANN, opted_out="false")["opted_out"]
-    assert not is_out()
+    assert off() == set()
     for action in ("freshness_opt_out", "freshness_opt_out_show"):
         with pytest.raises(helpers.logic.NotAuthorized):
             call(action, user, address="bob@example.org")
@@ -121,5 +142,11 @@ def test_actions(clean_site: None) -> None:
             call(action, root, address="nobody")
         with pytest.raises(helpers.logic.ValidationError):
             call(action, root, address=["a@b"])
-    with pytest.raises(helpers.logic.ValidationError):
-        call("freshness_opt_out", root, opted_out="perhaps")
+    for wrong in (
+        {"opted_out": "perhaps"},
+        {"kinds": ["no-such"]},
+        {"kinds": "broken"},
+        {"kinds": [[]]},
+    ):
+        with pytest.raises(helpers.logic.ValidationError):
+            call("freshness_opt_out", root, **wrong)

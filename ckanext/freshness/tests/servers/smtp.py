@@ -48,6 +48,8 @@ class MailHost:
     :ivar silent_at: a command to which it never answers for some recipients: ``EHLO`` and ``MAIL`` (for all),
         ``RCPT``, ``DATA`` (having read the mail, which it keeps in `swallowed`)
     :ivar silent_for: these recipients; None for all
+    :ivar dies_at: a command, ``RCPT`` or ``DATA``, and the recipient at which it cuts the connection and stops
+        listening
     :ivar logins: names and passwords that it was given
     """
 
@@ -69,6 +71,7 @@ class MailHost:
         self.refused: dict[str, int] = {}
         self.silent_at: str | None = None
         self.silent_for: frozenset[str] | None = None
+        self.dies_at: tuple[str, str] | None = None
         self.connections = 0
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._socket.getsockname()[1]
@@ -120,6 +123,7 @@ class MailHost:
     async def handle_RCPT(
         self, server: SMTP, session: Session, envelope: Envelope, address: str, options: list[str]
     ) -> str:
+        self._maybe_die(server, "RCPT", (address,))
         await self._maybe_silent("RCPT", (address,))
         if address in self.refused:
             return f"{self.refused[address]} no such person here"
@@ -130,6 +134,7 @@ class MailHost:
         raw = cast(bytes, envelope.content)
         message = email.message_from_bytes(raw, policy=cast(Any, email.policy.default))
         to = tuple(envelope.rcpt_tos)
+        self._maybe_die(server, "DATA", to)
         received = Received(to, raw, cast(EmailMessage, message))
         if self._is_silent("DATA", to):
             self.swallowed.append(received)
@@ -142,6 +147,11 @@ class MailHost:
     ) -> AuthResult:
         self.logins.append((given.login, given.password))
         return AuthResult(success=self.logins[-1] == self._login, handled=False)
+
+    def _maybe_die(self, server: SMTP, command: str, to: tuple[str, ...]) -> None:
+        if self.dies_at in {(command, address) for address in to}:
+            cast(Any, self._controller).server.close()
+            cast(Any, server).transport.abort()
 
     def _is_silent(self, command: str, to: tuple[str, ...]) -> bool:
         concerned = self.silent_for is None or bool(self.silent_for.intersection(to))

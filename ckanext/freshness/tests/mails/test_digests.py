@@ -1,0 +1,254 @@
+"""Digests over a real mail server: one mail a day with everything that concerns a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.mails import delivery, opt_outs
+from ckanext.freshness.mails.delivery import MailReport
+from ckanext.freshness.mails.kinds import MailKind
+from ckanext.freshness.model import CheckRun, ResourceCheck
+from ckanext.freshness.status.refresh import refresh
+from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, later
+from ckanext.freshness.tests.servers.smtp import MailHost, Received
+
+ANN, CARL, ADMIN, QUIET = (f"{name}@example.org" for name in ("ann", "carl", "admin", "quiet"))
+URL = "http://user:secret@example.org/a.csv?token=secret"
+EVIL = "\r\nBcc: victim@example.org\r\n\r\n<b onclick=x>"
+
+
+@dataclass
+class Stage:
+    """A night: its mails, and the command's report."""
+
+    mails: list[Received]
+    report: MailReport
+
+    def to(self, address: str) -> Received:
+        (found,) = [mail for mail in self.mails if mail.to == (address,)]
+        return found
+
+    @property
+    def addresses(self) -> list[str]:
+        return sorted(mail.to[0] for mail in self.mails)
+
+
+def make_world() -> dict[str, Stage]:
+    """Make a site with something of each kind, and send mails on several nights."""
+    root = factories.Sysadmin(email=ROOT)["name"]
+    admin = factories.User(email=ADMIN, fullname="Åsa Łęcka")
+    users = [{"name": admin["name"], "capacity": "admin"}]
+    office = factories.Organization(name="office", title=f"Météo{EVIL}", users=users)["id"]
+    factories.Organization(name="other", users=users)
+    lost = factories.Organization(name="lost", title="Lost Office")["id"]
+    model.Session.execute(sa.text("DELETE FROM member WHERE group_id = :id"), {"id": lost})
+
+    def dataset(name: str, *, links: int = 1, maintainer: str | None = None, **fields: Any) -> str:
+        made = helpers.call_action(
+            "package_create",
+            {"user": root},
+            name=name,
+            resources=[{"url": URL, "name": f"Tâble {number}{EVIL}"} for number in range(links)],
+            extras=[{"key": "frequency", "value": "7"}],
+            **{"title": f"Title of {name}", **fields},
+        )
+        model.Session.execute(
+            sa.text(
+                "UPDATE package SET maintainer_email = :m, maintainer = 'Ann Łee' WHERE id = :id"
+            ),
+            {"m": maintainer, "id": made["id"]},
+        )
+        return str(made["id"])
+
+    rain = dataset("rain", links=2, maintainer=ANN, owner_org=office)
+    hidden = dataset("hidden", maintainer=ANN, owner_org=office, private=True)
+    dataset("empty", links=0, maintainer=ANN, owner_org=lost)
+    dataset("nameless", maintainer="carl at example.org", owner_org=office)
+    model.Session.commit()
+    opt_outs.write(QUIET, later(), {MailKind.BROKEN})
+    opt_outs.write(ROOT, later(), {MailKind.RUN})
+    quiet = dataset("calm", maintainer=QUIET)
+    model.Session.commit()
+    with MailHost() as host, sends_to(host):
+        delivery.notify_all(later)
+        for package_id in (rain, hidden, quiet):
+            break_link(package_id, 0, 10)
+        night("first", 9, 100)
+        stages = {"broken": sent(host, 10)}
+        break_link(rain, 1, 10.4)
+        stages["same day"] = sent(host, 10.5)
+        refresh(later(OVERDUE))
+        night("second", 14, 97)
+        stages["overdue"] = sent(host, OVERDUE)
+        stages["next day"] = sent(host, OVERDUE + 1)
+        mend(rain)
+        mend(hidden)
+        stages["mended"] = sent(host, OVERDUE + 2)
+        break_link(rain, 0, OVERDUE + 3)
+        stages["broken again"] = sent(host, OVERDUE + 3)
+    return stages
+
+
+@contextmanager
+def sends_to(host: MailHost) -> Iterator[None]:
+    options = {
+        "ckanext.freshness.notify.enabled": True,
+        "smtp.server": f"127.0.0.1:{host.port}",
+        "smtp.mail_from": "site@example.org",
+        "ckan.site_title": "Données",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for key, value in options.items():
+            patch.setitem(tk.config, key, value)
+        yield
+
+
+def sent(host: MailHost, days: float) -> Stage:
+    host.mails.clear()
+    report = delivery.notify_all(lambda: later(days))
+    return Stage(list(host.mails), report)
+
+
+def break_link(package_id: str, position: int, day: float) -> None:
+    """Let a link fail for the third time on a day, two days after the first time."""
+    resource = model.Package.get(package_id).resources[position]
+    at = later(day).replace(tzinfo=None)
+    model.Session.merge(
+        ResourceCheck(
+            resource_id=resource.id,
+            package_id=package_id,
+            url=resource.url,
+            host="example.org",
+            first_seen=at,
+            earlier=[],
+            outdated=False,
+            tabular=False,
+            unconfirmed=False,
+            tried_at=at,
+            failures=3,
+            failing_since=at - timedelta(days=2),
+            attempts=[{"words": f"No such file{EVIL}", "status": 404, "outcome": "error"}],
+            wrote={},
+        )
+    )
+    model.Session.commit()
+
+
+def mend(package_id: str) -> None:
+    model.Session.execute(
+        sa.text(
+            "UPDATE freshness_check SET failures = 0, failing_since = NULL WHERE package_id = :id"
+        ),
+        {"id": package_id},
+    )
+    model.Session.commit()
+
+
+def night(name: str, days: float, datasets: int) -> None:
+    start = later(days).replace(tzinfo=None)
+    model.Session.add(
+        CheckRun(
+            id=name,
+            kind="check",
+            started_at=start,
+            ended_at=start + timedelta(hours=1),
+            options={},
+            datasets={"0: Fresh, Updated nothing": datasets},
+            version="1",
+        )
+    )
+    model.Session.commit()
+
+
+World = dict[str, Stage]
+
+
+def both(mail: Received) -> tuple[str, str]:
+    return mail.part("plain"), mail.part("html")
+
+
+def test_broken_links_go_to_the_people_who_may_see_them(world: World) -> None:
+    stage = world["broken"]
+    assert stage.addresses == [ADMIN, ANN, ROOT]
+    for words in both(stage.to(ANN)):
+        assert "Title of rain" in words and "hidden" not in words
+        assert "No such file" in words and "3 failed checks in a row since" in words
+        assert "Broken link" in words
+        assert "/dataset/rain/resource/" in words and "/freshness/mine" not in words
+    for words in both(stage.to(ADMIN)):
+        assert "Title of hidden" in words and "rain" not in words
+        assert "/freshness/mine?group=broken&organization=office" in words.replace("&amp;", "&")
+
+
+def test_operators_get_the_faults_of_the_site_in_one_mail(world: World) -> None:
+    mail = world["broken"].to(ROOT)
+    assert mail.message["Subject"] == (
+        "Données: 2 maintainers or organizations without a valid address; 1 dataset without resources"
+    )
+    for words in both(mail):
+        assert "Maintainer without a valid address: Ann Łee carl at example.org" in words
+        assert "Lost Office" in words and "/organization/lost" in words
+        assert "Title of empty" in words
+        assert "Title of rain" not in words
+
+
+def test_one_mail_a_day_and_broken_links_once_a_week(world: World) -> None:
+    assert world["same day"].mails == []
+    assert world["same day"].report.waiting > 0
+    overdue = world["overdue"]
+    assert overdue.addresses == [ADMIN, ANN, QUIET, ROOT]
+    for words in both(overdue.to(ANN)):
+        assert "needs to be updated" in words and "Broken link" not in words
+    # The second broken link waits for the end of the week, and is mended before.
+    assert world["next day"].mails == []
+    assert world["next day"].report.waiting == 1
+    assert world["mended"].mails == []
+
+
+def test_a_link_that_breaks_again_is_news(world: World) -> None:
+    assert world["broken again"].addresses == [ANN]
+    for words in both(world["broken again"].to(ANN)):
+        assert words.count("No such file") == 1
+
+
+def test_a_copy_of_the_overdue_list_names_who_was_asked(world: World) -> None:
+    for words in both(world["overdue"].to(ROOT)):
+        assert "Title of rain" in words and ANN in words
+        assert "Title of hidden" in words and ADMIN in words
+        assert "Overdue" in words
+        # Less than 98 % of the datasets are left.
+        assert "saw 97 datasets; the one before saw 100. That is 3 fewer (3%)." in words
+
+
+def test_a_kind_that_is_switched_off_is_not_sent(world: World) -> None:
+    for words in both(world["overdue"].to(QUIET)):
+        assert "Title of calm" in words and "No such file" not in words
+
+
+def test_no_mail_has_foreign_headers_or_markup_or_secrets(world: World) -> None:
+    for stage in world.values():
+        for mail in stage.mails:
+            assert mail.message["Bcc"] is None and len(mail.to) == 1
+            assert "Données" in mail.message["From"]
+            plain, html = both(mail)
+            assert "\nBcc" not in plain and "<b " not in html
+            assert "secret" not in plain + html
+
+
+def test_nothing_is_lost_or_sent_twice(world: World) -> None:
+    assert all(stage.report.is_complete for stage in world.values())
+    rows = model.Session.execute(
+        sa.text("SELECT kind, about, address, outcome FROM freshness_mail WHERE kind = 'broken'")
+    ).all()
+    # The faults that were mended are forgotten.
+    assert sorted((row.address, row.outcome) for row in rows) == [("", "opted out"), (ANN, "sent")]
