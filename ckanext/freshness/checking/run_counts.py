@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, Flag, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..aging.frequency import AS_NEEDED, LIVE, NEVER
 from ..aging.status import Status
@@ -173,6 +173,8 @@ class HostCounts:
     """Files hashed now and before: only Last-Modified changed."""
     put_off: int = 0
     """Resources that were not checked, because the host answered nobody."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Checks with an error by reason: a status of HTTP, or why there was no answer."""
     packages: dict[str, bool] = field(default_factory=dict)
     """Datasets with a useful answer, and whether one had a Last-Modified or an ETag."""
 
@@ -186,6 +188,7 @@ class HostCounts:
             return
         if result.outcome in ERRORS:
             self.errors += 1
+            self.reasons[attempt.reason or str(attempt.status or "")] += 1
             return
         either = result.has_etag or result.has_last_modified
         self.answered += 1
@@ -202,15 +205,28 @@ class HostCounts:
         """Add the figures of another process."""
         for name in _NUMBERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reasons.update(other.reasons)
         for package_id, either in other.packages.items():
             self.packages[package_id] = self.packages.get(package_id, False) or either
 
-    def as_dict(self) -> dict[str, float]:
-        """Return the figures for a run's row, with ``datasets`` and, of these, ``datasets_either``."""
-        figures = {name: getattr(self, name) for name in _NUMBERS}
+    @property
+    def is_in_trouble(self) -> bool:
+        """Whether checks failed, were put off, or were all refused."""
+        return bool(self.errors or self.put_off or 0 < self.visits == self.blocked)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures for a run's row.
+
+        Added are ``datasets``, of these ``datasets_either``, and the most frequent ``reason`` of errors.
+        """
+        figures: dict[str, Any] = {name: getattr(self, name) for name in _NUMBERS}
         figures["seconds"] = round(self.seconds, 3)
         figures["datasets"] = len(self.packages)
         figures["datasets_either"] = sum(self.packages.values())
+        if self.reasons:
+            figures["reason"] = min(
+                self.reasons, key=lambda reason: (-self.reasons[reason], reason)
+            )
         return figures
 
 
@@ -219,7 +235,9 @@ _AGREEMENTS = {
     Agreement.MISSED: "missed",
     Agreement.MOVED: "moved",
 }
-_NUMBERS = tuple(figure.name for figure in fields(HostCounts) if figure.name != "packages")
+_NUMBERS = tuple(
+    figure.name for figure in fields(HostCounts) if figure.name not in {"packages", "reasons"}
+)
 
 
 _PLACES = {
@@ -240,6 +258,9 @@ class RunCounts:
     First call :meth:`chosen` once for each resource, then :meth:`checked` for those that were checked, then
     :meth:`dataset` once for each dataset. :meth:`merge` the counts of several processes before the last step; a
     process may check resources that another one counted as chosen.
+
+    :ivar newly_broken: links that counted as broken after their check, but not before
+    :ivar repaired: links that counted as broken before their check, but not after
     """
 
     def __init__(self) -> None:
@@ -249,6 +270,8 @@ class RunCounts:
         self._frequencies: Counter[int] = Counter()
         self._hosts: defaultdict[str, HostCounts] = defaultdict(HostCounts)
         self._all = HostCounts()
+        self.newly_broken = 0
+        self.repaired = 0
 
     @property
     def checks(self) -> int:
@@ -341,6 +364,8 @@ class RunCounts:
         for name, host in other._hosts.items():
             self._hosts[name].merge(host)
         self._all.merge(other._all)
+        self.newly_broken += other.newly_broken
+        self.repaired += other.repaired
 
     def resources(self) -> dict[str, int]:
         """Return the number of resources by label."""
@@ -360,12 +385,22 @@ class RunCounts:
         """Return the number of datasets that are always fresh, by update frequency."""
         return {name: self._frequencies[days] for days, name in FREQUENCIES.items()}
 
-    def hosts(self) -> Mapping[str, Mapping[str, float]]:
-        """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`."""
+    def hosts(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
+
+        The sum also has the numbers of ``hosts``, of hosts ``in_trouble``, and of links that are
+        ``newly_broken`` or ``repaired``.
+        """
         if not self._hosts:
             return {}
         most = sorted(self._hosts, key=lambda name: (-self._hosts[name].visits, name))[:HOSTS_KEPT]
+        of_all = {
+            "hosts": len(self._hosts),
+            "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),
+            "newly_broken": self.newly_broken,
+            "repaired": self.repaired,
+        }
         return {
-            ALL_HOSTS: self._all.as_dict(),
+            ALL_HOSTS: self._all.as_dict() | of_all,
             **{name: self._hosts[name].as_dict() for name in most},
         }

@@ -128,11 +128,24 @@ def begin_run(
     return run_id
 
 
+def lock(run_id: str) -> str:
+    """Return the name of the lock that a process holds as long as it does the run."""
+    return f"run {run_id}"
+
+
+def count_checks(run_id: str, number: int) -> None:
+    """Add checks to the number of a run that goes on, and commit."""
+    values = {"id": run_id, "number": number}
+    model.Session.execute(sa.text(_COUNT), values)
+    model.Session.commit()
+
+
 def end_run(
     run_id: str, now: datetime, figures: RunFigures | None = None, *, error: str | None = None
 ) -> None:
     """Store the end of a run and its counts, and commit.
 
+    :param figures: the counts; None keeps the number of checks that :func:`count_checks` has counted
     :param error: why the run ended early, in words for people; None if it did not
     """
     counted = figures or RunFigures()
@@ -145,7 +158,7 @@ def end_run(
             "datasets": json.dumps(dict(counted.datasets)),
             "frequencies": json.dumps(dict(counted.frequencies)),
             "hosts": json.dumps(dict(counted.hosts)),
-            "visited": counted.visited,
+            "visited": figures and figures.visited,
             "error": error,
         },
     )
@@ -189,8 +202,10 @@ AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 _BEGIN = """
 INSERT INTO freshness_run (id, kind, started_at, options, version)
 VALUES (:id, :kind, :now, CAST(:options AS jsonb), :version)"""
+_COUNT = """
+UPDATE freshness_run SET visited = coalesce(visited, 0) + :number WHERE id = :id"""
 _END = """
 UPDATE freshness_run SET ended_at = :now, resources = CAST(:resources AS jsonb),
     datasets = CAST(:datasets AS jsonb), frequencies = CAST(:frequencies AS jsonb),
-    hosts = CAST(:hosts AS jsonb), visited = :visited, error = :error
+    hosts = CAST(:hosts AS jsonb), visited = coalesce(:visited, visited, 0), error = :error
 WHERE id = :id"""

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 import ckan.plugins as p
 import sqlalchemy as sa
@@ -44,6 +45,7 @@ from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import share
 from ..copies.store import StoreError
 from ..dates import utc
+from ..harvesting.locks import locked_if_free
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..search import unindexed
@@ -134,8 +136,15 @@ def check(
     :raises run_records.LocksLostError: the database closed the connection that held the locks
     :raises DatabaseLostError: the database cannot be reached any more
     """
-    with telling_of_loss():
-        run = begin(scope, clock())
+    run_id = str(uuid4())
+    with telling_of_loss(), locked_if_free(run_records.lock(run_id)):
+        return _check_all(scope, clock, workers, progress, run_id)
+
+
+def _check_all(
+    scope: CheckScope, clock: Clock, workers: int, progress: Progress, run_id: str
+) -> tuple[RunContext, RunResult]:
+    run = begin(scope, clock(), run_id=run_id)
     try:
         if workers > 1:
             parts = share(
@@ -164,11 +173,18 @@ def has_resources(scope: CheckScope, now: datetime) -> bool:
         return next(candidates, None) is not None
 
 
-def begin(scope: CheckScope, now: datetime) -> RunContext:
-    """Begin a run: add its row and the rows of new resources, and assess datasets that never were."""
+def begin(
+    scope: CheckScope, now: datetime, *, run_id: str | None = None, queued: bool = False
+) -> RunContext:
+    """Begin a run: add its row and the rows of new resources, and assess datasets that never were.
+
+    :param run_id: whose lock the caller holds until the run ends; None for a run of background jobs
+    :param queued: background jobs do the run
+    """
     aging = settings.aging()
     model.Session.rollback()
-    run = RunContext(run_records.begin_run(now, asdict(scope)), now, scope)
+    options = asdict(scope) | ({"queued": True} if queued else {})
+    run = RunContext(run_records.begin_run(now, options, run_id=run_id), now, scope)
     check_rows.sync(now, aging.dataset_types)
     new = iter(check_rows.unassessed(aging.dataset_types))
     while batch := list(islice(new, BATCH)):
@@ -405,7 +421,11 @@ def _write(
         result.counts.checked(check_result)
     # A resource that was put off stays as due as it was.
     checked = [check_result for check_result in batch if not check_result.put_off]
-    documents.add(conclusions.write(checked, run.id, run.now, clock()))
+    concluded = conclusions.write(checked, run.id, run.now, clock())
+    result.counts.newly_broken += concluded.newly_broken
+    result.counts.repaired += concluded.repaired
+    run_records.count_checks(run.id, sum(one.handed_to is None for one in checked))
+    documents.add(concluded.marks)
     documents.ended(check_result.resource.package_id for check_result in batch)
     if any(check_result.staged for check_result in batch):
         result.copy_errors += resource_copies.keep(copy_options.store(), batch, clock())

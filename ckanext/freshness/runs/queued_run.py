@@ -54,7 +54,7 @@ def enqueue(scope: CheckScope, now: datetime) -> QueuedRun:
 
     :raises RedisAwayError: not all jobs could be queued
     """
-    run = check_run.begin(scope, now)
+    run = check_run.begin(scope, now, queued=True)
     try:
         return _enqueue(run)
     except redis.exceptions.RedisError as error:

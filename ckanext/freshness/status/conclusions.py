@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..checking import dataset_rows, result_writer
 from ..checking.decisions import Outcome
 from ..checking.results import CheckResult
+from ..checking.selection import is_broken
 from ..ckan_adapter import model
 from ..search import unindexed
 from . import resource_fields
@@ -20,13 +23,26 @@ _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 """Outcomes that can make the freshness of a dataset undetermined."""
 
 
+@dataclass(frozen=True, slots=True)
+class Conclusions:
+    """What the results of checks changed.
+
+    :ivar marks: of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
+    :ivar newly_broken: number of links that broke
+    :ivar repaired: number of broken links that work again
+    """
+
+    marks: dict[str, datetime]
+    newly_broken: int
+    repaired: int
+
+
 def write(
     results: Sequence[CheckResult], run_id: str, run_start: datetime, now: datetime
-) -> dict[str, datetime]:
+) -> Conclusions:
     """Write the results of checks, assess the datasets that they concern, and commit.
 
     :param run_start: when the run started: the intervals between checks count from there
-    :returns: the marks of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
     """
     written = result_writer.write(results, run_start)
     found: dict[str, list[DatedEvidence]] = defaultdict(list)
@@ -49,7 +65,22 @@ def write(
     if doubted := doubted - concerned:
         concerned.update(dataset_rows.passed(sorted(doubted), now))
     touched = resource_fields.write_found(written, settings.resource_fields())
-    return assess_and_commit(sorted(concerned), now, run_id, found, touched)
+    marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
+    turns = _turns([row for _, row in written])
+    return Conclusions(marks, turns.count((False, True)), turns.count((True, False)))
+
+
+def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
+    """Return of each link whether it was broken before its check, and whether it is now."""
+    checks = settings.checks()
+    limits = (checks.broken_after_failures, checks.broken_after)
+    return [
+        (
+            is_broken(row.failures_before, row.failing_since_before, row.tried_at_before, *limits),
+            is_broken(row.failures, row.failing_since, row.tried_at, *limits),
+        )
+        for row in rows
+    ]
 
 
 def assess_and_commit(

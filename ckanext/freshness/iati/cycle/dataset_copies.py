@@ -16,6 +16,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from ...aging.evidence import DatedEvidence, Evidence
+from ...checking import run_records
 from ...ckan_adapter import model
 from ...copies import store_keys
 from ...copies.store import KeepRequest, StagedBody, Store, StoredCopy, StoreError
@@ -285,6 +286,7 @@ class ResultStore:
             self._count(each)
             if rules.has_expired(each.decision.state, self.policy):
                 self.expired.append(each.resource_id)
+        run_records.count_checks(self.run_id, len(settled))
         self._delete_replaced(settled)
         if marks:
             self.index(marks)

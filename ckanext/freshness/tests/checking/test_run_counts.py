@@ -53,7 +53,14 @@ def found(
         host=host,
         outcome=outcome,
         memory=KnownContent(),
-        attempt=Attempt(NOW, "GET", outcome, received=100, seconds=0.25),
+        attempt=Attempt(
+            NOW,
+            "GET",
+            outcome,
+            status=404 if outcome is Outcome.ERROR else 200,
+            received=100,
+            seconds=0.25,
+        ),
         modified=modified,
         agreement=agreement,
         has_etag=etag,
@@ -276,12 +283,29 @@ def test_what_the_visits_to_a_host_were_like() -> None:
     assert hosts["example.org"] == {
         **{"visits": 6, "errors": 1, "blocked": 1, "bytes": 600, "seconds": 1.5, "answered": 4},
         **{"etag": 2, "last_modified": 2, "either": 3, "agreed": 1, "missed": 1, "moved": 1},
-        **{"datasets": 3, "datasets_either": 2, "put_off": 0},
+        **{"datasets": 3, "datasets_either": 2, "put_off": 0, "reason": "404"},
     }
     # A dataset with resources on two hosts is one of all.
     assert hosts[ALL_HOSTS]["datasets"] == 3
     assert hosts[ALL_HOSTS]["datasets_either"] == 3
     assert hosts[ALL_HOSTS]["visits"] == counts.checks == 7
+
+
+def test_all_hosts_are_counted_and_those_in_trouble() -> None:
+    counts, other = RunCounts(), RunCounts()
+    for part, host, outcome in (
+        (counts, "fine.org", Outcome.SAME_HASH),
+        (counts, "fine.org", Outcome.CANNOT_TELL),
+        (counts, "walled.org", Outcome.CANNOT_TELL),
+        (other, "failing.org", Outcome.ERROR),
+        (other, "failing.org", Outcome.SAME_HASH),
+    ):
+        check(part, found(outcome, host=host))
+    counts.newly_broken, other.newly_broken, other.repaired = 1, 2, 4
+    counts.merge(other)
+    every = counts.hosts()[ALL_HOSTS]
+    assert (every["hosts"], every["in_trouble"]) == (3, 2)
+    assert (every["newly_broken"], every["repaired"]) == (3, 4)
 
 
 def test_the_most_visited_hosts_are_kept() -> None:

@@ -19,6 +19,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import disconnect, model
+from ckanext.freshness.harvesting.locks import is_held
 from ckanext.freshness.runs import night_parts, queued_run
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
@@ -233,13 +234,17 @@ def test_a_run_is_killed(
 ) -> None:
     process = command("freshness", "check", *arguments)
     halfway(server, process)
+    (run,) = helpers.call_action("freshness_run_list")
+    assert is_held(run_records.lock(run["id"]))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     # Workers see within seconds that they are orphans.
     until(lambda: not run_records.held_shards())
     hold.release()
+    model.Session.remove()
     (run,) = helpers.call_action("freshness_run_list")
-    assert run["ended_at"] is None
+    assert (run["ended_at"], run["visited"]) == (None, QUICK)
+    until(lambda: not is_held(run_records.lock(run["id"])))
     the_rest_is_visited(server, cli)
 
 

@@ -16,7 +16,7 @@ from ckanext.freshness.checking import check_rows, result_writer
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.ckan_adapter import model, rebuild, solr_commit
-from ckanext.freshness.status import resource_fields
+from ckanext.freshness.status import conclusions, resource_fields
 from ckanext.freshness.status.assessment import TransitionCause, assess_packages, update_packages
 from ckanext.freshness.tests.clock import freeze_time
 
@@ -42,8 +42,10 @@ def new(act: Act, *urls: str, **more: Any) -> Dataset:
     return result
 
 
-def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any) -> None:
-    """Write what a run of now found, resource by resource, as the run does."""
+def findings_of(
+    dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any
+) -> list[CheckResult]:
+    """Return results for the resources of a dataset in turn, except those without an outcome."""
     findings = []
     for resource, outcome in zip(dataset["resources"], outcomes, strict=False):
         if outcome is not None:
@@ -52,7 +54,12 @@ def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: An
             findings.append(
                 CheckResult(visit, "x.org", outcome, KnownContent(hash="sha256:a"), attempt, **more)
             )
-    written = result_writer.write(findings, now)
+    return findings
+
+
+def check(dataset: Dataset, now: datetime, *outcomes: Outcome | None, **more: Any) -> None:
+    """Write what a run of now found, resource by resource, as the run does."""
+    written = result_writer.write(findings_of(dataset, now, *outcomes, **more), now)
     resource_fields.write_found(written, settings.resource_fields())
     update_packages([dataset["id"]], now, cause=TransitionCause.CHECK)
     model.Session.commit()
@@ -94,6 +101,22 @@ def test_what_cannot_be_determined_is_told_where_it_matters(
     assert undetermined(act, dataset) == expected
     check(dataset, LATE, *[Outcome.SAME_HASH] * 2)
     assert undetermined(act, dataset) is None
+
+
+def test_links_that_break_and_work_again_are_counted_once(act: Act) -> None:
+    dataset = new(act, "http://x.org/breaks", "http://x.org/fine")
+    turns = []
+    for day, outcome in enumerate([Outcome.ERROR] * 4 + [Outcome.SAME_HASH] * 2):
+        now = LATE + timedelta(days=day)
+        fails = outcome is Outcome.ERROR
+        results = [
+            *findings_of(dataset, now, outcome, counts_as_failure=fails),
+            *findings_of(dataset, now, None, Outcome.SAME_HASH),
+        ]
+        concluded = conclusions.write(results, "run", now, now)
+        turns.append((concluded.newly_broken, concluded.repaired))
+    # A link is broken after three failures, spread over a day.
+    assert turns == [(0, 0), (0, 0), (1, 0), (0, 0), (0, 1), (0, 0)]
 
 
 def test_ad_hoc_hosts_cannot_be_determined(act: Act) -> None:
