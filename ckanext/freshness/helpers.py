@@ -23,7 +23,7 @@ from .field_names import NAMES
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
-from .reporting import display, labels, url_facts
+from .reporting import display, extra_pages, labels, url_facts
 
 __all__ = [
     "format_resource_items",
@@ -33,6 +33,7 @@ __all__ = [
     "freshness_day",
     "freshness_duration",
     "freshness_evidence_label",
+    "freshness_extra_pages",
     "freshness_facet_items",
     "freshness_facet_label",
     "freshness_facet_name",
@@ -52,6 +53,7 @@ __all__ = [
     "freshness_number",
     "freshness_outcome_label",
     "freshness_percent",
+    "freshness_size",
     "freshness_state",
     "freshness_status",
     "freshness_status_label",
@@ -98,6 +100,11 @@ def freshness_status_meaning(status: str) -> str:
 def freshness_evidence_label(evidence: str) -> str:
     """Return in words why a date is believed."""
     return labels.evidence_label(Evidence(evidence))
+
+
+def freshness_extra_pages(**about: str) -> list[extra_pages.ExtraPage]:
+    """Return the pages that subpackages add, or those about a ``run_kind`` or a ``source_type``."""
+    return extra_pages.pages(**about)
 
 
 def freshness_frequency_label(days: int) -> str:
@@ -246,7 +253,8 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     """Return a ``<time>`` element with the exact moment as its title.
 
     :param value: a moment of our API (UTC, ISO 8601) or an aware datetime
-    :param style: ``ago`` ("3 days ago", "in 2 days"), ``lasting`` ("9 days") or ``day`` ("12 Nov")
+    :param style: ``ago`` ("3 days ago", "in 2 days"), ``lasting`` ("9 days"), ``day`` ("12 Nov"), ``date`` ("12
+        November 2026") or ``exact``
     """
     if not value:
         return ""
@@ -258,6 +266,10 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
             text = display.day(moment, now, zone, locale)
         elif style == "lasting":
             text = display.lasting(moment, now, locale)
+        elif style == "date":
+            text = display.date_of(moment, zone, locale)
+        elif style == "exact":
+            text = exact
         else:
             text = display.ago(moment, now, locale)
     except (OverflowError, ValueError):
@@ -265,6 +277,11 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
         return str(value)
     element = Markup('<time datetime="{}" title="{}">{}</time>')
     return element.format(moment.isoformat(), exact, text)
+
+
+def freshness_size(number_of_bytes: int) -> str:
+    """Return a number of bytes: "1.8 GB"."""
+    return display.size(number_of_bytes, _locale())
 
 
 def freshness_day(value: str | datetime) -> Markup | str:
@@ -282,9 +299,9 @@ def freshness_date(day: date) -> str:
     return display.whole_day(day, _locale())
 
 
-def freshness_duration(start: datetime, end: datetime) -> str:
-    """Return the time between two moments: "48 minutes"."""
-    return display.lasting(start, end, _locale())
+def freshness_duration(start: datetime, end: datetime | None) -> str:
+    """Return the time between two moments, or from one until now: "48 minutes"."""
+    return display.lasting(start, end or utc_now(), _locale())
 
 
 def freshness_link_reason(link: dict[str, Any]) -> str:

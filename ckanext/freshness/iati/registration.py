@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ckan.plugins as p
+
+from ..aging.messages import N_
 from ..doctor import Need, SiteCheck
 from ..doctor.examination import CHECKS
+from ..reporting import run_summary
+from ..reporting.extra_pages import PAGES, ExtraPage
 from ..reporting.prometheus_metrics import COLLECTORS
 from ..runs import night_parts, queued_run
 from ..runs.copies import resource_copies
 from ..runs.night import NightPart
-from . import doctor_checks, gauges
+from . import doctor_checks, gauges, run_words
 from .cycle import cycle, sources
 from .registry.source_type import SOURCE_TYPE
 
 
 def register() -> None:
-    """Register IATI's part of the nightly run, its doctor check, its figures and the check of one dataset.
+    """Register IATI's part of the nightly run, its doctor check, figures, check of one dataset, runs and page.
 
     Call it once in a process.
     """
@@ -26,3 +31,16 @@ def register() -> None:
     COLLECTORS.append(gauges.gauges)
     queued_run.DATASET_CHECKS.append(sources.check_dataset)
     resource_copies.KEEPING_TYPES.add(SOURCE_TYPE)
+    run_summary.KINDS[cycle.KIND] = run_words.RUNS
+    PAGES.append(PAGE)
+
+
+PAGE = ExtraPage(
+    endpoint="freshness_iati_page.read",
+    label=N_("IATI"),
+    about=N_("Downloads and failing files"),
+    icon="globe",
+    run_kind=cycle.KIND,
+    source_type=SOURCE_TYPE,
+    is_on=lambda: p.plugin_loaded("iati_harvester"),
+)

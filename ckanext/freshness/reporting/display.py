@@ -7,8 +7,9 @@ from datetime import date, datetime, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 
 from babel import Locale
-from babel.dates import format_datetime, format_skeleton, format_timedelta
+from babel.dates import format_date, format_datetime, format_skeleton, format_timedelta
 from babel.numbers import format_decimal, format_percent
+from babel.units import format_unit
 
 from ..aging.messages import N_
 from ..aging.status import Status
@@ -89,6 +90,20 @@ def exact(moment: datetime, zone: tzinfo, locale: Locale) -> str:
     date = format_skeleton("yMMMd", moment, tzinfo=zone, locale=locale)
     time = format_datetime(moment, "HH:mm z", tzinfo=zone, locale=locale)
     return f"{date}, {time}"
+
+
+def date_of(moment: datetime, zone: tzinfo, locale: Locale) -> str:
+    """Return a date in full: "12 November 2026"."""
+    return format_date(moment.astimezone(zone), "long", locale=locale)
+
+
+def size(number_of_bytes: int, locale: Locale) -> str:
+    """Return a number of bytes in the largest unit that fits, from kilobytes on: "1.8 GB"."""
+    exponent = max(1, min((len(str(number_of_bytes)) - 1) // 3, 4))
+    value = Decimal(number_of_bytes) / 1000**exponent
+    digits = "#,##0.#" if value < 100 else "#,##0"
+    unit = f"digital-{('kilo', 'mega', 'giga', 'tera')[exponent - 1]}byte"
+    return format_unit(value, unit, "short", format=digits, locale=locale)
 
 
 def number(value: int, locale: Locale) -> str:

@@ -14,6 +14,7 @@ from .badges import badges
 from .copies import copies, iati
 from .dataset import dataset
 from .harvest import harvest
+from .iati_page import iati_page
 from .mails import mail_link, mails
 from .report import report_pages
 from .worklist import worklist
@@ -31,7 +32,9 @@ def _without_tables(
         return tk.render("error_document_template.html", values), 503
 
 
-for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_pages, worklist):
+for _pages in (
+    *(badges, copies, dataset, harvest, iati, iati_page, mail_link, mails, report_pages, worklist),
+):
     _pages.before_request(arguments.refuse_unusable)
     _pages.register_error_handler(tables.TablesMissingError, _without_tables)
     _pages.register_error_handler(sa.exc.ProgrammingError, _without_tables)
@@ -40,4 +43,6 @@ for _pages in (badges, copies, dataset, harvest, iati, mail_link, mails, report_
 def blueprints() -> list[Blueprint]:
     """Return the blueprints; those about harvests only if the site harvests."""
     always = [dataset, badges, copies, report_pages, mails, mail_link, worklist]
-    return [*always, harvest, iati] if p.plugin_loaded("harvest") else always
+    if not p.plugin_loaded("harvest"):
+        return always
+    return [*always, harvest, iati, *([iati_page] if p.plugin_loaded("iati_harvester") else [])]

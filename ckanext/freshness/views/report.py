@@ -16,7 +16,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from ..ckan_adapter import SEARCH_FAULTS
 from ..ckan_adapter.tables import TablesMissingError
 from ..dates import utc_now
-from ..reporting import counts, prometheus_metrics, report, run_tables, table_access
+from ..reporting import counts, prometheus_metrics, report, run_summary, run_tables, table_access
 from ..reporting.dashboard import overview
 from ..reporting.tables import Table, TableRequest
 from . import feed
@@ -132,14 +132,53 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
     return file_of(table_access.rows(found, request), found.fields, f"freshness-{name}", ending)
 
 
+@report_pages.route("/freshness/runs")
+@_with_error_pages
+def runs() -> ResponseReturnValue:
+    """List the runs."""
+    tk.check_access("freshness_run_list", dict(_context()), {})
+    only = tk.request.args.get("only") or None
+    if only not in (None, *run_summary.FILTERS):
+        words = tk._("must be one of {allowed}, not {given}")
+        allowed = ", ".join(run_summary.FILTERS)
+        raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
+    number = _page_number()
+    lines, has_next = run_summary.listed(only, number, LONG, utc_now())
+    return render(
+        "freshness/runs.html",
+        {
+            "lines": lines,
+            "number": number,
+            "has_next": has_next,
+            "numbers": run_summary.numbers(),
+            "only": only,
+        },
+    )
+
+
 @report_pages.route("/freshness/run/<id>")
 @_with_error_pages
 def run(id: str) -> ResponseReturnValue:
-    """Show the counts of a run."""
-    shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
+    """Show what a run did."""
+    return _run_page("freshness/run.html", id)
+
+
+@report_pages.route("/freshness/run/<id>/servers")
+@_with_error_pages
+def run_servers(id: str) -> ResponseReturnValue:
+    """Show all servers in trouble, and the figures of the servers with most links."""
+    return _run_page("freshness/run_servers.html", id)
+
+
+def _run_page(template: str, id: str) -> str:
+    run = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
     return render(
-        "freshness/run.html",
-        {"run": shown, "tables": {part.name: part for part in run_tables.tables(shown)}},
+        template,
+        {
+            "run": run,
+            "shown": run_summary.page(run["id"], utc_now()),
+            "tables": {part.name: part for part in run_tables.tables(run)},
+        },
     )
 
 

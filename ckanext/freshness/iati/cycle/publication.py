@@ -66,29 +66,47 @@ def published_key(source_id: str, filename: str) -> str:
     return f"iati.d/{store_keys.segment(source_id)}/published.d/{filename}"
 
 
+def public_sources(name: str | None = None) -> list[Any]:
+    """Return ``id``, ``name`` and ``title`` of the sources whose files everybody may download.
+
+    :param name: name or id of a source; None for all sources
+    """
+    values = {"type": SOURCE_TYPE, "name": name, "any": name is None}
+    return list(model.Session.execute(sa.text(_PUBLIC_SOURCES), values).all())
+
+
 def find(source: str | None, filename: str) -> PublishedFile | None:
     """Return a published file; None if there is none of that name.
 
     :param source: id or name of a source; None for the site's only source
     :raises StoreError: the store cannot be read
     """
-    values = {"type": SOURCE_TYPE, "name": source, "any": source is None}
-    sources = model.Session.execute(sa.text(_PUBLIC_SOURCES), values).scalars().all()
+    sources = public_sources(source)
     if len(sources) != 1:
         return None
-    source_id = str(sources[0])
-    entry = _manifest(options.store(), source_id).get("files", {}).get(filename)
-    if entry is None:
-        return None
+    return published_files(sources[0].id).get(filename)
+
+
+def published_files(source_id: str) -> dict[str, PublishedFile]:
+    """Return the published files of a source by name.
+
+    :raises StoreError: the store cannot be read
+    """
+    entries = _manifest(options.store(), source_id).get("files", {})
+    if not entries:
+        return {}
     is_hidden = model.Session.execute(sa.text(_NAMES_HIDDEN), {"source": source_id}).scalar()
-    return PublishedFile(
-        key=published_key(source_id, filename),
-        size=entry["size"],
-        mimetype=MIMETYPES.get(filename[filename.rfind(".") :], "application/octet-stream"),
-        etag=entry["sha256"],
-        modified=datetime.fromisoformat(entry["modified"]),
-        is_public=not is_hidden,
-    )
+    return {
+        filename: PublishedFile(
+            key=published_key(source_id, filename),
+            size=entry["size"],
+            mimetype=MIMETYPES.get(filename[filename.rfind(".") :], "application/octet-stream"),
+            etag=entry["sha256"],
+            modified=datetime.fromisoformat(entry["modified"]),
+            is_public=not is_hidden,
+        )
+        for filename, entry in entries.items()
+    }
 
 
 def publish(source_id: str, store: Store, now: datetime, *, force: bool = True) -> bool:
@@ -220,9 +238,11 @@ def _mark(source_id: str, resource_ids: Sequence[str], *, exactly: bool) -> None
 
 
 _PUBLIC_SOURCES = """
-SELECT s.id FROM harvest_source s JOIN package p ON p.id = s.id
+SELECT s.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title
+FROM harvest_source s JOIN package p ON p.id = s.id
 WHERE s.type = :type AND p.state = 'active' AND NOT p.private
-    AND (:any OR p.id = :name OR p.name = :name)"""
+    AND (:any OR p.id = :name OR p.name = :name)
+ORDER BY title, p.name"""
 _NAMES_HIDDEN = """
 SELECT EXISTS (
     SELECT FROM freshness_iati i LEFT JOIN package p ON p.id = i.package_id

@@ -338,19 +338,6 @@ def test_the_page_of_an_organization(read: Read, clean_site: None) -> None:
     assert [row[0] for row in table(rows, "datasets")] == ["About bridges"]
 
 
-def test_the_page_of_a_run(read: Read, get: Get, people: dict[str, Any]) -> None:
-    page = read("/freshness/run/first", people["sysadmin"])
-    assert ["api", "14"] in table(page, "resources")
-    assert table(page, "hosts")[0][:2] == ["files.example.org", "22"]
-    assert "*** Resources ***" in page.get_text()
-    rows = rows_of(get("/freshness/run/first.csv", people["sysadmin"]))
-    assert {"part": "resources", "name": "api", "figure": "count", "value": "14"} in rows
-    listed = table(read("/freshness", people["sysadmin"]), "runs")
-    assert [row[1] for row in listed] == ["check"]
-    # There was a run within a day.
-    assert read("/freshness").select_one("#freshness-stale") is None
-
-
 def test_the_chart_has_its_table(read: Read, clean_site: None) -> None:
     make("wells")
     judge()

@@ -1,0 +1,232 @@
+"""The figures of the page about IATI: downloads, the last cycle, and files that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
+
+from ..aging.messages import N_
+from ..ckan_adapter import model
+from ..copies.store import StoreError
+from ..model import CheckRun
+from ..reporting import run_summary, visibility
+from ..reporting.copy_urls import site_url
+from ..reporting.tables import Context, Row, with_iso_dates
+from ..settings import OptionError
+from .cycle import cycle, publication
+from .files import index
+from .policy.attempts import ErrorType
+
+LISTED = 5
+"""Failing files on the page; another page lists all."""
+
+FIELDS = (
+    *("source", "name", "title", "publisher", "url", "failing_since", "failures", "error"),
+    *("message", "has_copy", "copy_verified_at"),
+)
+"""The fields of a failing file in CSV and JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file for everybody.
+
+    :ivar title: marked for translation
+    :ivar about: its contents in a sentence, marked for translation
+    :ivar url: absolute
+    """
+
+    title: str
+    about: str
+    icon: str
+    url: str
+    size: int
+    modified: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOverview:
+    """A source with the figures of the datasets that a user may see.
+
+    :ivar downloads: empty before the first cycle, and while :attr:`trouble` says why
+    :ivar trouble: why there are no downloads now; None if there are
+    :ivar registered: number of datasets
+    :ivar available: number of datasets with a copy
+    :ivar failing: number of datasets whose file fails, and of those with a copy
+    :ivar changed: number of files that were new or changed in the last cycle, and of their publishers
+    :ivar last: the last cycle; None before the first
+    :ivar rows: the first failing files
+    """
+
+    name: str
+    title: str
+    downloads: Sequence[Download]
+    trouble: str | None
+    registered: int
+    available: int
+    failing: int
+    served: int
+    changed: int
+    publishers: int
+    last: run_summary.RunLine | None
+    rows: Sequence[Row]
+
+
+_DOWNLOADS = {
+    publication.BULK_ZIP: (
+        N_("All files"),
+        N_("Every publisher's XML files, each as it was last good."),
+        "file-zipper",
+    ),
+    publication.LEGACY_ZIP: (
+        N_("All files, Code for IATI layout"),
+        N_("The same files in the folders that Code for IATI's tools expect."),
+        "file-zipper",
+    ),
+    index.FULL: (
+        N_("Dataset index, full"),
+        N_("All datasets with dates, hashes, sizes and last errors."),
+        "file-code",
+    ),
+    index.MINIMAL: (
+        N_("Dataset index, short"),
+        N_("Name, address and copy of each dataset."),
+        "file-code",
+    ),
+    index.ORGANISATIONS: (
+        N_("Organisations"),
+        N_("The organisations that publish these datasets."),
+        "file-code",
+    ),
+}
+
+_ERRORS = {
+    ErrorType.SSL_ERROR.value: N_("Its certificate isn't valid"),
+    ErrorType.CONNECTION_TIMEOUT.value: N_("The server doesn't answer in time"),
+    ErrorType.TOO_MANY_REDIRECTS.value: N_("It is redirected too often"),
+    ErrorType.CONNECTION_ERROR.value: N_("The server can't be reached"),
+    ErrorType.HTTP_NON_200.value: N_("The server refuses it"),
+    ErrorType.NOT_IATI_CONTENT.value: N_("It isn't an IATI file"),
+    ErrorType.STORE_ERROR.value: N_("The copy could not be stored on this site"),
+}
+
+
+def sources(context: Context, now: datetime) -> list[SourceOverview]:
+    """Return all public sources with the figures of the datasets that a user may see."""
+    found = publication.public_sources()
+    return [_overview(source, context, now, is_only=len(found) == 1) for source in found]
+
+
+def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) -> SourceOverview:
+    last = _last_cycle(source.id)
+    condition, values = _visible(context)
+    values |= {"source": source.id, "since": None if last is None else last.started_at}
+    row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
+    try:
+        files = publication.published_files(source.id)
+        trouble = None
+    except (StoreError, OptionError):
+        files = {}
+        trouble = tk._("The downloads can't be reached at the moment. Please try again later.")
+    if any(not file.is_public for file in files.values()):
+        files = {}
+        trouble = tk._("The files are being made anew. Please try again later.")
+    folder = f"{site_url()}/iati" + ("" if is_only else f"/{source.name}")
+    return SourceOverview(
+        name=source.name,
+        title=source.title,
+        downloads=[
+            Download(*words, f"{folder}/{name}", files[name].size, files[name].modified)
+            for name, words in _DOWNLOADS.items()
+            if name in files
+        ],
+        trouble=trouble,
+        last=None if last is None else run_summary.line(last, now),
+        rows=list(failing(context, [source.id], limit=LISTED)),
+        **row._mapping,
+    )
+
+
+def _last_cycle(source_id: str) -> Any:
+    options = CheckRun.options
+    return (
+        model.Session.query(CheckRun)
+        .filter(CheckRun.kind == cycle.KIND, options["source"].astext == source_id)
+        .filter(options["harvest"].astext == "true")
+        .order_by(CheckRun.started_at.desc())
+        .first()
+    )
+
+
+def failing(
+    context: Context,
+    source_ids: Sequence[str] | None = None,
+    *,
+    offset: int = 0,
+    limit: int | None = None,
+) -> Iterator[Row]:
+    """Yield the failing files of public sources, those that began to fail last first.
+
+    :param source_ids: of public sources; None for all
+    """
+    if source_ids is None:
+        source_ids = [source.id for source in publication.public_sources()]
+    condition, values = _visible(context)
+    values |= {"sources": list(source_ids), "offset": offset, "limit": limit}
+    for row in model.Session.execute(
+        sa.text(_FAILING.format(visible=condition)), values
+    ).mappings():
+        yield with_iso_dates(row, "failing_since", "copy_verified_at")
+
+
+def reason(row: Row) -> str:
+    """Return why a file fails, in words."""
+    if row["error"] == ErrorType.HTTP_NON_200.value and row["http_status"]:
+        return " ".join(filter(None, (row["http_status"], row["http_reason"])))
+    return str(tk._(_ERRORS.get(row["error"], N_("It could not be downloaded"))))
+
+
+def _visible(context: Context) -> tuple[str, dict[str, Any]]:
+    """Return the SQL condition for packages ``p`` of registries that a user may see, and its values."""
+    found = visibility.condition(context)
+    if found is not None:
+        return found[0], dict(found[1])
+    ids = model.Session.execute(sa.text("SELECT package_id FROM freshness_iati")).scalars()
+    return "p.id = ANY(:visible)", {"visible": list(visibility.visible(context, ids))}
+
+
+_OF_SOURCE = """FROM freshness_iati i
+JOIN package p ON p.id = i.package_id AND p.state = 'active' AND {visible}
+LEFT JOIN freshness_copy c ON c.resource_id = i.resource_id"""
+
+_FIGURES = f"""
+SELECT count(*) AS registered, count(c.key) AS available,
+    count(i.failing_since) AS failing,
+    count(c.key) FILTER (WHERE i.failing_since IS NOT NULL) AS served,
+    count(*) FILTER (WHERE {{changed}}) AS changed,
+    count(DISTINCT i.organisation_id) FILTER (WHERE {{changed}}) AS publishers
+{_OF_SOURCE}
+WHERE i.source_id = :source""".replace(
+    "{changed}",
+    "i.content_modified_excluding_generated_timestamp >= CAST(:since AS timestamp)",
+)
+
+_FAILING = f"""
+SELECT s.name AS source, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
+    coalesce(nullif(g.title, ''), i.organisation_name) AS publisher,
+    i.attempts -> 0 -> 'error_details' ->> 'source_url' AS url, i.failing_since, i.failures,
+    i.attempts -> 0 -> 'error_details' ->> 'error_type' AS error,
+    i.attempts -> 0 -> 'error_details' ->> 'detailed_message' AS message,
+    i.attempts -> 0 -> 'error_details' ->> 'http_reason' AS http_reason,
+    i.attempts -> 0 ->> 'http_status' AS http_status,
+    c.key IS NOT NULL AS has_copy, CASE WHEN c.key IS NOT NULL THEN c.verified_at END AS copy_verified_at
+{_OF_SOURCE}
+JOIN package s ON s.id = i.source_id
+LEFT JOIN "group" g ON g.id = p.owner_org
+WHERE i.source_id = ANY(:sources) AND i.failing_since IS NOT NULL
+ORDER BY i.failing_since DESC, i.resource_id OFFSET :offset LIMIT :limit"""

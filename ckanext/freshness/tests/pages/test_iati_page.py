@@ -1,0 +1,161 @@
+"""The pages about IATI: downloads, the last cycle, failing files, and who sees which."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan.tests import factories, helpers
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.tests.iati.cycle.cycles import Site
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.test_runs import text, words
+from ckanext.freshness.tests.servers.registry import RegistryServer
+from ckanext.freshness.tests.servers.registry_model import Registry
+from ckanext.freshness.tests.usual_site import use_hooks_of
+
+LOCATION = "ckanext.freshness.copies.location"
+
+
+@pytest.fixture(autouse=True)
+def store(
+    tmp_path_factory: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch, impatient_checks: None
+) -> None:
+    """A place for copies that all tests of this module share."""
+    folder = tmp_path_factory.getbasetemp() / "iati-page"
+    monkeypatch.setitem(ckan_config, LOCATION, str(folder))
+
+
+def make_world() -> dict[str, Any]:
+    """Do two cycles of a registry: a file fails between them, one has always failed, one becomes private."""
+    registry = Registry()
+    first, second = registry.add_organisation("first_aid"), registry.add_organisation("second_life")
+    registry.add_dataset(first, "good")
+    hidden = registry.add_dataset(first, "hidden")
+    never = registry.add_dataset(second, "never")
+    hidden.status = never.status = 404
+    lately = registry.add_dataset(second, "lately")
+    sysadmin = factories.SysadminWithToken()
+    with RegistryServer(registry) as server:
+        site = Site.of(server)
+        site.update()
+        lately.body = b"<html>Sorry</html>"
+        lately.edition += 1
+        context = {"user": sysadmin["name"]}
+        package_id = site.row(hidden).package_id
+        helpers.call_action("package_patch", context, id=package_id, private=True)
+        site.later(hours=1).update(strict=True)
+    return {"sysadmin": sysadmin, "source": site.source_id}
+
+
+def rows(page: Any) -> list[str]:
+    return [text(row) for row in page.select("section[aria-labelledby$=failing] li")]
+
+
+def test_what_everybody_sees(world: Any, read: Read, app: Any) -> None:
+    page = read("/iati")
+    cards = words(page, ".fr-cards")
+    assert "Files available 2 of 3 registered datasets" in cards
+    assert "Failing 2 1 served from a copy, 1 missing" in cards
+    assert "Last cycle Finished" in cards
+    # Only sysadmins see runs.
+    assert not page.select('.fr-cards a[href*="/freshness/run/"]')
+    assert read("/iati", world["sysadmin"]).select('.fr-cards a[href*="/freshness/run/"]')
+    links = [str(link["href"]) for link in page.select(".fr-rows a.btn")]
+    assert [link.rpartition("/")[2] for link in links] == [
+        *("iati-data.zip", "code-for-iati-data-download.zip", "datasets-full.json"),
+        *("datasets-minimal.json", "reporting-orgs.json"),
+    ]
+    for link in links:
+        assert app.get(link).status_code == 200
+        assert f"curl -O {link}" in words(page, "details pre")
+    assert all("kB made" in text(row) for row in page.select(".fr-rows .fr-meta"))
+
+
+def test_failing_files(world: Any, read: Read, app: Any) -> None:
+    for path in ("/iati", "/iati/failing"):
+        lately, never = [text(row) for row in read(path).select(".fr-list > li")]
+        assert "Second Life · It isn't an IATI file · failing for" in lately, path
+        assert "Copy of" in lately and "No copy" in never, path
+        assert "404 Not Found" in never, path
+        # The private dataset comes third.
+        assert len(read(path, world["sysadmin"]).select(".fr-list > li")) == 3, path
+    found = app.get("/iati/failing.csv").get_data(as_text=True)
+    listed = list(csv.DictReader(io.StringIO(found)))
+    assert [(row["error"], row["has_copy"]) for row in listed] == [
+        ("not_iati_content", "True"),
+        ("http_non_200", "False"),
+    ]
+    assert len(app.get("/iati/failing.json").get_json()) == 2
+    read("/iati/failing?page=0", status=400)
+
+
+def test_another_plugin_may_hide_datasets(world: Any, read: Read) -> None:
+    """The permission labels of other plugins decide, too."""
+    with use_hooks_of("example_ipermissionlabels"):
+        assert "of 3 registered datasets" in words(read("/iati"), ".fr-cards")
+        name = next(
+            str(link["href"]).split("/")[2] for link in read("/iati").select(".fr-list .fr-main a")
+        )
+        context = {"user": world["sysadmin"]["name"]}
+        helpers.call_action("package_patch", context, id=name, notes="Proposed: not for all")
+        try:
+            assert "of 2 registered datasets" in words(read("/iati"), ".fr-cards")
+            assert name not in str(read("/iati/failing"))
+        finally:
+            helpers.call_action("package_patch", context, id=name, notes="For all")
+
+
+def test_downloads_that_are_away(
+    world: Any, read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, LOCATION, "/proc/none/here")
+    page = read("/iati")
+    assert "The downloads can't be reached at the moment." in words(page, ".fr-note")
+    assert not page.select(".fr-rows") and "Files available" in words(page, ".fr-cards")
+
+
+@pytest.fixture
+def a_public_dataset_made_private(world: Any) -> Iterator[None]:
+    change = sa.text("""UPDATE package SET private = :private WHERE id = (
+        SELECT min(package_id) FROM freshness_iati WHERE published)""")
+    for private in (True, False):
+        model.Session.execute(change, {"private": private})
+        model.Session.commit()
+        if private:
+            yield
+
+
+def test_files_with_private_datasets_are_not_offered(
+    a_public_dataset_made_private: None, read: Read
+) -> None:
+    assert "The files are being made anew." in words(read("/iati"), ".fr-note")
+    assert not read("/iati").select(".fr-rows")
+
+
+def test_it_is_linked(world: Any, read: Read) -> None:
+    link = '.page-header a[href="/iati"]'
+    assert text(read("/freshness").select_one(link)) == "IATI"
+    assert read(f"/harvest/{world['source']}").select(link)
+    (run,) = read("/iati", world["sysadmin"]).select('a[href*="/freshness/run/"]')
+    assert read(str(run["href"]), world["sysadmin"]).select('.fr-note a[href="/iati"]')
+
+
+@pytest.fixture
+def without_plugin(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins = ckan_config["ckan.plugins"]
+    names = plugins.split() if isinstance(plugins, str) else plugins
+    plugins = [name for name in names if name != "iati_harvester"]
+    monkeypatch.setitem(ckan_config, "ckan.plugins", " ".join(plugins))
+
+
+def test_a_site_without_the_plugin_has_no_such_page(
+    without_plugin: None, world: Any, app: Any
+) -> None:
+    app.get("/iati", status=404)
+    assert "/iati" not in app.get("/freshness").body

@@ -1,0 +1,277 @@
+"""The pages of runs: their list, and what one of them says of each state that a run can be in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+
+from ckanext.freshness.checking import run_records
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.model import CheckRun, FreshnessTransition
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS
+
+NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+HOUR = timedelta(hours=1)
+
+FOUND = {
+    **{"same hash": 3400, "firstrun,not modified": 18, "hash": 200, "filestore,http header": 14},
+    **{"cannot tell": 173, "error": 78, "nothing": 5000, "internal-nothing": 7},
+}
+HOSTS = {
+    "*": {
+        **{**NUMBERS, "bytes": 1_800_000_000, "put_off": 29, "newly_broken": 3, "repaired": 5},
+        **{"hosts": 7212, "in_trouble": 5000},
+    },
+    "gone.example.org": {**NUMBERS, "visits": 64, "errors": 18, "reason": "404"},
+    "slow.example.org": {**NUMBERS, "visits": 0, "errors": 0, "put_off": 29},
+    "walled.example.org": {**NUMBERS, "visits": 173, "errors": 0, "blocked": 173},
+    "fine.example.org": {**NUMBERS, "visits": 3000, "errors": 0, "blocked": 2},
+    **{
+        f"bad-{number:03}.example.org": {
+            **NUMBERS,
+            "visits": 2,
+            "errors": 1,
+            "reason": "new reason",
+        }
+        for number in range(496)
+    },
+}
+CYCLE = {
+    **{
+        "total_number_of_datasets": 1153,
+        "datasets_with_download": 1131,
+        "changed": 31,
+        "failed": 0,
+    },
+    **{"datasets_unregistered": 2, "datasets_expired": 4, "zipper_run_duration": 120.0},
+}
+
+
+def make_world() -> dict[str, Any]:
+    """Make users and runs in every state, those of one night among them."""
+    dataset = factories.Dataset(name="wells", title="Wells")
+    night = NOW - 10 * HOUR
+    for after, count in (("due", 1), ("fresh", 2)):
+        for _ in range(count):
+            model.Session.add(
+                FreshnessTransition(
+                    package_id=dataset["id"],
+                    from_status="overdue",
+                    to_status=after,
+                    changed_at=night + HOUR,
+                    cause="time",
+                )
+            )
+    counts = {"frequencies": FREQUENCIES, "hosts": {"*": NUMBERS, "old.example.org": NUMBERS}}
+    runs = [
+        run(
+            "old",
+            night - 100 * HOUR,
+            1,
+            resources=FIRST,
+            datasets={"0: Fresh, Updated hash": 9},
+            **counts,
+        ),
+        run("killed", night - 50 * HOUR, None, visited=1200),
+        run("failed", night - 24 * HOUR, 0.5, error="DatabaseLostError: the database was lost"),
+        run(
+            *("night", night, 0.8),
+            visited=3883,
+            resources=FOUND,
+            datasets={"0: Fresh, Updated http header,hash": 163, "0: Fresh, Updated nothing": 900},
+            hosts=HOSTS,
+            options={"package_ids": None, "host": None, "everything": False},
+        ),
+        run(
+            "cycle",
+            night + HOUR,
+            0.3,
+            kind="iati",
+            datasets=CYCLE,
+            options={"source": "s", "harvest": True},
+        ),
+        run(
+            "part",
+            night + 2 * HOUR,
+            0,
+            kind="nightly",
+            error="report: Solr is away",
+            options={"part": "report"},
+        ),
+        run("file", night + HOUR / 2, 0.1, kind="iati", options={"source": "s", "harvest": False}),
+        run("going", NOW - HOUR, None, visited=40, options={"package_ids": [dataset["id"]]}),
+        run("nothing", NOW - HOUR / 2, 0, visited=0, options={"host": "files.example.org"}),
+        run("other", NOW - HOUR / 4, 0, kind="learned", options={"policy": "learned"}),
+    ]
+    model.Session.add_all(runs)
+    model.Session.commit()
+    return {"sysadmin": factories.SysadminWithToken(), "user": factories.UserWithToken()}
+
+
+def run(id: str, started: datetime, hours: float | None, **columns: Any) -> CheckRun:
+    """Return the row of a run, by default a check of all links that took some hours."""
+    ended = None if hours is None else started + hours * HOUR
+    usual = {"kind": "check", "options": {}, "version": "1.0"}
+    return CheckRun(id=id, started_at=started, ended_at=ended, **{**usual, **columns})
+
+
+def words(page: Any, selector: str = ".fr") -> str:
+    """Return the text of the selected elements."""
+    return " ".join(text(one) for one in page.select(selector))
+
+
+def text(element: Any) -> str:
+    return " ".join(" ".join(element.stripped_strings).split())
+
+
+def test_the_list_says_how_each_run_ended(world: Any, read: Read) -> None:
+    page = read("/freshness/runs", world["sysadmin"])
+    assert [words(line, ".fr-main") for line in page.select(".fr-list > li")] == [
+        "Run Finished in 0 seconds",
+        "Check of files.example.org Finished in 0 seconds",
+        "Check of 1 dataset Interrupted · 40 links checked",
+        "Daily figures of the nightly run Failed after 0 seconds report: Solr is away",
+        "IATI cycle Finished in 18 minutes",
+        "Check of IATI files Finished in 6 minutes",
+        "Nightly run Finished in 48 minutes · 3,883 links checked, 78 failed",
+        "Nightly run Failed after 30 minutes DatabaseLostError: the database was lost",
+        "Nightly run Interrupted · 1,200 links checked",
+        "Nightly run Finished in 1 hour",
+    ]
+    chips = words(page, ".fr-filters")
+    assert chips == "All 10 Nightly runs 4 IATI 2 Checks on request 2 Failed or unfinished 4"
+    found = read("/freshness/runs?only=asked", world["sysadmin"])
+    assert [words(line, ".fr-main a") for line in found.select(".fr-list > li")] == [
+        "Check of files.example.org",
+        "Check of 1 dataset",
+    ]
+    refused = read("/freshness/runs?only=none", world["sysadmin"], status=400)
+    assert "only: must be one of nights, iati, asked, problems" in words(refused, "body")
+
+
+def test_a_night_in_short(world: Any, read: Read) -> None:
+    page = read("/freshness/run/night", world["sysadmin"])
+    night = f"{NOW - 10 * HOUR:%-d %B %Y}"
+    assert words(page, "h1") == f"Nightly run, {night}"
+    note = words(page, ".fr-note")
+    assert "Finished in 48 minutes" in note and "3,883 links checked." in note
+    assert "29 links wait for servers that didn't answer, and come first in the next run." in note
+    assert "1 other part of this night has a problem" in note
+    assert words(page, ".fr-cards").split(" 214 ")[0] == "Files changed"
+    for card in (
+        "214 in 163 datasets",
+        "Newly broken 3",
+        "Repaired 5",
+        "1.8 GB from 7,212 servers",
+    ):
+        assert card in words(page, ".fr-cards"), card
+    bars = [words(bar, ".fr-main, .fr-side") for bar in page.select(".fr-rank > li")]
+    assert bars == [
+        "Not changed 3,418 of 3,883",
+        "Changed 214 of 3,883",
+        "Couldn't be checked 173 of 3,883",
+        "Failed 78 of 3,883",
+    ]
+    changes = page.select_one("section[aria-labelledby=run-changes]")
+    assert changes is not None
+    assert words(changes, "h2") == "3 datasets changed status"
+    assert words(changes, "li").startswith(
+        "Overdue to Up to date 2 datasets Overdue to Due 1 dataset"
+    )
+    cycle = words(page, "section[aria-labelledby=run-cycle]")
+    assert (
+        "Finished in 18 minutes The registry lists 1,153 datasets. 1,131 of them have a copy."
+        in cycle
+    )
+    assert "31 files changed. 2 datasets were unregistered, and their copies were removed." in cycle
+    assert "Index files and ZIPs were written in 2 minutes." in cycle
+    assert "Solr is away" in words(page, "section[aria-labelledby=run-part]")
+    # A check of single files is no part of the night.
+    assert page.select_one("section[aria-labelledby=run-file]") is None
+    assert not page.select("[hx-get]")
+
+
+def test_servers_in_trouble(world: Any, read: Read) -> None:
+    page = read("/freshness/run/night", world["sysadmin"])
+    listed = [text(row) for row in page.select("section[aria-labelledby=run-servers] li")]
+    assert len(listed) == 5
+    assert listed[0].startswith("slow.example.org It didn't answer.")
+    assert listed[1] == "gone.example.org Its files can't be found (404) 18 of 64 links"
+    assert listed[2] == "bad-000.example.org Its links failed 1 of 2 links"
+    every = read("/freshness/run/night/servers", world["sysadmin"])
+    assert "5,000 servers with trouble" in words(every, "h2")
+    assert "Listed are 499 of the servers with most links." in words(every)
+    assert "walled.example.org It blocks automated checks 173 of 173 links" in words(every)
+    assert "fine.example.org" not in words(every, ".fr-list")
+
+
+def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
+    with locked(run_records.lock("going")):
+        page = read("/freshness/run/going", world["sysadmin"])
+        (part,) = page.select("[hx-get]")
+        assert (part["hx-get"], part["hx-trigger"]) == ("/freshness/run/going", "every 5s")
+        assert part["hx-select"] == f"#{part['id']}"
+        note = words(page, ".fr-note")
+        assert "Running for 1 hour" in note and "So far: 40 links checked." in note
+        # Without JavaScript, there is a link.
+        assert "Look again" in words(page, '.fr-note a[href="/freshness/run/going"]')
+        assert read("/freshness/runs", world["sysadmin"]).select("#freshness-runs[hx-get]")
+    page = read("/freshness/run/going", world["sysadmin"])
+    assert not page.select("[hx-get]")
+    assert words(page, ".fr-note h2") == "Interrupted"
+    assert "the next run goes on from there" in words(page, ".fr-note")
+    assert words(page, '.fr-note a[href="/dataset/wells/freshness"]') == "Wells"
+
+
+@pytest.mark.parametrize(
+    ("id", "sentence", "sections"),
+    [
+        ("failed", "Failed after 30 minutes", 0),
+        ("killed", "Interrupted", 0),
+        ("nothing", "No link was due for a check.", 0),
+        ("other", "Finished in 0 seconds", 0),
+        # The rows of earlier versions know less.
+        ("old", "Finished in 1 hour", 2),
+        ("part", "report: Solr is away", 0),
+        ("cycle", "The registry lists 1,153 datasets.", 0),
+    ],
+)
+def test_nothing_empty_is_shown(
+    world: Any, read: Read, id: str, sentence: str, sections: int
+) -> None:
+    page = read(f"/freshness/run/{id}", world["sysadmin"])
+    assert sentence in words(page, ".fr-note")
+    shown = page.select("section[aria-labelledby]")
+    assert len(shown) == sections, words(page)
+    assert all(section.select("li") for section in shown)
+    read(f"/freshness/run/{id}/servers", world["sysadmin"])
+
+
+def test_files_of_a_run(world: Any, app: Any) -> None:
+    headers = {"Authorization": world["sysadmin"]["token"]}
+    text = app.get("/freshness/run/night.csv", headers=headers).get_data(as_text=True)
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert {"part": "resources", "name": "error", "figure": "count", "value": "78"} in rows
+    assert {"part": "hosts", "name": "gone.example.org", "figure": "reason", "value": "404"} in rows
+    assert app.get("/freshness/run/night.json", headers=headers).get_json()
+    page = BeautifulSoup(app.get("/freshness/run/night", headers=headers).body, "html.parser")
+    assert "*** Resources ***" in words(page, "details pre")
+
+
+@pytest.mark.parametrize(
+    ("who", "refusal"),
+    [(None, "Log in to see runs"), ("user", "Only sysadmins can see runs")],
+)
+def test_a_refusal_says_what_to_do(world: Any, read: Read, who: str | None, refusal: str) -> None:
+    for path in ("/freshness/runs", "/freshness/run/night", "/freshness/run/night/servers"):
+        page = read(path, world[who] if who else None, status=403)
+        assert refusal in words(page, "body"), path
+    read("/freshness/run/none", world["sysadmin"], status=404)

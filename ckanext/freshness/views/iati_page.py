@@ -1,0 +1,68 @@
+"""The pages about IATI. A site has them if its plugin ``iati_harvester`` is on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+from flask import Blueprint
+from flask.typing import ResponseReturnValue
+
+from ..dates import utc_now
+from ..iati import overview
+from ..reporting import table_access, tables
+from .responses import FORMATS, abort, file_of, render
+
+iati_page = Blueprint("freshness_iati_page", __name__)
+
+LONG = 50
+"""Failing files on a page."""
+
+_ENDINGS = ",".join(FORMATS)
+
+
+@iati_page.route("/iati")
+def read() -> ResponseReturnValue:
+    """Show the downloads, the last cycle and the first failing files of each source."""
+    shown = overview.sources(_reader(), utc_now())
+    return render(
+        "freshness/iati.html",
+        {"sources": shown, "reason": overview.reason, "sees_runs": _may("freshness_run_list")},
+    )
+
+
+@iati_page.route("/iati/failing")
+def failing() -> ResponseReturnValue:
+    """List all failing files."""
+    given = tk.request.args.get("page") or "1"
+    if not given.isdecimal() or not 1 <= int(given[:7]) <= 100_000:
+        abort(400, tk._("page: must be a number of 1 or more"))
+    number = int(given)
+    rows = overview.failing(_reader(), offset=(number - 1) * LONG, limit=LONG + 1)
+    return render(
+        "freshness/iati_failing.html",
+        {"page": tables.page(rows, number, LONG), "reason": overview.reason},
+    )
+
+
+@iati_page.route(f"/iati/failing.<any({_ENDINGS}):ending>")
+def failing_file(ending: str) -> ResponseReturnValue:
+    """Download the list of failing files."""
+    return file_of(overview.failing(_reader()), overview.FIELDS, "iati-failing", ending)
+
+
+def _reader() -> Mapping[str, Any]:
+    """Return the context of the user, who must be allowed to read reports."""
+    user = tk.current_user
+    if not _may("freshness_report"):
+        abort(403, tk._("Log in to see this page"))
+    return table_access.NOBODY if user.is_anonymous else {"user": user.name, "auth_user_obj": user}
+
+
+def _may(action: str) -> bool:
+    try:
+        tk.check_access(action, {"user": tk.current_user.name})
+    except tk.NotAuthorized:
+        return False
+    return True
