@@ -1,8 +1,9 @@
-"""The pages of the report over a catalogue of HDX's size: the server's seconds for each.
+"""The pages of the report over a catalogue of HDX's size: the server's seconds for each, and their goals.
 
 The catalogue (22,160 datasets of 300 organizations with 149,308 resources) is written by SQL, indexed once,
 and kept between runs unless another benchmark has emptied the site. Each page is asked for several times,
 as somebody who has not logged in, as an editor of one organization and as a sysadmin; the median counts.
+``--datasets 200000`` measures a catalogue of that size. The command fails if a goal is missed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 from datetime import datetime, timedelta, timezone
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,13 @@ PAGES = {
     "dataset": f"/dataset/{NAME}-7/freshness",
 }
 FOR_SYSADMINS = {"runs": "/freshness/runs", "run": "/freshness/run/bench-run"}
+FOR_USERS = {"my datasets": "/freshness/mine"}
+OF_HDX, ANY_SIZE = 0.4, 0.5
+"""Seconds in which the dashboard answers: over a catalogue of HDX's size, and over one of 200,000 datasets."""
+PAGE = 0.5
+"""Seconds in which every other page answers over a catalogue of HDX's size."""
+ASSETS = {"css": 12_000, "js": 4_000}
+"""The greatest sizes of our style sheets and scripts, in bytes."""
 
 
 def main() -> None:
@@ -53,8 +62,14 @@ def main() -> None:
         return
     for name, seconds in result["pages"].items():
         print(f"{name:<32} {seconds:7.3f} s")
-    print(f"{'slowest':<32} {result['max_s']:7.3f} s (goal 0.5)")
     print(f"{'all datasets as CSV':<32} {result['csv_s']:7.3f} s, {result['csv_rows']} rows")
+    for goal in result["goals"]:
+        verdict = "met" if goal["met"] else "missed"
+        print(
+            f"{goal['name']:<32} {round(goal['found'], 3):>10} {goal['unit']} (goal {goal['goal']}): {verdict}"
+        )
+    if not all(goal["met"] for goal in result["goals"]):
+        raise SystemExit("A goal was missed.")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,6 +104,7 @@ class Bench:
         for who, token in self._people().items():
             headers = {"Authorization": token} if token else {}
             every = PAGES | (FOR_SYSADMINS if who == "sysadmin" else {})
+            every |= FOR_USERS if token else {}
             for name, path in every.items():
                 self.say(f"{who}: {name}")
                 pages[f"{name} ({who})"] = self._seconds(client, path, headers)
@@ -98,6 +114,7 @@ class Bench:
         return {
             "datasets": self.datasets,
             "pages": pages,
+            "goals": goals(self.datasets, pages),
             "max_s": max(pages.values()),
             "csv_s": time.perf_counter() - before,
             "csv_rows": rows,
@@ -171,6 +188,22 @@ class Bench:
         self.say("counting for the history")
         for days in range(400, -1, -100):
             table_access.record(self.now - timedelta(days=days))
+
+
+def goals(datasets: int, pages: dict[str, float]) -> list[dict[str, Any]]:
+    """Return what was found beside each goal: of the dashboards, of the other pages, of the assets."""
+    dashboards = [seconds for name, seconds in pages.items() if name.startswith("dashboard (")]
+    rows = [("dashboard", max(dashboards), OF_HDX if datasets <= DATASETS else ANY_SIZE, "s")]
+    if datasets <= DATASETS:
+        rows.append(("slowest page", max(pages.values()), PAGE, "s"))
+    folder = Path(str(files("ckanext.freshness"))) / "assets"
+    for kind, most in ASSETS.items():
+        size = sum(path.stat().st_size for path in folder.rglob(f"*.{kind}"))
+        rows.append((f"our {kind}", size, most, "bytes"))
+    return [
+        {"name": name, "found": found, "goal": most, "unit": unit, "met": found <= most}
+        for name, found, most, unit in rows
+    ]
 
 
 _MORE = (

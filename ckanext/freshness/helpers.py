@@ -343,4 +343,5 @@ def _locale() -> Locale:
 
 
 def _zone() -> tzinfo:
-    return tk.h.get_display_timezone()
+    zone: tzinfo = tk.h.get_display_timezone()
+    return zone

@@ -98,7 +98,8 @@ SELECT s.id, s.type, s.active, j.status, j.created, j.finished,
     AS errors,
     (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
         WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
-    AS held
+    AS held,
+    (SELECT owner_org FROM package WHERE id = s.id) AS owner_org
 FROM harvest_source s
 LEFT JOIN LATERAL (
     SELECT * FROM harvest_job WHERE source_id = s.id ORDER BY created DESC LIMIT 1

@@ -213,8 +213,8 @@ def refresh_summary(datasets: int, changed: int, statuses: int) -> str:
 def fresh_share(counts: StatusCounts) -> str:
     """Return the share of fresh datasets among those with known freshness, in a sentence."""
     forms = NN_(
-        "{percent} percent fresh: {fresh} of the {count} dataset of which it can be said",
-        "{percent} percent fresh: {fresh} of the {count} datasets of which it can be said",
+        "{fresh} of {count} dataset with known freshness is up to date ({percent} percent)",
+        "{fresh} of {count} datasets with known freshness are up to date ({percent} percent)",
     )
     fresh = counts.statuses[Status.FRESH.value]
     return counted(forms, counts.known, percent=round(counts.fresh_percent, 1), fresh=fresh)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,8 +19,8 @@ from .visibility import condition
 LATELY = timedelta(days=7)
 """A link that broke within this time is newly broken."""
 
-MOST = 100_000
-"""The greatest number of checked links that is counted, since counting millions takes a second."""
+MOST, MOST_BROKEN = 100_000, 10_000
+"""The greatest numbers of checked and of broken links that are counted: counting millions takes a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class LinkSummary:
 
     :ivar checked: links with at least one check, at most :data:`MOST`; None if they cannot be counted
         because another plugin decides who sees what
-    :ivar broken: links that failed several times, spread over time
+    :ivar broken: links that failed several times, spread over time; at most :data:`MOST_BROKEN`
     :ivar newly_broken: those of them that work no longer since :data:`LATELY`
     :ivar any_checked: whether any link was checked
     """
@@ -43,13 +44,19 @@ class LinkSummary:
         """Whether all checked links were counted."""
         return self.checked is not None and self.checked < MOST
 
+    @property
+    def counted_all_broken(self) -> bool:
+        """Whether all broken links were counted."""
+        return self.broken < MOST_BROKEN
+
 
 def summary(asked: TableRequest) -> LinkSummary:
     """Count the links of the datasets that a user may see."""
     since = asked.now - LATELY
     visible = condition(asked.context)
     if visible is None:
-        failing = [row["failing_since"] for row in streamed_lists.broken(asked)]
+        rows = streamed_lists.broken(replace(asked, sort="-failing_since"))
+        failing = [row["failing_since"] for row in islice(rows, MOST_BROKEN)]
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
         any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()
         return LinkSummary(None, len(failing), recent, any_checked)
@@ -74,11 +81,14 @@ _OF = """JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type
         OR p.owner_org IN (SELECT id FROM "group" WHERE name = :organization))"""
 
 _BROKEN = f"""
-SELECT count(*) AS broken, count(*) FILTER (WHERE c.failing_since >= :since) AS recent
-FROM freshness_check c
-JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
-{_OF}
-WHERE c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span"""
+SELECT count(*) AS broken, count(*) FILTER (WHERE failing_since >= :since) AS recent
+FROM (
+    SELECT c.failing_since FROM freshness_check c
+    JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
+    {_OF}
+    WHERE c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span
+    ORDER BY c.failing_since DESC LIMIT {MOST_BROKEN}
+) newest"""
 
 _CHECKED = f"""
 SELECT count(*) FROM (

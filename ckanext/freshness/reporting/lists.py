@@ -146,12 +146,12 @@ def _sources(request: TableRequest) -> dict[str, Row]:
                 "start": len(found),
                 "sort": "id asc",
                 "include_private": True,
-                "fl": ["id", "name", "title", "owner_org"],
+                "fl": ["id", "name", "title"],
                 "facet": "false",
             },
         )["results"]
         found |= {
-            document["id"]: {key: document.get(key) for key in ("name", "title", "owner_org")}
+            document["id"]: {"name": document["name"], "title": document["title"]}
             for document in answer
         }
         if len(answer) < BATCH:

@@ -74,7 +74,7 @@ def report(now: datetime) -> PartReport:
     except SEARCH_FAULTS as error:
         words = tk._("Solr does not answer, so that nothing could be counted: {error}")
         return PartReport(words.format(error=error), complete=False)
-    return PartReport(tk._("Of public datasets {share}").format(share=fresh_share(kept)))
+    return PartReport(tk._("Public datasets: {share}").format(share=fresh_share(kept)))
 
 
 def mails(now: datetime) -> PartReport:

@@ -23,7 +23,7 @@ from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import action
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness.tests.pages.test_report import DAY, PLAIN, changed, judge, make, visited
+from ckanext.freshness.tests.pages.reports import DAY, PLAIN, changed, judge, make, visited
 from ckanext.freshness.tests.reporting.test_metrics import NUMBERS
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import os
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from ckan.tests import factories
 
-from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.reporting import table_access
-from ckanext.freshness.tests.pages.test_report import (
-    AGES,
-    NOW,
-    a_run,
-    changed,
-    judge,
-    make,
-    visited,
-)
+from ckanext.freshness.tests.pages.reports import World, make_world
 
-__all__ = ["a_run"]
+__all__ = ["make_world"]
 
 SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
 PAGES = (
@@ -36,25 +24,10 @@ SERIOUS = {"serious", "critical"}
 
 
 @pytest.fixture
-def sysadmin(clean_db: Any, clean_index: Any, a_run: None, page: Any) -> dict[str, Any]:
-    """A site with rows in each table, visited by a sysadmin."""
-    user = factories.SysadminWithToken()
-    owner = factories.Organization(name="relief", title="Relief Works")["id"]
-    for name, age in AGES.items():
-        dataset = make(name, age, owner_org=owner)
-        visited(dataset)
-        changed(dataset)
-    judge()
-    for days in range(40, -1, -10):
-        table_access.record(NOW - timedelta(days=days))
-    model.Session.remove()
-    page.context.set_extra_http_headers({"Authorization": user["token"]})
-    return dict(user)
-
-
-@pytest.fixture
-def clean_site(clean_db: Any, clean_index: Any) -> None:
-    """An empty site."""
+def sysadmin(world: World, page: Any) -> None:
+    """A site with something of everything, visited by a sysadmin."""
+    token = world.people["sysadmin"]["token"]
+    page.context.set_extra_http_headers({"Authorization": token})
 
 
 def findings(page: Any) -> list[str]:
@@ -68,22 +41,20 @@ def findings(page: Any) -> list[str]:
     ]
 
 
-def test_axe_finds_nothing_serious(page: Any, sysadmin: dict[str, Any]) -> None:
+def test_axe_finds_nothing_serious(page: Any, sysadmin: None) -> None:
     for path in PAGES:
         answer = page.goto(path)
         assert answer.status == 200, path
         assert findings(page) == [], path
 
 
-def test_axe_looks(page: Any, sysadmin: dict[str, Any]) -> None:
+def test_axe_looks(page: Any, sysadmin: None) -> None:
     page.goto("/freshness")
-    page.evaluate(
-        "document.querySelector('.freshness-report').insertAdjacentHTML('beforeend', '<img src=x>')"
-    )
+    page.evaluate("document.querySelector('.fr').insertAdjacentHTML('beforeend', '<img src=x>')")
     assert [one.partition(":")[0] for one in findings(page)] == ["image-alt"]
 
 
-def test_small_screens(page: Any, sysadmin: dict[str, Any]) -> None:
+def test_small_screens(page: Any, sysadmin: None) -> None:
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto("/about")
     usual = page.evaluate("document.documentElement.scrollWidth")
@@ -96,16 +67,16 @@ def test_small_screens(page: Any, sysadmin: dict[str, Any]) -> None:
     _picture(page, "report-small.png")
 
 
-def test_right_to_left(page: Any, sysadmin: dict[str, Any]) -> None:
+def test_right_to_left(page: Any, sysadmin: None) -> None:
     page.goto("/ar/freshness")
     assert page.evaluate("document.documentElement.dir") == "rtl"
-    number = page.locator("td.freshness-number").first
-    # Numbers are aligned at the end of their cells: on the left in this language.
-    assert number.evaluate("one => getComputedStyle(one).textAlign") == "end"
+    # The bar begins on the right.
+    first, last = (page.locator(".fr-bar a").nth(number).bounding_box() for number in (0, -1))
+    assert first["x"] > last["x"]
     assert findings(page) == []
 
 
-def test_without_a_mouse(page: Any, sysadmin: dict[str, Any]) -> None:
+def test_without_a_mouse(page: Any, sysadmin: None) -> None:
     page.goto("/freshness/datasets")
     link = page.locator("th a").first
     link.focus()
@@ -118,14 +89,15 @@ def test_without_a_mouse(page: Any, sysadmin: dict[str, Any]) -> None:
     assert region.evaluate("one => one === document.activeElement")
 
 
-def test_without_scripts(chromium: Any, site: str, sysadmin: dict[str, Any]) -> None:
+def test_without_scripts(chromium: Any, site: str, world: World) -> None:
     context = chromium.new_context(base_url=site, java_script_enabled=False)
     try:
         tab = context.new_page()
         tab.goto("/freshness")
-        box = tab.locator("svg.freshness-chart polygon").first.bounding_box()
-        assert box["height"] > 10
-        assert tab.locator("#freshness-statuses tbody tr").count() == 5
+        assert tab.locator("svg .fr-area").first.bounding_box()["height"] > 10
+        assert not tab.get_by_role("link", name="CSV").is_visible()
+        tab.get_by_text("Export").click()
+        assert tab.get_by_role("link", name="CSV").is_visible()
     finally:
         context.close()
 

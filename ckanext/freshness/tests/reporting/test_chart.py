@@ -28,6 +28,7 @@ def test_two_days() -> None:
     fresh, due = (points(area.points) for area in drawn.areas)
     right, bottom = chart.WIDTH, chart.HEIGHT
     assert fresh == [(0, bottom / 2), (right, 0), (right, bottom), (0, bottom)]
+    assert (drawn.first, drawn.middle, drawn.last) == (DAY, DAY, DAY + timedelta(days=1))
     # The upper area begins where the lower one ends.
     assert due == [(0, 0), (right, 0), (right, 0), (0, bottom / 2)]
 

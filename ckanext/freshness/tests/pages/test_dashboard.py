@@ -1,0 +1,337 @@
+"""The dashboard of the site and of an organization: what each reader sees, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import ckan.plugins as p
+import ckan.plugins.toolkit as tk
+import pytest
+from bs4 import BeautifulSoup
+from ckan import authz
+from ckan.tests import factories
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import CheckRun, HistoryDay
+from ckanext.freshness.reporting import table_access
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.reports import (
+    DAY,
+    NOW,
+    World,
+    judge,
+    make,
+    make_world,
+    rows_of,
+    text_of,
+)
+
+__all__ = ["make_world"]
+
+
+def section(page: BeautifulSoup, heading: str) -> str:
+    """Return the words of the section with a heading; empty if there is none."""
+    found = [one for one in page.select("h2") if one.get_text(strip=True) == heading]
+    return text_of(found[0].find_parent("section")) if found else ""
+
+
+def headings(page: BeautifulSoup) -> list[str]:
+    return [one.get_text(strip=True) for one in page.select(".fr h2")]
+
+
+def cards(page: BeautifulSoup) -> dict[str, tuple[str, str, Any]]:
+    """Return the figures by their labels: value, small print and colour."""
+    return {
+        text_of(one.select_one("span")): (
+            text_of(one.select_one("b")),
+            text_of(one.select_one("small")),
+            one.get("data-state"),
+        )
+        for one in page.select(".fr-card")
+    }
+
+
+@pytest.fixture
+def changed_history(world: World) -> Iterator[Any]:
+    """A function that takes the days of the history away that are older than a number of days."""
+    removed: list[dict[str, Any]] = []
+    table = HistoryDay.__table__
+
+    def cut(days: int) -> None:
+        old = table.c.day < (NOW - days * DAY).date()
+        removed.extend(
+            dict(row) for row in model.Session.execute(table.select().where(old)).mappings()
+        )
+        model.Session.execute(table.delete().where(old))
+        model.Session.commit()
+
+    yield cut
+    if removed:
+        model.Session.execute(table.insert(), removed)
+        model.Session.commit()
+
+
+def test_the_answer_comes_first(read: Read, world: World) -> None:
+    page = read("/freshness")
+    answer = text_of(page.select_one(".fr-answer"))
+    assert answer.startswith("50% of 4 datasets with known freshness are up to date.")
+    assert "Up 10 points from 40% a month ago." in answer
+    assert "Links were last checked 3" in answer
+    assert "Not counted: 1 dataset whose freshness is unknown" in text_of(page)
+    assert "haven't been checked" not in page.get_text()
+    # Those who see private datasets count them; the past has only public ones.
+    answer = text_of(read("/freshness", world.people["sysadmin"]).select_one(".fr-answer"))
+    assert answer.startswith("40% of 5 datasets with known freshness are up to date.")
+    assert "Public datasets: Up 10 points from 40% a month ago." in answer
+
+
+def test_each_part_of_the_bar_leads_to_as_many_datasets(app: Any, read: Read, world: World) -> None:
+    for path in ("/freshness", "/freshness/organization/relief"):
+        page = read(path)
+        parts = page.select(".fr-bar[role=group] a")
+        shown = {str(part["aria-label"]): str(part["href"]) for part in parts}
+        for label, url in shown.items():
+            where, _, query = url.partition("?")
+            rows = rows_of(app.get(f"{where}.csv?{query}"))
+            assert f": {len(rows)} (" in label, label
+        legend = [text_of(one) for one in page.select(".fr-legend li")]
+        assert len(legend) == len(shown)
+    # No part stands for nothing.
+    assert [label.partition(":")[0] for label in shown] == ["Up to date", "Long overdue"]
+
+
+CARDS: dict[str, dict[str, tuple[str, str, str | None]]] = {
+    "nobody": {
+        "Need an update": ("2", "of 4 with known freshness; 1 is long overdue", "warn"),
+        "Broken links": ("1", "of 2 checked", "bad"),
+    },
+    "editor": {
+        "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
+        "Broken links": ("2", "of 3 checked", "bad"),
+        "Deletions on hold": ("3", "from 1 source", "bad"),
+    },
+    "sysadmin": {
+        "Need an update": ("3", "of 5 with known freshness; 1 is long overdue", "warn"),
+        "Broken links": ("2", "of 3 checked", "bad"),
+        "Deletions on hold": ("3", "from 1 source", "bad"),
+        "Sources with errors": ("1", "in their last job", "warn"),
+        "Last night's run": ("Finished", "490 links checked in 30 minutes", None),
+    },
+}
+CARDS["stranger"] = CARDS["nobody"]
+
+
+@pytest.mark.parametrize("role", CARDS)
+def test_figures_of_each_role(read: Read, world: World, role: str) -> None:
+    assert cards(read("/freshness", world.people[role])) == CARDS[role]
+
+
+def test_figures_lead_to_their_rows(app: Any, read: Read, world: World) -> None:
+    page = read("/freshness")
+    for card in page.select(".fr-card"):
+        where, _, query = str(card["href"]).partition("?")
+        rows = rows_of(app.get(f"{where}.csv?{query}"))
+        assert str(len(rows)) == text_of(card.select_one("b"))
+
+
+def test_what_waits_for_each_role(read: Read, world: World) -> None:
+    holding = "About holding wants to delete 3 datasets. Nothing is deleted until you approve it."
+    tasks = "2 broken links, 2 datasets to update, 1 dataset without an update frequency"
+    notes = {
+        role: [text_of(one) for one in read("/freshness", user).select(".fr-note")]
+        for role, user in world.people.items()
+    }
+    assert notes["nobody"] == notes["stranger"] == notes["member"] == []
+    (sources, own) = notes["editor"]
+    assert sources == f"One harvest source needs attention {holding}"
+    assert own == f"5 tasks in your datasets {tasks} Open my datasets"
+    (sources,) = notes["sysadmin"]
+    assert sources == (
+        f"2 harvest sources need attention {holding} About failing: 2 errors in the last job."
+    )
+    # Above the answer.
+    page = read("/freshness", world.people["editor"])
+    assert [one.get("id") for one in page.select("#freshness-tasks, #freshness-share")] == [
+        "freshness-tasks",
+        "freshness-share",
+    ]
+    # Within another organization there is nothing to do for them.
+    assert not read("/freshness/organization/roads", world.people["editor"]).select(".fr-note")
+
+
+def test_tasks_of_two_organizations(read: Read, world: World) -> None:
+    editor = world.people["both"]
+    (note,) = read("/freshness", editor).select("#freshness-tasks")
+    assert "2 broken links, 3 datasets to update" in text_of(note)
+    (note,) = read("/freshness/organization/roads", editor).select("#freshness-tasks")
+    assert "1 dataset to update" in text_of(note)
+    (link,) = note.select("a")
+    assert str(link["href"]).endswith("/freshness/mine?organization=roads")
+
+
+def test_lists(read: Read, world: World) -> None:
+    page = read("/freshness")
+    due = section(page, "Due in the next 7 days")
+    assert "About wells Relief Works in 12 hours About bridges Relief Works in 1 week" in due
+    broken = section(page, "Latest broken links")
+    assert "wells About wells · answered 404 (Not Found) 1 week ago" in broken
+    assert "clinics" not in broken
+    changes = section(page, "Changes since yesterday")
+    assert "About camps Long overdue Time passed 12 hours ago" in changes
+    # The only link of this organization works, and none of its datasets is up to date.
+    assert headings(read("/freshness/organization/roads")) == ["Changes since yesterday"]
+
+
+def page_day(days: int) -> str:
+    day = NOW - days * DAY
+    return f"{day.day} {day:%b %Y}"
+
+
+def test_organizations_and_sources(read: Read, world: World) -> None:
+    ranking = section(read("/freshness"), "Organizations")
+    assert "Road Office 0% of 1 up to date Relief Works 67% of 3 up to date" in ranking
+    assert "Nothing Yet" not in ranking
+    assert not section(read("/freshness"), "Harvest sources")
+    sources = section(read("/freshness", world.people["stranger"]), "Harvest sources")
+    order = ["About holding", "About failing", "About harvested"]
+    assert sorted(order, key=sources.index) == order
+    assert "About harvested 1 dataset" in sources
+    assert "3 deletions are on hold until somebody approves them" in sources
+    assert "concealed" not in sources
+    sources = section(read("/freshness", world.people["sysadmin"]), "Harvest sources")
+    assert "About concealed" in sources
+
+
+def test_the_chart_has_titles_and_a_table(
+    app: Any, read: Read, world: World, changed_history: Any
+) -> None:
+    page = read("/freshness")
+    assert f"Since {page_day(40)}" in headings(page)
+    assert len(page.select("svg .fr-area")) == 4
+    titles = [one.get_text() for one in page.select("svg title")]
+    assert titles[-1] == f"{page_day(0)}: Up to date 50%, Due 25%, Long overdue 25%"
+    (link,) = [a["href"] for a in page.select("a.fr-more") if "table" in a.get_text()]
+    assert len(rows_of(app.get(f"{link}.csv"))) == 2
+    # Of one day there is neither a chart nor a trend.
+    changed_history(1)
+    page = read("/freshness")
+    assert not page.select("svg .fr-area")
+    assert "a month ago" not in page.get_text()
+
+
+def test_hosts_only_in_the_groups_of_the_site(
+    read: Read, world: World, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not section(read("/freshness"), "Where files are hosted")
+    groups = ["Ours=wells.example.org"]
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.report.host_groups", groups)
+    assert "Ours 50% (1 files) Others 50% (1 files)" in section(
+        read("/freshness"), "Where files are hosted"
+    )
+
+
+RUNS: dict[str, tuple[dict[str, Any], str, str | None]] = {
+    "running": ({"ended_at": None}, "Running", None),
+    "failed": ({"error": "The disk is full"}, "Failed", "bad"),
+    "killed": ({"ended_at": None, "started_at": NOW - 2 * DAY}, "Failed", "bad"),
+    "late": ({"started_at": NOW - 2 * DAY, "ended_at": NOW - 1.9 * DAY}, "Missing", "warn"),
+}
+
+
+@pytest.mark.parametrize("case", RUNS)
+def test_last_night(read: Read, world: World, case: str) -> None:
+    values, word, colour = RUNS[case]
+    run = model.Session.query(CheckRun).get("first")
+    before = {key: getattr(run, key) for key in values}
+    try:
+        for key, value in values.items():
+            setattr(run, key, value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value)
+        model.Session.commit()
+        page = read("/freshness", world.people["sysadmin"])
+        shown = cards(page)["Last night's run"]
+        assert (shown[0], shown[2]) == (word, colour)
+        assert ("Links are being checked now." in text_of(page)) is (case == "running")
+    finally:
+        run = model.Session.query(CheckRun).get("first")
+        for key, value in before.items():
+            setattr(run, key, value)
+        model.Session.commit()
+
+
+def test_files_and_feeds(app: Any, read: Read, world: World) -> None:
+    for path in ("/freshness", "/freshness/organization/relief"):
+        page = read(path)
+        links = {one.get_text(strip=True): str(one["href"]) for one in page.select(".fr-menu a")}
+        assert list(links) == ["CSV", "JSON", "Feed of changes", "Badge for your website", "API"]
+        for label, url in links.items():
+            answer = app.get(url)
+            assert answer.status_code == 200, label
+            assert "clinics" not in answer.get_data(as_text=True), label
+    # Those of the organization say nothing of others.
+    for url in links.values():
+        assert "highways" not in app.get(url).get_data(as_text=True), url
+
+
+def test_pages_that_lead_here(read: Read, world: World) -> None:
+    assert read("/organization/relief").select('a[href="/freshness/organization/relief"]')
+    assert read("/dataset/").select('a[href="/freshness"]')
+    read("/freshness/organization/nobody", status=404)
+
+
+def test_those_who_may_not_search_see_nothing(
+    read: Read, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tk.auth_allow_anonymous_access
+    def refuse(context: Any, data_dict: Any) -> dict[str, Any]:
+        return {"success": False, "msg": "This site is closed"}
+
+    monkeypatch.setitem(authz._AuthFunctions._functions, "package_search", refuse)
+    for path in ("", ".csv", "/organization/relief", "/organization/relief.csv", "/changes.atom"):
+        page = read(f"/freshness{path}", status=403)
+        assert "wells" not in page.get_text(), path
+
+
+def test_a_site_without_harvests(read: Read, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = p.plugin_loaded
+    monkeypatch.setattr(p, "plugin_loaded", lambda name: name != "harvest" and loaded(name))
+    page = read("/freshness", world.people["sysadmin"])
+    assert "Harvest sources" not in headings(page)
+    assert not page.select("#freshness-attention")
+
+
+# Sites with next to nothing.
+
+
+def test_a_site_without_datasets(read: Read, clean_site: None) -> None:
+    user = factories.SysadminWithToken()
+    for reader in (None, user):
+        page = read("/freshness", reader)
+        assert "There are no datasets yet." in page.get_text()
+        assert headings(page) == []
+        assert cards(page) == {}
+        assert not page.select(".fr-note, .fr-bar, svg")
+    factories.Organization(name="alone")
+    assert "There are no datasets yet." in read("/freshness/organization/alone").get_text()
+
+
+def test_a_site_with_little(read: Read, clean_site: None) -> None:
+    user = factories.UserWithToken()
+    make("first", extras=[])
+    page = read("/freshness")
+    assert "The freshness of no dataset is known yet." in page.get_text()
+    assert "Give the datasets an update frequency" not in page.get_text()
+    assert "Give the datasets an update frequency" in read("/freshness", user).get_text()
+    assert cards(page) == {}
+    make("second", 3)
+    judge()
+    table_access.record(NOW - timedelta(days=1))
+    page = read("/freshness")
+    assert "100% of 1 dataset with known freshness is up to date." in text_of(page)
+    assert "Links haven't been checked yet. These figures are based on metadata only." in text_of(
+        page
+    )
+    # All is well: no colour says otherwise.
+    assert cards(page) == {"Need an update": ("0", "of 1 with known freshness", None)}
+    assert headings(page) == ["Due in the next 7 days"]
