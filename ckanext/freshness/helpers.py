@@ -13,10 +13,11 @@ from dateutil.parser import isoparse
 from markupsafe import Markup
 
 from . import settings
+from .aging import frequency
 from .aging.evidence import Evidence
 from .aging.status import Status
 from .checking.decisions import Outcome
-from .ckan_adapter import declared_fields
+from .ckan_adapter import declared_fields, edits_some_organization
 from .ckan_adapter.tables import TablesMissingError
 from .dates import utc_now
 from .field_names import NAMES
@@ -37,6 +38,7 @@ __all__ = [
     "freshness_facet_items",
     "freshness_facet_label",
     "freshness_facet_name",
+    "freshness_frequencies",
     "freshness_frequency_field",
     "freshness_frequency_label",
     "freshness_given_by_label",
@@ -44,6 +46,7 @@ __all__ = [
     "freshness_harvests",
     "freshness_has_frequency_field",
     "freshness_hosts_label",
+    "freshness_is_editor",
     "freshness_is_followed",
     "freshness_link",
     "freshness_link_reason",
@@ -112,6 +115,11 @@ def freshness_frequency_label(days: int) -> str:
     return labels.frequency_label(days)
 
 
+def freshness_frequencies() -> list[dict[str, Any]]:
+    """Return the update frequencies to choose from, with their words."""
+    return [{"days": days, "label": labels.frequency_label(days)} for days in frequency.CHOICES]
+
+
 def freshness_given_by_label(whom: str) -> str:
     """Return in words whose default frequency applies.
 
@@ -170,6 +178,16 @@ def freshness_facet_label(item: dict[str, Any]) -> str:
 def freshness_is_followed(package_type: str | None) -> bool:
     """Decide whether packages of a type are judged."""
     return settings.is_judged(package_type)
+
+
+def freshness_is_editor() -> bool:
+    """Decide whether the reader may change the datasets of an organization; asked once per request."""
+    user = tk.current_user
+    if user.is_anonymous:
+        return False
+    if "freshness_is_editor" not in tk.g:
+        tk.g.freshness_is_editor = edits_some_organization(user.name)
+    return bool(tk.g.freshness_is_editor)
 
 
 def freshness_has_frequency_field(package_type: str | None) -> bool:

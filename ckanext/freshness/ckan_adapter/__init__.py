@@ -55,7 +55,7 @@ from .jobs import (
     background_workers,
     waiting_background_jobs,
 )
-from .labels import default_user_labels
+from .labels import default_user_labels, edits_some_organization
 from .mailer import Letter, MailError, MailFailure, mailer_problem, page_context, send_mail
 from .solr import (
     SEARCH_FAULTS,
@@ -93,6 +93,7 @@ __all__ = [
     "declared_options",
     "default_user_labels",
     "disconnect",
+    "edits_some_organization",
     "exempt_from_csrf",
     "forget_validators",
     "get_harvester",

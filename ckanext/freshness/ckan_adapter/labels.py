@@ -1,9 +1,10 @@
-"""Permission labels of datasets."""
+"""Permissions: who sees a dataset, and who edits some."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ckan import authz
 from ckan.lib.plugins import DefaultPermissionLabels, get_permission_labels
 
 
@@ -17,3 +18,8 @@ def default_user_labels(user: Any) -> list[str] | None:
     if type(labels) is not DefaultPermissionLabels:
         return None
     return list(labels.get_user_dataset_labels(user))
+
+
+def edits_some_organization(user_name: str) -> bool:
+    """Decide whether a user may change the datasets of an organization, as sysadmins may."""
+    return bool(authz.has_user_permission_for_some_org(user_name, "update_dataset"))

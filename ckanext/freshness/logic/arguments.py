@@ -10,7 +10,9 @@ import ckan.plugins.toolkit as tk
 
 Result = TypeVar("Result")
 
-TEXTS = frozenset({"address", "id", "list_id", "organization", "since", "sort", "status", "table"})
+TEXTS = frozenset(
+    {"address", "date", "id", "list_id", "organization", "q", "since", "sort", "status", "table"}
+)
 """Arguments of this extension's actions that must be texts."""
 
 _MAX_NUMBER = 1_000_000_000

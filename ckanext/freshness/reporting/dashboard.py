@@ -116,7 +116,8 @@ def overview(asked: TableRequest) -> Overview:
         table.name: table_access.page(table, _newest_first(table, asked), 1, LISTED)
         for table in _LISTS
     }
-    edited = () if is_visitor or is_sysadmin else _edited(asked)
+    within = None if is_visitor or is_sysadmin else _edited(asked)
+    edited = within.organizations if within else ()
     sources = () if is_visitor else list(lists.sources(asked))
     return Overview(
         counts=found.every,
@@ -131,7 +132,7 @@ def overview(asked: TableRequest) -> Overview:
             for row in sources
             if (row["held"] or row["errors"]) and (is_sysadmin or row["owner_org"] in edited)
         ],
-        tasks=worklist.worklist(edited, asked.now, most=1) if edited else None,
+        tasks=worklist.worklist(within, limit=0) if within and edited else None,
         hosts=() if name else _hosts(),
         run=_last_run(asked.now),
     )
@@ -141,12 +142,12 @@ def _newest_first(table: tables.Table, asked: TableRequest) -> TableRequest:
     return replace(asked, sort="-failing_since") if table is report.BROKEN else asked
 
 
-def _edited(asked: TableRequest) -> Sequence[str]:
-    """Return the ids of the organizations whose datasets the reader edits, within what is asked for."""
+def _edited(asked: TableRequest) -> worklist.Scope | None:
+    """Return the datasets that the reader edits, within what is asked for; None if there are none."""
     try:
-        return worklist.organizations_of(asked.context, asked.organization)
+        return worklist.scope(asked.context, asked.organization)
     except tk.NotAuthorized:
-        return ()
+        return None
 
 
 def _hosts() -> list[Row]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,17 +11,31 @@ import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
+from ..checking.decisions import Outcome
 from ..ckan_adapter import model
 from ..dates import utc_text
 from ..status.package_fields import same_user
 from . import copy_urls
 from .tables import Context, Row
 
-SHOWN = 50
-"""Rows of each group on a page. The files have all of them."""
+FIRST = 10
+"""Rows of each group on the page of all groups."""
+LONG = 50
+"""Rows on a page of one group."""
 
-GROUPS = ("broken", "update", "frequency")
-"""The groups of tasks, the most urgent first."""
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The datasets that a user looks after.
+
+    :ivar organizations: ids of the organizations whose datasets the user may change
+    :ivar creator: the user's id, if datasets without an organization belong to whoever created them
+    :ivar shared: ids of further datasets that the user may change, as a collaborator
+    """
+
+    organizations: tuple[str, ...]
+    creator: str | None = None
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +43,15 @@ class Worklist:
     """The tasks of an editor.
 
     :ivar datasets: the number of datasets that the editor looks after
+    :ivar waiting: the number of them with a task; some have several
+    :ivar counts: the number of tasks of each group, the most urgent group first
     :ivar tasks: rows of each group
-    :ivar counts: the number of all rows of each group
     """
 
     datasets: int
-    tasks: dict[str, list[Row]]
-    counts: dict[str, int]
+    waiting: int
+    counts: Mapping[str, int]
+    tasks: Mapping[str, list[Row]]
 
     @property
     def total(self) -> int:
@@ -43,98 +59,188 @@ class Worklist:
         return sum(self.counts.values())
 
 
-def organizations_of(context: Context, name: str | None = None) -> list[str]:
-    """Return the ids of the organizations whose datasets the user may change.
+def organizations(context: Context) -> list[Row]:
+    """Return ``id``, ``name`` and ``title`` of the organizations whose datasets the user may change.
 
-    A sysadmin may change all: then only those count of which they are a member, if there are any.
-
-    :param name: to take this organization alone
-    :raises tk.NotAuthorized: the user may not change its datasets
+    A sysadmin may change all datasets, but gets only the own organizations if there are any.
     """
-    user = context["auth_user_obj"]
     found = tk.get_action("organization_list_for_user")(
         same_user(context), {"permission": "update_dataset"}
     )
-    if name is not None:
-        ids = [one["id"] for one in found if one["name"] == name]
-        if not ids:
-            raise tk.NotAuthorized(
-                tk._("Log in as an editor of this organization to see its tasks")
-            )
-        return ids
+    user = context["auth_user_obj"]
     if user.sysadmin:
         own = {group.id for group in user.get_groups("organization")}
-        found = [one for one in found if one["id"] in own] or found
-    return [one["id"] for one in found]
+        found = [organization for organization in found if organization["id"] in own] or found
+    keys = ("id", "name", "title")
+    return [{key: organization[key] for key in keys} for organization in found]
 
 
-def worklist(organizations: Sequence[str], now: datetime, *, most: int | None = SHOWN) -> Worklist:
-    """Return the tasks about the datasets of some organizations.
+def scope(context: Context, organization: str | None = None) -> Scope:
+    """Return the datasets that a user looks after.
 
-    :param organizations: ids
-    :param most: the largest number of rows of each group; None for all
+    :param organization: the name of an organization, for its datasets alone
+    :raises tk.NotAuthorized: the user may not change the datasets of this organization
     """
+    if organization is not None:
+        found = tk.get_action("organization_list_for_user")(
+            same_user(context), {"permission": "update_dataset"}
+        )
+        ids = tuple(entry["id"] for entry in found if entry["name"] == organization)
+        if not ids:
+            words = tk._("Log in as an editor of this organization to see its tasks.")
+            raise tk.NotAuthorized(words)
+        return Scope(ids)
+    user = context["auth_user_obj"]
+    return Scope(
+        tuple(entry["id"] for entry in organizations(context)),
+        user.id if _may_edit_unowned(context) else None,
+        _shared(context, user.id),
+    )
+
+
+def _may_edit_unowned(context: Context) -> bool:
+    # CKAN asks the same of a user who edits a dataset without an organization.
+    try:
+        tk.check_access("package_create", same_user(context), {})
+    except tk.NotAuthorized:
+        return False
+    return True
+
+
+def _shared(context: Context, user_id: str) -> tuple[str, ...]:
+    if not tk.asbool(tk.config.get("ckan.auth.allow_dataset_collaborators")):
+        return ()
+    found = tk.get_action("package_collaborator_list_for_user")(same_user(context), {"id": user_id})
+    return tuple(one["package_id"] for one in found if one["capacity"] in ("admin", "editor"))
+
+
+def worklist(
+    within: Scope, *, group: str | None = None, offset: int = 0, limit: int | None = FIRST
+) -> Worklist:
+    """Return the tasks about the datasets of a scope.
+
+    :param group: a key of :data:`GROUPS`, to return only its rows; None for the first rows of all
+    :param offset: the number of rows of each group to skip
+    :param limit: the largest number of rows of each group; None for all
+    """
+    values = {**_values(within), "offset": offset, "limit": limit}
+    numbers = model.Session.execute(sa.text(_COUNTS), values).mappings().one()
+    counts = {name: numbers[name] for name in GROUPS}
+    wanted = [name for name in GROUPS if counts[name] and group in (None, name)]
+    tasks = {name: _rows(GROUPS[name].some, values) for name in wanted}
+    return Worklist(numbers["datasets"], numbers["waiting"], counts, tasks)
+
+
+def task(within: Scope, group: str, id: str) -> Row | None:
+    """Return one task; None if it is done, or about a dataset of another editor.
+
+    :param id: of the resource if the group is about links, otherwise of the dataset
+    """
+    rows = _rows(GROUPS[group].one, {**_values(within), "id": id})
+    return rows[0] if rows else None
+
+
+def _values(within: Scope) -> dict[str, Any]:
     checks = settings.checks()
-    values: dict[str, Any] = {
-        "organizations": list(organizations),
+    return {
+        "organizations": list(within.organizations),
+        "creator": within.creator,
+        "shared": list(within.shared),
         "types": sorted(settings.aging().dataset_types),
         "failures": checks.broken_after_failures,
         "span": checks.broken_after,
-        "most": most,
     }
-    found = {
-        group: list(model.Session.execute(sa.text(statement), values).mappings())
-        for group, statement in _TASKS.items()
+
+
+def _rows(statement: str, values: dict[str, Any]) -> list[Row]:
+    found = model.Session.execute(sa.text(statement), values).mappings()
+    site = copy_urls.site_url()
+    return [_row(row, site) for row in found]
+
+
+def _row(row: Mapping[str, Any], site: str) -> Row:
+    shown: dict[str, Any] = {
+        key: utc_text(value) if isinstance(value, datetime) else value for key, value in row.items()
     }
-    datasets = model.Session.execute(sa.text(_DATASETS), values).scalar_one()
-    counts = {group: rows[0]["total"] if rows else 0 for group, rows in found.items()}
-    copies = copy_urls.urls([row["resource_id"] for row in found["broken"]])
-    tasks: dict[str, list[Row]] = {
-        group: [_row(row, copies) for row in rows] for group, rows in found.items()
-    }
-    return Worklist(datasets, tasks, counts)
+    if "attempts" in shown:
+        attempts: list[dict[str, Any]] = shown.pop("attempts")
+        # Checks after the failed one may have been blocked.
+        failed = [attempt for attempt in attempts if attempt.get("outcome") == Outcome.ERROR.value]
+        last = next(iter(failed or attempts), {})
+        shown |= {key: last.get(key) for key in ("outcome", "status", "reason", "words")}
+    if shown.get("copied_at"):
+        shown["cached_url"] = copy_urls.url(row["id"], row["resource_id"], site)
+    return shown
 
 
-def count(organizations: Sequence[str]) -> int:
-    """Return the number of tasks about the datasets of some organizations."""
-    found = worklist(organizations, datetime.min, most=1)
-    return found.total
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of tasks, as parts of SQL."""
+
+    columns: str
+    source: str
+    order: str
+    key: str = "p.id"
+
+    @property
+    def some(self) -> str:
+        """The statement that returns some rows in their order."""
+        return f"{self._select} ORDER BY {self.order} LIMIT :limit OFFSET :offset"
+
+    @property
+    def one(self) -> str:
+        """The statement that returns the row with an id."""
+        return f"{self._select} AND {self.key} = :id"
+
+    @property
+    def _select(self) -> str:
+        return f"SELECT {_PACKAGE}, {self.columns} {self.source}"
 
 
-def _row(row: Any, copies: dict[str, dict[str, str]]) -> Row:
-    shown = {key: value for key, value in row.items() if key != "total"}
-    for key, value in shown.items():
-        if isinstance(value, datetime):
-            shown[key] = utc_text(value)
-    return {**shown, **copies.get(shown.get("resource_id", ""), {})}
+_PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
 
+_OF_EDITOR = """p.state = 'active' AND p.type = ANY(:types)
+    AND (p.owner_org = ANY(:organizations) OR p.id = ANY(:shared)
+        OR p.owner_org IS NULL AND p.creator_user_id = :creator)"""
 
-_OF_EDITOR = """p.state = 'active' AND p.type = ANY(:types) AND p.owner_org = ANY(:organizations)"""
-
-_PACKAGE = """p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type,
-    count(*) OVER () AS total"""
-
-_TASKS = {
-    "broken": f"""
-SELECT {_PACKAGE}, c.resource_id, coalesce(r.name, '') AS resource, r.format, c.failures,
-    c.failing_since, c.tried_at, c.attempts -> 0 ->> 'status' AS status,
-    c.attempts -> 0 ->> 'words' AS words
-FROM freshness_check c
+GROUPS = {
+    "broken": Group(
+        """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
+    c.tried_at, c.attempts, k.stored_at AS copied_at, k.size AS copied""",
+        f"""FROM freshness_check c
 JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
 JOIN package p ON p.id = c.package_id
+LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
 WHERE {_OF_EDITOR} AND c.failing_since IS NOT NULL AND c.failures >= :failures
-    AND c.tried_at - c.failing_since >= :span
-ORDER BY c.failing_since DESC, c.resource_id LIMIT :most""",
-    "update": f"""
-SELECT {_PACKAGE}, f.status, f.last_modified, f.frequency_days, f.due
-FROM freshness_dataset f JOIN package p ON p.id = f.package_id
-WHERE {_OF_EDITOR} AND f.status IN ('due', 'overdue', 'delinquent')
-ORDER BY array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id LIMIT :most""",
-    "frequency": f"""
-SELECT {_PACKAGE}, f.last_modified
-FROM freshness_dataset f JOIN package p ON p.id = f.package_id
-WHERE {_OF_EDITOR} AND f.frequency_days IS NULL
-ORDER BY f.last_modified DESC NULLS LAST, p.id LIMIT :most""",
+    AND c.tried_at - c.failing_since >= :span""",
+        "c.failing_since DESC, r.id",
+        key="r.id",
+    ),
+    "update": Group(
+        """f.status, f.last_modified, f.frequency_days, f.due,
+    (SELECT count(*) FROM resource WHERE package_id = p.id AND state = 'active') AS resources,
+    (SELECT min(id) FROM resource WHERE package_id = p.id AND state = 'active') AS resource_id""",
+        f"""FROM freshness_dataset f JOIN package p ON p.id = f.package_id
+WHERE {_OF_EDITOR} AND f.status IN ('due', 'overdue', 'delinquent')""",
+        "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
+    ),
+    "frequency": Group(
+        "f.last_modified",
+        f"""FROM freshness_dataset f JOIN package p ON p.id = f.package_id
+WHERE {_OF_EDITOR} AND f.frequency_days IS NULL""",
+        "f.last_modified DESC NULLS LAST, p.id",
+    ),
 }
+"""The groups of tasks by name, the most urgent first."""
 
-_DATASETS = f"SELECT count(*) FROM package p WHERE {_OF_EDITOR}"
+_COUNTS = f"""
+WITH tasks AS ({
+    " UNION ALL ".join(
+        f"SELECT '{name}' AS part, p.id {group.source}" for name, group in GROUPS.items()
+    )
+})
+SELECT (SELECT count(*) FROM package p WHERE {
+    _OF_EDITOR
+}) AS datasets, count(DISTINCT id) AS waiting,
+    {", ".join(f"count(*) FILTER (WHERE part = '{name}') AS {name}" for name in GROUPS)}
+FROM tasks"""

@@ -1,4 +1,4 @@
-"""Sets the update frequencies of many datasets from a CSV file."""
+"""Sets update frequencies: of one dataset, or of many from a CSV file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.frequency import UnknownFrequency, parse
-from ..ckan_adapter import declared_fields, model, package_extras
+from ..ckan_adapter import declared_fields, lock_packages, model, package_extras
 from . import frequencies, package_fields
 
 COLUMNS = ("dataset", "frequency")
@@ -79,6 +79,26 @@ def write(context: dict[str, Any], line: FrequencyLine) -> bool:
         return False
     package_fields.write_field(context, package.id, key, line.frequency)
     return True
+
+
+def change(context: dict[str, Any], package: Any, wanted: str, expected: str | None = None) -> str:
+    """Change the update frequency of a dataset as a user, and return the one before.
+
+    :param wanted: a text that the dataset then states; empty to state none
+    :param expected: the present text, if another one must stay as it is
+    :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
+    """
+    lock_packages([package.id])
+    model.Session.refresh(package)
+    key = _key(package)
+    present = package_extras(package).get(key) or ""
+    if expected is not None and present != expected:
+        # Release the lock.
+        model.Session.commit()
+        words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
+        raise tk.ValidationError({"frequency": [words]})
+    package_fields.write_field(context, package.id, key, wanted)
+    return present
 
 
 def _key(package: Any) -> str:

@@ -58,7 +58,28 @@ def abort(code: int, text: str) -> NoReturn:
 
 def error_text(error: tk.ValidationError) -> str:
     """Return the messages of a validation error, without their keys."""
-    return " ".join(message for messages in error.error_dict.values() for message in messages)
+    return " ".join(_messages(error.error_dict))
+
+
+def _messages(errors: Any) -> Iterator[str]:
+    # Errors in resources and extras are lists of dictionaries.
+    if isinstance(errors, str):
+        yield errors
+        return
+    for nested in errors.values() if isinstance(errors, dict) else errors:
+        yield from _messages(nested)
+
+
+def page_number(key: str = "page") -> int:
+    """Return the number of the page that the request asks for; 1 if it names none.
+
+    :raises tk.ValidationError: it is no whole number from 1 to 100,000
+    """
+    given = tk.request.args.get(key) or "1"
+    if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= 100_000:
+        words = tk._("must be a number of 1 or more, not {given}")
+        raise tk.ValidationError({key: [words.format(given=given[:20])]})
+    return int(given)
 
 
 def file_of(rows: Iterable[Row], fields: Sequence[str], name: str, ending: str) -> Response:

@@ -1,14 +1,30 @@
-"""The worklist of an editor, of all their organizations or of one."""
+"""The worklist of an editor, of all their organizations or of one, and the actions in its rows."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 from flask import Blueprint
 from flask.typing import ResponseReturnValue
 
-from ..dates import utc_now
+from ..aging.frequency import Frequency, parse
+from ..aging.messages import N_
+from ..ckan_adapter import model
+from ..reporting import labels
 from ..reporting import worklist as tasks
-from .responses import FORMATS, abort, file_of, render, require_csrf_token
+from ..status import frequencies, frequency_table
+from .responses import (
+    FORMATS,
+    abort,
+    error_text,
+    file_of,
+    page_number,
+    redirect_to,
+    render,
+    require_csrf_token,
+)
 
 worklist = Blueprint("freshness_worklist", __name__)
 worklist.before_request(require_csrf_token)
@@ -18,20 +34,82 @@ _FIELDS = (
     *("resource_id", "resource", "failing_since", "failures", "words"),
 )
 _ENDINGS = ",".join(FORMATS)
+_BACK = ("organization", "group", "page")
+"""Arguments of the page that forms send back."""
+_UNDO = ("withdraw", "frequency", "expected")
+"""Fields of the forms that undo something."""
+
+_POLLS = 40
+"""Requests for the result of a check, one every three seconds."""
+
+_DONE = {
+    "confirm": N_("{title} counts as updated today."),
+    "unconfirm": N_("The confirmation of {title} was undone."),
+    "frequency": N_("The update frequency of {title} is now: {frequency}."),
+    "restore": N_("The update frequency of {title} is as before."),
+    "check": N_(
+        "The link check of {title} is queued. Results usually appear here within a minute."
+    ),
+    "mended": N_("This link of {title} is no longer broken."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A task that has just been worked on.
+
+    :ivar what: a key of the texts that say what happened
+    :ivar package: the dataset
+    :ivar undo: the fields of the form that undoes it; empty if nothing does
+    """
+
+    what: str
+    package: Any
+    undo: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """What happened, in a sentence."""
+        title = (self.package.title or self.package.name)[:80]
+        stated = self.undo.get("expected", "")
+        reading = parse(stated, frequencies.vocabularies())
+        label = stated
+        if isinstance(reading, Frequency):
+            label = labels.frequency_label(reading.days)
+        return str(tk._(_DONE[self.what])).format(title=title, frequency=label)
+
+
+@worklist.errorhandler(tk.ValidationError)
+def refuse(error: tk.ValidationError) -> ResponseReturnValue:
+    """Show why an action was refused, in place of its row or above the list."""
+    if _is_htmx():
+        # htmx shows no response with the status of an error.
+        return render("freshness/snippets/task_refused.html", {"text": error_text(error)})
+    tk.h.flash_error(error_text(error))
+    return redirect_to("freshness_worklist.read", **_back())
 
 
 @worklist.route("/freshness/mine")
 def read() -> ResponseReturnValue:
     """Show what the user has to do now."""
-    organizations = _organizations()
-    shown = tasks.worklist(organizations, utc_now())
-    group = tk.request.args.get("group")
+    if tk.current_user.is_anonymous:
+        here = tk.h.url_for("freshness_worklist.read", **_back())
+        return redirect_to("user.login", next=here)
+    group, size, number = _group(), tasks.FIRST, 1
+    if group:
+        size, number = tasks.LONG, page_number()
+    shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
     return render(
         "freshness/mine.html",
         {
             "shown": shown,
-            "group": group if group in tasks.GROUPS else None,
-            "organization": tk.request.args.get("organization"),
+            "group": group,
+            "page": number,
+            "size": size,
+            "has_next": group is not None and shown.counts[group] > number * size,
+            "back": _back(),
+            "organizations": tasks.organizations(_context()),
+            "done": _done_before(),
         },
     )
 
@@ -39,17 +117,138 @@ def read() -> ResponseReturnValue:
 @worklist.route(f"/freshness/mine.<any({_ENDINGS}):ending>")
 def file(ending: str) -> ResponseReturnValue:
     """Return all tasks as a file."""
-    shown = tasks.worklist(_organizations(), utc_now(), most=None)
-    rows = ({"group": group, **row} for group in tasks.GROUPS for row in shown.tasks[group])
+    shown = tasks.worklist(_scope(), group=_group(), limit=None)
+    rows = ({"group": name, **row} for name, found in shown.tasks.items() for row in found)
     return file_of(rows, _FIELDS, "freshness-mine", ending)
 
 
-def _organizations() -> list[str]:
-    user = tk.current_user
-    if user.is_anonymous:
-        abort(403, tk._("Log in to see your datasets"))
-    context = {"user": user.name, "auth_user_obj": user}
+@worklist.route("/freshness/mine/confirm/<id>", methods=["POST"])
+def confirm(id: str) -> ResponseReturnValue:
+    """Confirm the data of a dataset, or withdraw the confirmation of the date that the form gives."""
+    package = _package(id)
+    date = tk.request.form.get("withdraw")
+    shown = tk.get_action("freshness_confirm")(
+        _context(), {"id": package.id, "withdraw": bool(date), "date": date or None}
+    )
+    if date:
+        return _answer(Done("unconfirm", package), "update")
+    return _answer(Done("confirm", package, {"withdraw": shown["confirmation"]["date"]}))
+
+
+@worklist.route("/freshness/mine/frequency/<id>", methods=["POST"])
+def frequency(id: str) -> ResponseReturnValue:
+    """Set the update frequency of a dataset, or restore the one before if nobody has changed it since."""
+    package = _package(id)
+    wanted = tk.request.form.get("frequency", "").strip()
+    expected = tk.request.form.get("expected")
+    before = frequency_table.change(_context(), package, wanted, expected)
+    if expected is not None:
+        return _answer(Done("restore", package), "update", "frequency")
+    return _answer(Done("frequency", package, {"frequency": before, "expected": wanted}))
+
+
+@worklist.route("/freshness/mine/check/<id>", methods=["POST"])
+def check(id: str) -> ResponseReturnValue:
+    """Have the links of a dataset checked."""
+    package = _package(id)
+    tk.get_action("freshness_check")(_context(), {"id": package.id})
+    row = tasks.task(_scope(), "broken", tk.request.form.get("resource", ""))
+    if row is None or not _is_htmx():
+        return _answer(Done("check", package))
+    return _task("broken", row, polls=1)
+
+
+@worklist.route("/freshness/mine/link/<id>")
+def link(id: str) -> ResponseReturnValue:
+    """Return the row of a link that is being checked, or what became of it."""
+    resource = model.Resource.get(id)
+    package = _package(resource.package_id if resource is not None else id)
+    row = tasks.task(_scope(), "broken", id)
+    if row is None:
+        return _part(Done("mended", package))
+    polls = page_number("polls")
+    waits = row["tried_at"] == tk.request.args.get("since")
+    return _task("broken", row, polls=polls + 1 if waits and polls < _POLLS else 0, waits=waits)
+
+
+def _scope() -> tasks.Scope:
     try:
-        return tasks.organizations_of(context, tk.request.args.get("organization") or None)
+        return tasks.scope(_context(), tk.request.values.get("organization") or None)
     except tk.NotAuthorized as error:
         abort(403, str(error))
+
+
+def _context() -> dict[str, Any]:
+    user = tk.current_user
+    if user.is_anonymous:
+        abort(403, tk._("Log in to see your datasets."))
+    return {"user": user.name, "auth_user_obj": user}
+
+
+def _group() -> str | None:
+    group = tk.request.args.get("group")
+    return group if group in tasks.GROUPS else None
+
+
+def _back() -> dict[str, str]:
+    values = tk.request.values
+    return {key: values[key] for key in _BACK if values.get(key)}
+
+
+def _package(id: str) -> Any:
+    """Return a dataset that the user may change.
+
+    :raises tk.ValidationError: it was deleted, or the user may not change it
+    """
+    package = model.Package.get(id)
+    try:
+        tk.check_access("package_update", _context(), {"id": id})
+    except (tk.NotAuthorized, tk.ObjectNotFound):
+        # As on CKAN's own pages, the response does not reveal whether the dataset exists.
+        package = None
+    if package is None or package.state != model.State.ACTIVE:
+        words = tk._("This dataset was deleted, or you may not change it.")
+        raise tk.ValidationError({"id": [words]})
+    return package
+
+
+def _done_before() -> Done | None:
+    """Return what the request before has done, as the redirect says."""
+    args = tk.request.args
+    if args.get("done") not in _DONE:
+        return None
+    try:
+        package = _package(args.get("id", ""))
+    except tk.ValidationError:
+        return None
+    return Done(args["done"], package, {key: args[key] for key in _UNDO if key in args})
+
+
+def _answer(done: Done, *groups: str) -> ResponseReturnValue:
+    """Return to the list, or answer htmx with a part of it.
+
+    :param groups: in which the dataset may be again after something was undone
+    """
+    if not _is_htmx():
+        name = done.package.name
+        return redirect_to(
+            "freshness_worklist.read", done=done.what, id=name, **done.undo, **_back()
+        )
+    for group in groups:
+        row = tasks.task(_scope(), group, done.package.id)
+        if row is not None:
+            return _task(group, row)
+    return _part(done)
+
+
+def _part(done: Done) -> ResponseReturnValue:
+    return render("freshness/snippets/task_done.html", {"done": done, "back": _back()})
+
+
+def _task(group: str, row: Any, **more: Any) -> ResponseReturnValue:
+    values = {"row": row, "back": _back(), **more}
+    return render(f"freshness/snippets/task_{group}.html", values)
+
+
+def _is_htmx() -> bool:
+    return "HX-Request" in tk.request.headers

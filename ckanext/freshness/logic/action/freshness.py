@@ -85,12 +85,15 @@ def freshness_confirm(context: dict[str, Any], data_dict: dict[str, Any]) -> dic
     :param id: id or name of the dataset
     :param withdraw: withdraw the last confirmation instead, so that an earlier one counts again (optional,
         default: false)
+    :param date: of the confirmation to withdraw, as ``freshness_show`` returns it (optional, default: of the
+        last confirmation, whoever made it)
     :returns: the same as ``freshness_show``
-    :raises ValidationError: CKAN refuses the dataset as it is, or there is no confirmation to withdraw
+    :raises ValidationError: CKAN refuses the dataset as it is, there is no confirmation to withdraw, or
+        somebody has confirmed the data again after ``date``
     """
     tk.check_access("freshness_confirm", context, data_dict)
     if flag(data_dict, "withdraw", default=False):
-        _withdraw(context, reference(data_dict))
+        _withdraw(context, reference(data_dict), data_dict.get("date"))
     else:
         _confirm(context, reference(data_dict), utc(utc_now()).replace(microsecond=0))
     shown: dict[str, Any] = tk.get_action("freshness_show")(
@@ -131,16 +134,25 @@ def _has_just_confirmed(context: dict[str, Any], name_or_id: str, now: datetime)
     )
 
 
-def _withdraw(context: dict[str, Any], name_or_id: str) -> None:
-    """Withdraw the last confirmation of a dataset, in the transaction of an edit."""
+def _withdraw(context: dict[str, Any], name_or_id: str, date: str | None) -> None:
+    """Withdraw the last confirmation of a dataset, in the transaction of an edit.
+
+    :param date: of the confirmation, if only that one may be withdrawn
+    """
     package = model.Package.get(name_or_id)
     if package is None:
         raise tk.ObjectNotFound(tk._("Dataset not found"))
     lock_packages([package.id])
     review = _review(package.id)
     if review is None:
+        # Release the lock.
+        model.Session.commit()
         words = tk._("Nobody has confirmed the data of this dataset")
         raise tk.ValidationError({"withdraw": [words]})
+    if date and date != utc_text(review.happened_at):
+        model.Session.commit()
+        words = tk._("The data have been confirmed again since then. That confirmation stays.")
+        raise tk.ValidationError({"date": [words]})
     earlier = review.previous_at
     if earlier is None:
         model.Session.delete(review)

@@ -8,6 +8,8 @@ from typing import Any
 from ckan.tests import factories
 
 from ckanext.freshness.aging.status import Status
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import ResourceCheck
 
 AGES = {
     Status.FRESH: timedelta(days=1),
@@ -48,3 +50,32 @@ def make_dataset(status: Status, name: str | None = None, **fields: Any) -> dict
         **fields,
     )
     return made
+
+
+def break_link(dataset: dict[str, Any], **known: Any) -> str:
+    """Let the checks of a dataset's first link fail for nine days, and return the resource's id."""
+    now = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+    resource = dataset["resources"][0]
+    row = ResourceCheck(
+        **{
+            "resource_id": resource["id"],
+            "package_id": dataset["id"],
+            "url": resource["url"],
+            "host": "data.example.org",
+            "first_seen": now - timedelta(days=90),
+            "earlier": [],
+            "outdated": False,
+            "unconfirmed": False,
+            "failures": 5,
+            "failing_since": now - timedelta(days=9),
+            "tried_at": now - timedelta(hours=8),
+            "attempts": [
+                {"outcome": "error", "status": 404, "reason": None, "words": "answered 404"}
+            ],
+            "wrote": {},
+            **known,
+        }
+    )
+    model.Session.add(row)
+    model.Session.commit()
+    return str(resource["id"])

@@ -1,0 +1,123 @@
+"""The worklist in a browser: how many clicks its flows take, with and without scripts, and on a phone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
+
+PASSWORD = "a long password"
+
+
+def make_world() -> None:
+    """Create an editor with a task of each group."""
+    editor = factories.User(name="editor", password=PASSWORD)
+    factories.Organization(
+        name="relief",
+        title="Relief Works",
+        users=[{"name": editor["name"], "capacity": "editor"}],
+    )
+    break_link(make_dataset(Status.FRESH, "wells", title="Wells", owner_org="relief"))
+    make_dataset(Status.OVERDUE, "clinics", title="Clinics", owner_org="relief")
+    make_dataset(Status.UNAVAILABLE, "shelters", title="Shelters", owner_org="relief")
+    model.Session.remove()
+
+
+class Hand:
+    """A user's hand on the mouse: counts its clicks."""
+
+    def __init__(self, tab: Any) -> None:
+        self.tab = tab
+        self.clicks = 0
+
+    def click(self, role: str, name: str) -> None:
+        """Click the first element of a role whose name is this, or begins with it and a colon."""
+        self.clicks += 1
+        self.tab.get_by_role(role, name=re.compile(rf"^{name}(\s*:|$)")).first.click()
+
+    def log_in(self) -> None:
+        """Log in. The login itself is the first click."""
+        self.tab.goto("/user/login")
+        self.tab.fill("#field-login", "editor")
+        self.tab.fill("#field-password", PASSWORD)
+        self.tab.locator("form .btn-primary").click()
+        self.clicks += 1
+
+
+@pytest.fixture(params=[True])
+def hand(chromium: Any, site: str, world: None, request: pytest.FixtureRequest) -> Iterator[Hand]:
+    """The hand of the editor, who has just logged in, in a browser with or without scripts."""
+    context = chromium.new_context(base_url=site, locale="en", java_script_enabled=request.param)
+    context.set_default_timeout(30_000)
+    one = Hand(context.new_page())
+    one.log_in()
+    yield one
+    context.close()
+
+
+BOTH = pytest.mark.parametrize("hand", [True, False], ids=["scripts", "no scripts"], indirect=True)
+
+
+@BOTH
+def test_a_frequency_is_changed_with_3_clicks(hand: Hand) -> None:
+    hand.clicks = 0  # The login is no part of it.
+    hand.click("link", "My datasets")
+    hand.tab.locator("summary", has_text="Set the frequency").click()
+    hand.clicks += 1
+    hand.click("button", "Every week")
+    text = "The update frequency of Shelters is now: Every week."
+    hand.tab.get_by_text(text).wait_for()
+    assert hand.clicks == 3
+    model.Session.rollback()
+    assert call_action("freshness_show", id="shelters")["frequency"]["days"] == 7
+    hand.click("button", "Undo")
+    hand.tab.locator("summary", has_text="Set the frequency").wait_for()
+
+
+@BOTH
+def test_confirm_and_undo(hand: Hand) -> None:
+    hand.click("link", "My datasets")
+    hand.click("button", "Confirm still accurate")
+    hand.tab.get_by_text("Clinics counts as updated today.").wait_for()
+    hand.click("button", "Undo")
+    hand.tab.get_by_role("button", name="Confirm still accurate").wait_for()
+
+
+def test_any_screen_and_keyboard(hand: Hand) -> None:
+    tab = hand.tab
+    for width in (1440, 375):
+        tab.set_viewport_size({"width": width, "height": 800})
+        tab.goto("/freshness/mine")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        found = Axe().run(tab, context=".main").response["violations"]
+        assert [(one["id"], one["nodes"][0]["html"][:150]) for one in found] == []
+    tab.locator("summary", has_text="Set the frequency").focus()
+    for key in ("Enter", "Tab", "Escape"):
+        tab.keyboard.press(key)
+    assert tab.locator(":focus", has_text="Every day").count() == 1
+
+
+def test_a_broken_link_is_mended_with_5_clicks(hand: Hand) -> None:
+    hand.click("link", "My datasets")
+    hand.click("link", "Edit link")
+    # The field has the focus: nobody needs to click into it.
+    hand.tab.locator("#field-resource-url:focus").wait_for()
+    hand.tab.keyboard.press("Control+A")
+    hand.tab.keyboard.type("https://data.example.org/moved.csv")
+    hand.click("button", "Update Resource")
+    hand.tab.wait_for_url("**/dataset/wells/resource/*")
+    model.Session.rollback()
+    (resource,) = call_action("package_show", id="wells")["resources"]
+    assert resource["url"] == "https://data.example.org/moved.csv"
+    hand.click("link", "My datasets")
+    assert hand.tab.get_by_role("heading", name="Broken links").count() == 0
+    assert hand.clicks == 5
