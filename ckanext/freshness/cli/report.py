@@ -11,7 +11,7 @@ import click
 
 from ..ckan_adapter import SEARCH_FAULTS
 from ..dates import utc_now
-from ..reporting import lists, table_access
+from ..reporting import lists, streamed_lists, table_access
 from ..reporting import report as tables
 from ..reporting.counts import StatusCounts
 from ..reporting.labels import fresh_share, hosts_label
@@ -64,7 +64,7 @@ def _tables(
     if with_hosts:
         name = asked.organization
         datasets = (
-            lists.datasets(TableRequest(table_access.SITE, now, organization=name))
+            streamed_lists.DATASETS.rows(TableRequest(table_access.SITE, now, organization=name))
             if name
             else None
         )

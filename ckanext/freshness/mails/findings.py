@@ -57,7 +57,7 @@ def current(begun: NotifyStart, now: datetime) -> dict[NewsItem, Finding]:
 def broken_links(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
     """Yield the links that have broken since mails began."""
     span = settings.checks().broken_after
-    for row in streamed_lists.broken(TableRequest(SITE, now)):
+    for row in streamed_lists.BROKEN.rows(TableRequest(SITE, now)):
         if utc(isoparse(row["failing_since"])) + span > begun.at:
             yield Finding(
                 NewsItem(MailKind.BROKEN, row["resource_id"], row["package_id"]),

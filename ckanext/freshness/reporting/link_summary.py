@@ -55,7 +55,7 @@ def summary(asked: TableRequest) -> LinkSummary:
     since = asked.now - LATELY
     visible = condition(asked.context)
     if visible is None:
-        rows = streamed_lists.broken(replace(asked, sort="-failing_since"))
+        rows = streamed_lists.BROKEN.rows(replace(asked, sort="-failing_since"))
         failing = [row["failing_since"] for row in islice(rows, MOST_BROKEN)]
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
         any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()

@@ -1,9 +1,8 @@
-"""Rows of the report's tables that come from searches and counts: only visible datasets."""
+"""Rows of the report's tables that are counted, or that are few: only visible datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import ckan.plugins as p
@@ -15,68 +14,15 @@ from .. import settings
 from ..aging.status import Status
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_text
-from ..field_names import NAMES
 from ..model import CheckRun
 from ..status.package_fields import same_user
 from . import counts, history, host_groups
-from .tables import BATCH, Context, Row, TableRequest, sort_of, with_iso_dates
+from .tables import BATCH, Context, Row, TableRequest, with_iso_dates
 from .visibility import of_organization, search
 
 NEEDS_UPDATE = "needs_update"
 """The value of the filter for all statuses of :data:`NEED_UPDATE`."""
 NEED_UPDATE = (Status.DUE.value, Status.OVERDUE.value, Status.DELINQUENT.value)
-
-SOON = timedelta(days=7)
-"""The period of the table of datasets that become due."""
-
-# Tables from searches.
-
-
-def datasets(request: TableRequest) -> Iterator[Row]:
-    """Yield all datasets, or those with a status, with the evidence of their last change."""
-    only = ""
-    if request.status:
-        wanted = NEED_UPDATE if request.status == NEEDS_UPDATE else (request.status,)
-        only = f"+{NAMES.status}:({' OR '.join(wanted)})"
-    yield from _searched(request, only, {"title": "title_string", "due": NAMES.due_date})
-
-
-def due_soon(request: TableRequest) -> Iterator[Row]:
-    """Yield fresh datasets that become due within a week, the earliest first."""
-    until = utc_text(request.now + SOON)
-    only = f"+{NAMES.due_date}:[{utc_text(request.now)} TO {until}]"
-    yield from _searched(request, only, {"title": "title_string", "due": NAMES.due_date}, "due")
-
-
-def _searched(
-    request: TableRequest, only: str, sorts: Mapping[str, str], default: str = "title"
-) -> Iterator[Row]:
-    key, backwards = sort_of(request, default)
-    order = f"{sorts[key]} {'desc' if backwards else 'asc'}, id asc"
-    start = request.offset
-    size = BATCH if request.limit is None else min(BATCH, request.limit)
-    while True:
-        found = search(
-            request.context,
-            f"{only} {_of_organization(request)}",
-            rows=size,
-            start=start,
-            sort=order,
-            fl=["id", "name"],
-            facet="false",
-        )["results"]
-        yield from _with_dates([document["id"] for document in found])
-        start += size
-        if len(found) < size:
-            return
-
-
-def _with_dates(ids: list[str]) -> Iterator[Row]:
-    if not ids:
-        return
-    rows = model.Session.execute(sa.text(_DATASETS), {"ids": ids}).mappings()
-    for row in rows:
-        yield with_iso_dates(row, "last_modified", "due", "overdue", "delinquent")
 
 
 def statuses(request: TableRequest) -> Iterator[Row]:
@@ -95,10 +41,10 @@ def status_rows(every: counts.StatusCounts) -> list[Row]:
 
 def organizations(request: TableRequest) -> Iterator[Row]:
     """Count datasets and yield a row for each organization."""
-    yield from organization_rows(counts.count(request.context), request)
+    yield from organization_rows(counts.count(request.context))
 
 
-def organization_rows(report: counts.CurrentCounts, request: TableRequest) -> list[Row]:
+def organization_rows(report: counts.CurrentCounts) -> list[Row]:
     """Return organization rows from existing counts."""
     rows: list[Row] = [
         {
@@ -110,7 +56,7 @@ def organization_rows(report: counts.CurrentCounts, request: TableRequest) -> li
         }
         for name, numbers in report.organizations.items()
     ]
-    return list(_sorted(rows, request, "title"))
+    return sorted(rows, key=lambda row: str(row["title"]).casefold())
 
 
 # Other tables.
@@ -131,8 +77,7 @@ def sources(request: TableRequest) -> Iterator[Row]:
         }
         for row in rows
     ]
-    by_errors = _sorted(listed, request, "-errors")
-    yield from by_errors if request.sort else sorted(by_errors, key=lambda row: not row["held"])
+    yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
 
 
 def _sources(request: TableRequest) -> dict[str, Row]:
@@ -226,26 +171,3 @@ def count_hosts(ids: list[str] | None = None) -> dict[str, int]:
 
 def _of_organization(request: TableRequest) -> str:
     return of_organization(request.organization) if request.organization else ""
-
-
-def _sorted(rows: Sequence[Row], request: TableRequest, default: str) -> list[Row]:
-    key, backwards = sort_of(request, default)
-
-    def order(row: Row) -> Any:
-        value = row[key]
-        return value.casefold() if isinstance(value, str) else value
-
-    there = [row for row in rows if row[key] is not None]
-    return sorted(there, key=order, reverse=backwards) + [row for row in rows if row[key] is None]
-
-
-_DATASETS = """
-SELECT p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, g.name AS organization,
-    coalesce(nullif(g.title, ''), g.name) AS organization_title, p.private,
-    f.status, f.last_modified, f.evidence, f.frequency_days, f.due, f.overdue, f.delinquent,
-    f.undetermined
-FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS asked (id, place)
-JOIN package p ON p.id = asked.id
-LEFT JOIN freshness_dataset f ON f.package_id = p.id
-LEFT JOIN "group" g ON g.id = p.owner_org
-ORDER BY asked.place"""

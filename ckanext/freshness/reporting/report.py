@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from ..aging.messages import N_
 from . import lists, streamed_lists
-from .tables import Column, ColumnKind, Row, Table, TableRequest
+from .tables import Column, ColumnKind, Row, Table, TablePage, TableRequest, matching
 
 _DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
-_SORTED_DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET, sortable=True)
 _ORGANIZATION = Column("organization", N_("Organization"), ColumnKind.ORGANIZATION)
 _RESOURCE = (
     _DATASET,
-    Column("resource", N_("Resource")),
-    Column("url", N_("URL"), ColumnKind.URL),
+    Column("resource", N_("Resource"), ColumnKind.RESOURCE),
     _ORGANIZATION,
 )
 _PERCENT = Column("percent", N_("Percent"), ColumnKind.PERCENT)
 _STATUSES = (
-    Column("fresh", N_("Fresh"), ColumnKind.NUMBER, sortable=True),
-    Column("due", N_("Due"), ColumnKind.NUMBER, sortable=True),
-    Column("overdue", N_("Overdue"), ColumnKind.NUMBER, sortable=True),
-    Column("delinquent", N_("Delinquent"), ColumnKind.NUMBER, sortable=True),
-    Column("unavailable", N_("Unavailable"), ColumnKind.NUMBER, sortable=True),
+    Column("fresh", N_("Up to date"), ColumnKind.NUMBER),
+    Column("due", N_("Due"), ColumnKind.NUMBER),
+    Column("overdue", N_("Overdue"), ColumnKind.NUMBER),
+    Column("delinquent", N_("Long overdue"), ColumnKind.NUMBER),
+    Column("unavailable", N_("Freshness unknown"), ColumnKind.NUMBER),
 )
 _STATUS_FIELDS = tuple(column.key for column in _STATUSES)
 _OF_PACKAGE = ("name", "title", "organization")
@@ -34,7 +33,7 @@ _DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "deli
 STATUSES = Table(
     "statuses",
     N_("Now"),
-    N_("How many datasets are how fresh at this moment."),
+    N_("Datasets by freshness"),
     N_("There are no datasets."),
     (
         Column("status", N_("Status"), ColumnKind.STATUS),
@@ -47,41 +46,43 @@ STATUSES = Table(
 DATASETS = Table(
     "datasets",
     N_("Datasets"),
-    N_("Each dataset with its status, and why it has it."),
-    N_("There are no such datasets."),
+    N_("All datasets with their freshness and how we know it."),
+    N_("No dataset matches."),
     (
-        _SORTED_DATASET,
+        _DATASET,
         _ORGANIZATION,
         Column("status", N_("Status"), ColumnKind.STATUS),
-        Column("last_modified", N_("Last modified"), ColumnKind.MOMENT),
-        Column("evidence", N_("Why this date is believed"), ColumnKind.EVIDENCE),
+        Column("last_modified", N_("Last changed"), ColumnKind.MOMENT),
+        Column("evidence", N_("How we know"), ColumnKind.EVIDENCE),
         Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
-        Column("due", N_("Due"), ColumnKind.MOMENT, sortable=True),
+        Column("due", N_("Due"), ColumnKind.MOMENT),
     ),
     (*_OF_PACKAGE, "status", *_DATES, "undetermined"),
-    lists.datasets,
+    streamed_lists.DATASETS.rows,
+    streamed_lists.DATASETS.count,
 )
 DUE = Table(
     "due",
     N_("Due in the next 7 days"),
-    N_("Datasets that are fresh, and will not be in a week unless they are updated."),
-    N_("Nothing becomes due in the next 7 days."),
+    N_("Datasets that are up to date now and need an update within a week."),
+    N_("No dataset becomes due in the next 7 days."),
     (
-        _SORTED_DATASET,
+        _DATASET,
         _ORGANIZATION,
-        Column("due", N_("Due"), ColumnKind.MOMENT, sortable=True),
+        Column("due", N_("Due"), ColumnKind.MOMENT),
         Column("frequency_days", N_("Update frequency"), ColumnKind.FREQUENCY),
     ),
     (*_OF_PACKAGE, *_DATES),
-    lists.due_soon,
+    streamed_lists.DUE.rows,
+    streamed_lists.DUE.count,
 )
 CHANGES = Table(
     "changes",
-    N_("What changed"),
-    N_("Datasets whose status changed since yesterday, or since the day that was asked for."),
-    N_("No status has changed."),
+    N_("Latest changes"),
+    N_("Datasets whose freshness has changed since yesterday or the chosen date."),
+    N_("The freshness of no dataset has changed."),
     (
-        Column("changed_at", N_("When"), ColumnKind.MOMENT, sortable=True),
+        Column("changed_at", N_("When"), ColumnKind.MOMENT),
         _DATASET,
         _ORGANIZATION,
         Column("from_status", N_("From"), ColumnKind.STATUS),
@@ -90,61 +91,67 @@ CHANGES = Table(
         Column("evidence", N_("Evidence"), ColumnKind.EVIDENCE),
     ),
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
-    streamed_lists.changes,
+    streamed_lists.CHANGES.rows,
+    streamed_lists.CHANGES.count,
 )
 BROKEN = Table(
     "broken",
     N_("Broken links"),
-    N_("Resources whose URL has failed several times, spread over time."),
+    N_("Links that have failed several times, over several days."),
     N_("No link is broken."),
     (
         *_RESOURCE,
-        Column("failing_since", N_("Fails since"), ColumnKind.MOMENT, sortable=True),
-        Column("failures", N_("Visits that failed"), ColumnKind.NUMBER, sortable=True),
-        Column("words", N_("What it answered")),
+        Column("failing_since", N_("Broken for"), ColumnKind.LASTING),
+        Column("failures", N_("Failed checks"), ColumnKind.NUMBER),
+        Column("words", N_("Reason"), ColumnKind.PROBLEM),
     ),
     (
         *(*_OF_RESOURCE, "failing_since", "failures", "succeeded_at", "tried_at"),
         *("status", "words"),
     ),
-    streamed_lists.broken,
+    streamed_lists.BROKEN.rows,
+    streamed_lists.BROKEN.count,
 )
 UNCLEAR = Table(
     "unclear",
-    N_("Cannot tell"),
-    N_("Resources of which nobody can tell whether they changed, or whether they are there."),
-    N_("There are no such resources."),
+    N_("Couldn't be checked"),
+    N_("Links we couldn't check, or whose changes we can't detect."),
+    N_("Every link could be checked."),
     (
         *_RESOURCE,
-        Column("undetermined", N_("Why"), ColumnKind.UNDETERMINED),
-        Column("tried_at", N_("Last visit"), ColumnKind.MOMENT, sortable=True),
+        Column("undetermined", N_("Reason"), ColumnKind.UNDETERMINED),
+        Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
     ),
     (*_OF_RESOURCE, "undetermined", "tried_at", "status", "words"),
-    streamed_lists.unclear,
+    streamed_lists.UNCLEAR.rows,
+    streamed_lists.UNCLEAR.count,
 )
 MISMATCHES = Table(
     "mismatches",
     N_("Wrong formats"),
-    N_("Resources whose file is of another kind than their format says."),
-    N_("Every file that was checked is what its format says."),
+    N_("Files that are of another kind than their format says."),
+    N_("Every checked file is of the kind that its format says."),
     (
         *_RESOURCE,
         Column("promised", N_("Format")),
         Column("found", N_("The file is"), ColumnKind.PHRASE),
-        Column("tried_at", N_("Last visit"), ColumnKind.MOMENT, sortable=True),
+        Column("tried_at", N_("Last check"), ColumnKind.MOMENT),
     ),
     (*_OF_RESOURCE, "promised", "found", "tried_at", "status", "words"),
-    streamed_lists.mismatches,
+    streamed_lists.MISMATCHES.rows,
+    streamed_lists.MISMATCHES.count,
 )
 ORGANIZATIONS = Table(
     "organizations",
     N_("Organizations"),
-    N_("How fresh the datasets of each organization are."),
+    N_(
+        "Organizations and the freshness of their datasets. Shares are of datasets with known freshness."
+    ),
     N_("No organization has datasets."),
     (
-        Column("title", N_("Organization"), ColumnKind.ORGANIZATION, sortable=True),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER, sortable=True),
-        Column("fresh_percent", N_("Fresh"), ColumnKind.PERCENT, sortable=True),
+        Column("title", N_("Organization"), ColumnKind.ORGANIZATION),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
+        Column("fresh_percent", N_("Up to date"), ColumnKind.PERCENT),
         *_STATUSES[1:],
     ),
     ("name", "title", "datasets", "fresh_percent", *_STATUS_FIELDS),
@@ -153,15 +160,15 @@ ORGANIZATIONS = Table(
 SOURCES = Table(
     "sources",
     N_("Harvest sources"),
-    N_("Sources of datasets, with what their last job met."),
+    N_("Where harvested datasets come from, with the last job of each source."),
     N_("There are no harvest sources."),
     (
-        Column("title", N_("Source"), ColumnKind.SOURCE, sortable=True),
+        Column("title", N_("Source"), ColumnKind.SOURCE),
         Column("type", N_("Type")),
-        Column("datasets", N_("Datasets"), ColumnKind.NUMBER, sortable=True),
+        Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
         Column("status", N_("Last job")),
-        Column("finished", N_("Finished"), ColumnKind.MOMENT, sortable=True),
-        Column("errors", N_("Errors"), ColumnKind.NUMBER, sortable=True),
+        Column("finished", N_("Finished"), ColumnKind.MOMENT),
+        Column("errors", N_("Errors"), ColumnKind.NUMBER),
     ),
     ("name", "title", "type", "active", "datasets", "status", "created", "finished", "errors"),
     lists.sources,
@@ -169,7 +176,7 @@ SOURCES = Table(
 HOSTS = Table(
     "hosts",
     N_("Where files are hosted"),
-    N_("Hosts of the resources of public datasets, as the last nightly report counted them."),
+    N_("Servers that hold the files of public datasets, as the last nightly report counted them."),
     N_("Nothing has been counted yet."),
     (
         Column("name", N_("Host"), ColumnKind.HOSTS),
@@ -182,12 +189,12 @@ HOSTS = Table(
 HISTORY = Table(
     "history",
     N_("Over time"),
-    N_("How fresh the public datasets were on each day."),
-    N_("Nothing has been counted yet: the nightly report does it."),
+    N_("The freshness of public datasets on each day."),
+    N_("Nothing has been counted yet. The nightly report does it."),
     (
         Column("day", N_("Day")),
         Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("fresh_percent", N_("Fresh"), ColumnKind.PERCENT),
+        Column("fresh_percent", N_("Up to date"), ColumnKind.PERCENT),
         *_STATUSES,
     ),
     ("day", "datasets", "fresh_percent", *_STATUS_FIELDS),
@@ -196,7 +203,7 @@ HISTORY = Table(
 RUNS = Table(
     "runs",
     N_("Runs"),
-    N_("What was done at night, and on demand."),
+    N_("Scheduled and manual runs."),
     N_("There has been no run yet."),
     (
         Column("started_at", N_("Started"), ColumnKind.RUN),
@@ -230,12 +237,28 @@ OF_ORGANIZATION = frozenset(
 )
 """Names of tables that can be restricted to an organization."""
 
-_SKIPPING = frozenset({DATASETS.name, DUE.name})
-"""Names of tables whose search itself skips the rows before the offset."""
+LINKS = (BROKEN, UNCLEAR, MISMATCHES)
+"""The tables of links with a problem."""
 
 
 def rows(table: Table, request: TableRequest) -> Iterator[Row]:
     """Return the rows of a table from the request's offset up to its limit, produced as they are read."""
-    found = iter(table.rows(request))
-    skipped = 0 if table.name in _SKIPPING else request.offset
-    return islice(found, skipped, None if request.limit is None else skipped + request.limit)
+    if table.count is not None:
+        return iter(table.rows(request))
+    found = matching(table, table.rows(request), request)
+    end = None if request.limit is None else request.offset + request.limit
+    return islice(found, request.offset, end)
+
+
+def page(table: Table, request: TableRequest, number: int, size: int) -> TablePage:
+    """Return a page of a table, with the number of all its rows.
+
+    :param number: counted from 1
+    """
+    start = (number - 1) * size
+    if table.count is not None:
+        found = list(table.rows(replace(request, offset=start, limit=size + 1)))
+        return TablePage(found[:size], number, len(found) > size, table.count(request))
+    every = matching(table, table.rows(request), request)
+    found = every[start : start + size]
+    return TablePage(found, number, len(every) > start + size, len(every))

@@ -1,9 +1,12 @@
-"""Rows of the report's tables that are streamed from the database in order: only visible datasets."""
+"""Lists of the report that the database selects, sorts, searches and counts: only visible datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,149 +17,253 @@ from ..dates import utc
 from ..model.check import DECLARED
 from ..web.urls import display_url
 from . import visibility
+from .lists import NEED_UPDATE, NEEDS_UPDATE
 from .tables import BATCH, Row, TableRequest, sort_of, with_iso_dates
 
-
-def changes(request: TableRequest) -> Iterator[Row]:
-    """Yield status changes with their cause, the newest first. A dataset's first status is no change."""
-    since = request.since or request.now - timedelta(days=1)
-    values = {"since": utc(since), "until": utc(request.now), "run": request.run}
-    rows = _stream(_CHANGES, request, values, ("changed_at",), "-changed_at", "id")
-    for row in rows:
-        yield with_iso_dates(row, "changed_at")
+SOON = timedelta(days=7)
+"""The period of the list of datasets that become due."""
 
 
-def broken(request: TableRequest) -> Iterator[Row]:
-    """Yield resources whose URL failed several times, spread over time; the longest failing first."""
-    checks = settings.checks()
-    values = {"failures": checks.broken_after_failures, "span": checks.broken_after}
-    sorts = ("failing_since", "failures", "host")
-    rows = _stream(_BROKEN, request, values, sorts, "failing_since", "resource_id")
-    for row in rows:
-        yield _resource(row, "failing_since", "succeeded_at", "tried_at")
+def _no_values(request: TableRequest) -> dict[str, Any]:
+    return {}
 
 
-def unclear(request: TableRequest) -> Iterator[Row]:
-    """Yield resources that could not be checked, or whose changes cannot be detected."""
-    rows = _stream(
-        _UNCLEAR,
-        request,
-        {"adhoc": sorted(settings.adhoc_hosts())},
-        ("host", "tried_at"),
-        "host",
-        "resource_id",
-    )
-    for row in rows:
-        yield _resource(row, "tried_at")
+@dataclass(frozen=True, slots=True)
+class SqlList:
+    """A list of datasets, or of things that belong to datasets.
 
-
-def mismatches(request: TableRequest) -> Iterator[Row]:
-    """Yield resources whose file is of another kind than their format says."""
-    rows = _stream(_MISMATCHES, request, {}, ("host", "tried_at"), "host", "resource_id")
-    for row in rows:
-        yield _resource(row, "tried_at")
-
-
-def _resource(row: Mapping[str, Any], *dated: str) -> Row:
-    # Never show users and passwords in URLs.
-    return {**with_iso_dates(row, *dated), "url": display_url(row["url"] or "")}
-
-
-def _stream(
-    statement: str,
-    request: TableRequest,
-    values: Mapping[str, Any],
-    sorts: Collection[str],
-    default: str,
-    tie_breaker: str,
-) -> Iterator[Mapping[str, Any]]:
-    """Stream the rows of a statement that the user may see, in one transaction of a separate connection.
-
-    :param statement: SQL with the placeholders ``{order}`` in its innermost query, and ``{visible}``
-    :param sorts: columns of the innermost query by which the rows may be sorted
-    :param default: the table's own order, after a minus for descending order
-    :param tie_breaker: the column that orders rows of equal rank
+    :ivar columns: SQL of its columns beside those of the dataset ``p`` and its organization ``g``
+    :ivar source: SQL of what it lists, joined with ``p``
+    :ivar where: SQL of the condition of the list itself
+    :ivar sorts: SQL to sort by, by column, beside those of the dataset
+    :ivar order: its own order, written like :attr:`TableRequest.sort`
+    :ivar tie_breaker: SQL that orders rows of equal rank
+    :ivar searched: SQL of the texts that are searched beside the dataset's title and name
+    :ivar dates: columns that are datetimes
+    :ivar values: returns the values of further placeholders
     """
-    key, backwards = sort_of(request, default)
-    if key not in sorts:
-        raise ValueError(f"{key} is not one of {', '.join(sorts)}")
-    direction = "DESC" if backwards else "ASC"
-    order = f"o.{key} {direction} NULLS LAST, o.{tie_breaker} {direction}"
-    visible = visibility.condition(request.context)
-    condition, labels = visible or ("true", {})
-    ordered = f"{statement.format(order=order, visible=condition)} ORDER BY {order}"
-    parameters = {
-        "types": sorted(settings.aging().dataset_types),
-        "organization": request.organization,
-        **values,
-        **labels,
-    }
-    with model.Session.get_bind().connect() as connection:
-        streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
-        rows = streamed.execute(sa.text(ordered), parameters).mappings()
-        if visible:
-            yield from rows
-        else:
-            yield from visibility.only_visible(request.context, rows, _package)
+
+    columns: str
+    source: str
+    where: str
+    sorts: Mapping[str, str]
+    order: str
+    tie_breaker: str
+    searched: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    values: Callable[[TableRequest], dict[str, Any]] = _no_values
+
+    def rows(self, request: TableRequest) -> Iterator[Row]:
+        """Yield the requested rows, streamed in one transaction of a separate connection."""
+        condition, values = self._condition(request)
+        statement = f"""SELECT {_OF_PACKAGE}, {self.columns} {self.source} {_ORGANIZATION}
+WHERE {condition} ORDER BY {self._order(request)}"""
+        decides = visibility.condition(request.context) is not None
+        if decides:
+            statement += " LIMIT :limit OFFSET :offset"
+            values |= {"limit": request.limit, "offset": request.offset}
+        with model.Session.get_bind().connect() as connection:
+            streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
+            found: Iterator[Any] = iter(streamed.execute(sa.text(statement), values).mappings())
+            if not decides:
+                end = None if request.limit is None else request.offset + request.limit
+                visible = visibility.only_visible(request.context, found, _package)
+                found = islice(visible, request.offset, end)
+            for row in found:
+                yield self._row(row)
+
+    def count(self, request: TableRequest) -> int | None:
+        """Return the number of all rows; None if another plugin decides which of them the user may see."""
+        return None if (found := self.counts(request, "NULL")) is None else sum(found.values())
+
+    def counts(self, request: TableRequest, by: str) -> dict[str, int] | None:
+        """Return the numbers of rows by the value of an SQL expression.
+
+        :returns: None if another plugin decides which rows the user may see
+        """
+        if visibility.condition(request.context) is None:
+            return None
+        condition, values = self._condition(request)
+        statement = f"""SELECT {by} AS part, count(*) AS number {self.source} {_ORGANIZATION}
+WHERE {condition} GROUP BY 1"""
+        found = model.Session.execute(sa.text(statement), values)
+        return {row.part: row.number for row in found}
+
+    def _condition(self, request: TableRequest) -> tuple[str, dict[str, Any]]:
+        visible, values = visibility.condition(request.context) or ("true", {})
+        parts = ["p.state = 'active'", "p.type = ANY(:types)", f"({visible})", f"({self.where})"]
+        values = {
+            "types": sorted(settings.aging().dataset_types),
+            **self.values(request),
+            **values,
+        }
+        if request.organization is not None:
+            parts.append("""p.owner_org IN (SELECT id FROM "group" WHERE name = :organization)""")
+            values["organization"] = request.organization
+        if request.search:
+            texts = ("p.title", "p.name", *self.searched)
+            parts.append(f"({' OR '.join(f'{text} ILIKE :search' for text in texts)})")
+            values["search"] = f"%{_escaped(request.search)}%"
+        return " AND ".join(parts), values
+
+    def _order(self, request: TableRequest) -> str:
+        key, backwards = sort_of(request, self.order)
+        sorts = {**_SORTS, **self.sorts}
+        if key not in sorts:
+            raise ValueError(f"{key} is not one of {', '.join(sorts)}")
+        direction = "DESC" if backwards else "ASC"
+        return f"{sorts[key]} {direction} NULLS LAST, {self.tie_breaker} {direction}"
+
+    def _row(self, row: Mapping[str, Any]) -> Row:
+        shown = with_iso_dates(row, *self.dates)
+        if "url" in shown:
+            # Never show users and passwords in URLs.
+            shown["url"] = display_url(shown["url"] or "")
+        return shown
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _package(row: Mapping[str, Any]) -> str:
     return str(row["package_id"])
 
 
-_OF_PACKAGE = """p.id AS package_id, p.name, coalesce(nullif(p.title, ''), p.name) AS title,
-    g.name AS organization, coalesce(nullif(g.title, ''), g.name) AS organization_title"""
+_TITLE = "coalesce(nullif(p.title, ''), p.name)"
+_ORGANIZATION_TITLE = "coalesce(nullif(g.title, ''), g.name)"
+_OF_PACKAGE = f"""p.id, p.id AS package_id, p.name, {_TITLE} AS title, p.type, p.owner_org,
+    g.name AS organization, {_ORGANIZATION_TITLE} AS organization_title"""
+_ORGANIZATION = 'LEFT JOIN "group" g ON g.id = p.owner_org'
+_SORTS = {"title": f"lower({_TITLE})", "organization": f"lower({_ORGANIZATION_TITLE})"}
 
-# Rows are sorted first and joined one by one afterwards, so that the first page does not wait for the rest.
-_JOINED = """
-JOIN package p ON p.id = o.package_id AND p.state = 'active' AND p.type = ANY(:types) AND {visible}
-LEFT JOIN "group" g ON g.id = p.owner_org"""
-_OF_ORGANIZATION = """(CAST(:organization AS text) IS NULL OR package_id IN (
-        SELECT p.id FROM package p JOIN "group" g ON g.id = p.owner_org WHERE g.name = :organization
-    ))"""
 
-_CHANGES = f"""
-SELECT {_OF_PACKAGE}, o.id, o.from_status, o.to_status, o.changed_at, o.evidence, o.cause
-FROM (
-    SELECT * FROM freshness_transition o
-    WHERE from_status IS NOT NULL AND from_status <> to_status
-    AND (changed_at >= :since OR run_id = :run) AND changed_at <= :until
-    AND {_OF_ORGANIZATION}
-    ORDER BY {{order}}
-) o {_JOINED}"""
+def _by_name(*keys: str, of: str) -> dict[str, str]:
+    return {key: f"{of}.{key}" for key in keys}
 
-_OF_RESOURCE = f"""{_OF_PACKAGE}, o.resource_id, coalesce(r.name, '') AS resource, o.url, o.host,
-    o.tried_at, o.attempts -> 0 ->> 'status' AS status, o.attempts -> 0 ->> 'words' AS words"""
 
-# Results for an earlier URL or a deleted resource stay in the table until the next run.
-_AS_IT_IS = """JOIN LATERAL (
-    SELECT * FROM resource
-    WHERE id = o.resource_id AND state = 'active' AND url = o.url LIMIT 1
-) r ON true"""
+# Datasets.
 
-_BROKEN = f"""
-SELECT {_OF_RESOURCE}, o.failing_since, o.failures, o.succeeded_at
-FROM (
-    SELECT * FROM freshness_check o
-    WHERE failing_since IS NOT NULL AND failures >= :failures AND tried_at - failing_since >= :span
-    AND {_OF_ORGANIZATION}
-    ORDER BY {{order}}
-) o {_AS_IT_IS} {_JOINED}"""
+_STATUS = "array_position(ARRAY['delinquent', 'overdue', 'due', 'unavailable', 'fresh'], {})"
+"""SQL that orders statuses, the most urgent first."""
 
-_MISMATCHES = f"""
-SELECT {_OF_RESOURCE}, o.promised, o.found
-FROM (
-    SELECT * FROM freshness_check o
-    WHERE found IS NOT NULL AND {_OF_ORGANIZATION}
-    ORDER BY {{order}}
-) o {_AS_IT_IS} {_JOINED}
-WHERE o.promised = {DECLARED}"""
+_of_datasets = partial(
+    SqlList,
+    columns="""p.private, f.status, f.last_modified, f.evidence, f.frequency_days, f.due, f.overdue,
+    f.delinquent, f.undetermined""",
+    source="FROM package p LEFT JOIN freshness_dataset f ON f.package_id = p.id",
+    sorts={
+        "status": _STATUS.format("f.status"),
+        **_by_name("last_modified", "evidence", "frequency_days", "due", of="f"),
+    },
+    tie_breaker="p.id",
+    dates=("last_modified", "due", "overdue", "delinquent"),
+)
 
-_UNCLEAR = f"""
-SELECT {_OF_RESOURCE},
-    CASE WHEN o.host = ANY(:adhoc) THEN 'adhoc' ELSE o.undetermined END AS undetermined
-FROM (
-    SELECT * FROM freshness_check o
-    WHERE (undetermined IS NOT NULL OR host = ANY(:adhoc)) AND {_OF_ORGANIZATION}
-    ORDER BY {{order}}
-) o {_AS_IT_IS} {_JOINED}"""
+
+def _statuses(request: TableRequest) -> dict[str, Any]:
+    if request.status is None:
+        return {"statuses": None}
+    one = (request.status,)
+    return {"statuses": list(NEED_UPDATE if request.status == NEEDS_UPDATE else one)}
+
+
+def _soon(request: TableRequest) -> dict[str, Any]:
+    return {"now": utc(request.now), "until": utc(request.now + SOON)}
+
+
+DATASETS = _of_datasets(
+    where="CAST(:statuses AS text[]) IS NULL OR f.status = ANY(:statuses)",
+    order="title",
+    values=_statuses,
+)
+"""All datasets, or those with a status."""
+
+DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_soon)
+"""Datasets that become due within a week, the earliest first."""
+
+
+# Changes of statuses.
+
+
+def _period(request: TableRequest) -> dict[str, Any]:
+    since = request.since or request.now - timedelta(days=1)
+    return {"since": utc(since), "until": utc(request.now), "run": request.run}
+
+
+CHANGES = SqlList(
+    columns="o.id, o.from_status, o.to_status, o.changed_at, o.evidence, o.cause",
+    source="FROM freshness_transition o JOIN package p ON p.id = o.package_id",
+    # A dataset's first status is no change.
+    where="""o.from_status IS NOT NULL AND o.from_status <> o.to_status
+    AND (o.changed_at >= :since OR o.run_id = :run) AND o.changed_at <= :until""",
+    sorts={
+        "from_status": _STATUS.format("o.from_status"),
+        "to_status": _STATUS.format("o.to_status"),
+        **_by_name("changed_at", "cause", "evidence", of="o"),
+    },
+    order="-changed_at",
+    tie_breaker="o.id",
+    dates=("changed_at",),
+    values=_period,
+)
+"""Status changes with their cause, the newest first."""
+
+
+# Links. Results for an earlier URL or a deleted resource stay in the table until the next run.
+
+_OF_RESOURCE = """o.resource_id, coalesce(r.name, '') AS resource, r.format, o.url, o.host, o.tried_at,
+    o.attempts -> 0 ->> 'outcome' AS outcome, o.attempts -> 0 -> 'status' AS status,
+    o.attempts -> 0 ->> 'reason' AS reason, o.attempts -> 0 ->> 'words' AS words"""
+_LINKS = """FROM freshness_check o
+JOIN resource r ON r.id = o.resource_id AND r.state = 'active' AND r.url = o.url
+JOIN package p ON p.id = o.package_id"""
+_of_links = partial(
+    SqlList, source=_LINKS, tie_breaker="o.resource_id", searched=("r.name", "o.host")
+)
+_LINK_SORTS = {
+    "resource": "lower(r.name)",
+    "words": "o.attempts -> 0 ->> 'words'",
+    **_by_name("host", "tried_at", of="o"),
+}
+
+
+def _of_broken(request: TableRequest) -> dict[str, Any]:
+    checks = settings.checks()
+    return {"failures": checks.broken_after_failures, "span": checks.broken_after}
+
+
+def _adhoc(request: TableRequest) -> dict[str, Any]:
+    return {"adhoc": sorted(settings.adhoc_hosts())}
+
+
+BROKEN = _of_links(
+    columns=f"{_OF_RESOURCE}, o.failing_since, o.failures, o.succeeded_at",
+    where="""o.failing_since IS NOT NULL AND o.failures >= :failures
+    AND o.tried_at - o.failing_since >= :span""",
+    sorts={**_LINK_SORTS, **_by_name("failing_since", "failures", of="o")},
+    order="failing_since",
+    dates=("failing_since", "succeeded_at", "tried_at"),
+    values=_of_broken,
+)
+"""Resources whose URL failed several times, spread over time; the longest failing first."""
+
+_UNDETERMINED = "CASE WHEN o.host = ANY(:adhoc) THEN 'adhoc' ELSE o.undetermined END"
+UNCLEAR = _of_links(
+    columns=f"{_OF_RESOURCE}, {_UNDETERMINED} AS undetermined",
+    where="o.undetermined IS NOT NULL OR o.host = ANY(:adhoc)",
+    sorts={**_LINK_SORTS, "undetermined": _UNDETERMINED},
+    order="host",
+    dates=("tried_at",),
+    values=_adhoc,
+)
+"""Resources that could not be checked, or whose changes cannot be detected."""
+
+MISMATCHES = _of_links(
+    columns=f"{_OF_RESOURCE}, o.promised, o.found",
+    where=f"o.found IS NOT NULL AND o.promised = {DECLARED}",
+    sorts={**_LINK_SORTS, **_by_name("promised", "found", of="o")},
+    order="host",
+    dates=("tried_at",),
+)
+"""Resources whose file is of another kind than their format says."""

@@ -9,12 +9,13 @@ from itertools import islice
 from typing import Any
 
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
 from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from ..status.package_fields import same_user
-from . import counts, history, lists, report, tables
+from . import counts, history, lists, report, streamed_lists, tables
 from .tables import Row, Table, TablePage, TableRequest
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
@@ -26,11 +27,15 @@ ANONYMOUS_ROWS = 25_000
 """Rows of a table for visitors who have not logged in, since each batch of rows costs a search."""
 
 
+_LONGEST = 200
+"""Characters of a text to search for. The rest of a longer one is ignored."""
+
+
 def record(now: datetime) -> counts.StatusCounts:
     """Store today's counts of public datasets, by status and by host, and return those by status."""
     found = counts.count(NOBODY)
     hosts: dict[str, int] = {}
-    every = lists.datasets(TableRequest(NOBODY, now))
+    every = streamed_lists.DATASETS.rows(TableRequest(NOBODY, now))
     while part := [row["id"] for row in islice(every, 5000)]:
         for host, count in lists.count_hosts(part).items():
             hosts[host] = hosts.get(host, 0) + count
@@ -56,7 +61,8 @@ def validated_request(
 ) -> TableRequest:
     """Return a request for rows of a table from a user's parameters.
 
-    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``sort``
+    :param data: ``organization`` (name or id), ``since`` (a date, or a run), ``status``, ``q`` (a
+        text to search for), ``sort``
     :raises tk.ValidationError: a value is not allowed; the text says which ones are
     :raises tk.ObjectNotFound: the organization does not exist, or the user may not see it
     """
@@ -68,6 +74,7 @@ def validated_request(
         since=since,
         run=run,
         status=_one_of("status", data.get("status"), (*counts.STATUSES, lists.NEEDS_UPDATE)),
+        search=str(data.get("q") or "").strip()[:_LONGEST] or None,
         sort=_sort(table, data.get("sort")),
     )
 
@@ -94,6 +101,22 @@ def organization(context: Mapping[str, Any], given: str) -> dict[str, Any]:
     except tk.NotAuthorized as error:
         raise tk.ObjectNotFound(tk._("Organization not found")) from error
     return {"id": found.id, "name": found.name, "title": found.title or found.name}
+
+
+def organizations(context: Mapping[str, Any]) -> list[Row]:
+    """Return the ``name`` and ``title`` of the organizations that the user may see, by title."""
+    try:
+        tk.check_access("organization_list", same_user(context), {})
+    except tk.NotAuthorized:
+        return []
+    group = model.Group
+    title = sa.func.coalesce(sa.func.nullif(group.title, ""), group.name).label("title")
+    rows = (
+        model.Session.query(group.name, title)
+        .filter(group.is_organization, group.state == "active")
+        .order_by(sa.func.lower(title))
+    )
+    return [{"name": row.name, "title": row.title} for row in rows]
 
 
 def _since(given: object) -> tuple[datetime | None, str | None]:
@@ -143,15 +166,33 @@ def page(table: Table, request: TableRequest, number: int, size: int) -> TablePa
     return tables.page(rows(table, part), number, size)
 
 
+def listing(table: Table, request: TableRequest, number: int, size: int) -> TablePage:
+    """Return a page of a table, with the number of all rows.
+
+    :param number: counted from 1
+    :raises tk.ValidationError: the visitor has not logged in and requests only later rows
+    """
+    _rows_left(replace(request, offset=(number - 1) * size))
+    return report.page(table, request, number, size)
+
+
+def _rows_left(request: TableRequest) -> int | None:
+    """Return the number of rows from the offset on that the user may read; None for all."""
+    if request.context.get("user") or request.context.get("ignore_auth"):
+        return None
+    left = ANONYMOUS_ROWS - request.offset
+    if left <= 0:
+        words = tk._("Log in to see more than the first {most} rows")
+        raise tk.ValidationError({"offset": [words.format(most=ANONYMOUS_ROWS)]})
+    return left
+
+
 def rows(table: Table, request: TableRequest) -> Iterator[Row]:
     """Yield the rows of a table; only the first :data:`ANONYMOUS_ROWS` if the visitor has not logged in.
 
     :raises tk.ValidationError: the visitor has not logged in and requests only later rows
     """
-    if not request.context.get("user") and not request.context.get("ignore_auth"):
-        limit = ANONYMOUS_ROWS - request.offset
-        if limit <= 0:
-            words = tk._("Log in to see more than the first {most} rows")
-            raise tk.ValidationError({"offset": [words.format(most=ANONYMOUS_ROWS)]})
-        request = replace(request, limit=min(limit, request.limit or limit))
+    left = _rows_left(request)
+    if left is not None:
+        request = replace(request, limit=min(left, request.limit or left))
     return report.rows(table, request)

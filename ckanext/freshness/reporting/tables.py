@@ -41,6 +41,8 @@ class ColumnKind(Enum):
     NUMBER = "number"
     PERCENT = "percent"
     MOMENT = "moment"
+    LASTING = "lasting"
+    """A moment, shown as the time since then."""
     STATUS = "status"
     DATASET = "dataset"
     ORGANIZATION = "organization"
@@ -48,7 +50,9 @@ class ColumnKind(Enum):
     CAUSE = "cause"
     FREQUENCY = "frequency"
     UNDETERMINED = "undetermined"
-    URL = "url"
+    RESOURCE = "resource"
+    PROBLEM = "problem"
+    """Why a check failed."""
     SOURCE = "source"
     RUN = "run"
 
@@ -59,13 +63,11 @@ class Column:
 
     :ivar key: the key of its value in a row
     :ivar title: marked for translation
-    :ivar sortable: whether the table can be sorted by it
     """
 
     key: str
     title: str
     kind: ColumnKind = ColumnKind.TEXT
-    sortable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class TableRequest:
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: a status, to list only datasets that have it now
+    :ivar search: a text, to list only rows that contain it
     :ivar sort: the key of a column, after a minus for descending order; None for the table's own order
     :ivar offset: the number of rows to skip
     :ivar limit: the largest number of rows to read; None for all
@@ -88,6 +91,7 @@ class TableRequest:
     since: datetime | None = None
     run: str | None = None
     status: str | None = None
+    search: str | None = None
     sort: str | None = None
     offset: int = 0
     limit: int | None = None
@@ -103,6 +107,8 @@ class Table:
     :ivar empty: the sentence shown if there are no rows, marked for translation
     :ivar fields: the keys of a row in CSV and JSON
     :ivar rows: returns the rows of a request
+    :ivar count: returns the number of all rows of a request, or None if it cannot be known; if it is given,
+        ``rows`` itself sorts, searches, and skips to the offset
     """
 
     name: str
@@ -112,10 +118,11 @@ class Table:
     columns: tuple[Column, ...]
     fields: tuple[str, ...]
     rows: Callable[[TableRequest], Iterable[Row]]
+    count: Callable[[TableRequest], int | None] | None = None
 
     def sorts(self) -> frozenset[str]:
         """Return the keys by which the table can be sorted."""
-        return frozenset(column.key for column in self.columns if column.sortable)
+        return frozenset(column.key for column in self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +131,13 @@ class TablePage:
 
     :ivar number: counted from 1
     :ivar has_next: whether there is another page
+    :ivar total: the number of rows of all pages; None if nobody counted them
     """
 
     rows: Sequence[Row]
     number: int
     has_next: bool
+    total: int | None = None
 
 
 def sort_of(request: TableRequest, default: str) -> tuple[str, bool]:
@@ -143,6 +152,29 @@ def sort_of(request: TableRequest, default: str) -> tuple[str, bool]:
 def with_iso_dates(row: Row, *keys: str) -> dict[str, Any]:
     """Return a copy of a row in which the datetimes under these keys are ISO 8601 texts."""
     return {**row, **{key: utc_text(row[key]) for key in keys}}
+
+
+def matching(table: Table, rows: Iterable[Row], request: TableRequest) -> list[Row]:
+    """Return those rows of a table that contain the text to search for, in the requested order."""
+    found = list(rows)
+    if request.search:
+        text = request.search.casefold()
+        texts = [column.key for column in table.columns if column.kind in _SEARCHED]
+        found = [row for row in found if any(text in str(row[key]).casefold() for key in texts)]
+    if not request.sort:
+        return found
+    key, backwards = sort_of(request, "")
+    known = [row for row in found if row[key] is not None]
+    known.sort(key=lambda row: _order(row[key]), reverse=backwards)
+    return known + [row for row in found if row[key] is None]
+
+
+def _order(value: Any) -> Any:
+    return value.casefold() if isinstance(value, str) else value
+
+
+_SEARCHED = (ColumnKind.TEXT, ColumnKind.HOSTS, ColumnKind.ORGANIZATION, ColumnKind.SOURCE)
+"""Kinds of columns in whose values a text is searched for."""
 
 
 def page(rows: Iterable[Row], number: int, size: int) -> TablePage:

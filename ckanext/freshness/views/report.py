@@ -16,11 +16,21 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from ..ckan_adapter import SEARCH_FAULTS
 from ..ckan_adapter.tables import TablesMissingError
 from ..dates import utc_now
-from ..reporting import counts, prometheus_metrics, report, run_summary, run_tables, table_access
+from ..reporting import (
+    counts,
+    lists,
+    prometheus_metrics,
+    report,
+    run_summary,
+    run_tables,
+    streamed_lists,
+    table_access,
+)
 from ..reporting.dashboard import overview
 from ..reporting.tables import Table, TableRequest
+from ..status.package_fields import same_user
 from . import feed
-from .responses import FORMATS, abort, file_of, redirect_to, render
+from .responses import FORMATS, abort, file_of, page_number, redirect_to, render
 
 report_pages = Blueprint("freshness", __name__)
 
@@ -112,16 +122,49 @@ def organization_file(name: str, ending: str) -> ResponseReturnValue:
 def table(name: str) -> ResponseReturnValue:
     """Show a page of a table."""
     found, request = _table_and_request(name)
-    number = _page_number()
     return render(
         "freshness/table.html",
         {
             "table": found,
-            "page": table_access.page(found, request, number, LONG),
+            "page": table_access.listing(found, request, page_number(), LONG),
+            "size": LONG,
             "asked": {key: tk.request.args[key] for key in _FILTERS if tk.request.args.get(key)},
-            "statuses": counts.STATUSES if found is report.DATASETS else (),
+            "organizations": table_access.organizations(request.context)
+            if name in report.OF_ORGANIZATION
+            else [],
+            "siblings": _siblings(found, request),
+            "statuses": _statuses(request) if found is report.DATASETS else {},
+            "edits": _edited_organizations(request.context),
         },
     )
+
+
+def _siblings(found: Table, request: TableRequest) -> list[tuple[Table, int | None]]:
+    """Return the tables about links with their numbers of rows, if the table is one of them."""
+    if found not in report.LINKS:
+        return []
+    return [(each, each.count(request)) for each in report.LINKS if each.count is not None]
+
+
+def _statuses(request: TableRequest) -> dict[str, int | None]:
+    """Return the numbers of datasets by status; None instead of numbers that cannot be counted."""
+    numbers = streamed_lists.DATASETS.counts(replace(request, status=None), "f.status")
+    if numbers is None:
+        return dict.fromkeys(("", lists.NEEDS_UPDATE, *counts.STATUSES))
+    return {
+        "": sum(numbers.values()),
+        lists.NEEDS_UPDATE: sum(numbers.get(status, 0) for status in lists.NEED_UPDATE),
+        **{status: numbers.get(status, 0) for status in counts.STATUSES},
+    }
+
+
+def _edited_organizations(context: Mapping[str, Any]) -> frozenset[str]:
+    """Return the ids of the organizations whose datasets the user may change."""
+    if not context.get("user"):
+        return frozenset()
+    permission = {"permission": "update_dataset"}
+    found = tk.get_action("organization_list_for_user")(same_user(context), permission)
+    return frozenset(organization["id"] for organization in found)
 
 
 @report_pages.route(f"/freshness/<any({_NAMES}):name>.<any({_ENDINGS}):ending>")
@@ -142,7 +185,7 @@ def runs() -> ResponseReturnValue:
         words = tk._("must be one of {allowed}, not {given}")
         allowed = ", ".join(run_summary.FILTERS)
         raise tk.ValidationError({"only": [words.format(allowed=allowed, given=str(only)[:20])]})
-    number = _page_number()
+    number = page_number()
     lines, has_next = run_summary.listed(only, number, LONG, utc_now())
     return render(
         "freshness/runs.html",
@@ -220,7 +263,7 @@ def _has_token() -> bool:
     return bool(wanted) and scheme.lower() == "bearer" and is_given
 
 
-_FILTERS = ("organization", "since", "status", "sort")
+_FILTERS = ("organization", "since", "status", "q", "sort")
 
 
 def _table_and_request(name: str) -> tuple[Table, TableRequest]:
@@ -254,11 +297,3 @@ def _may_see_runs(context: Mapping[str, Any]) -> bool:
     except tk.NotAuthorized:
         return False
     return True
-
-
-def _page_number() -> int:
-    given = tk.request.args.get("page") or "1"
-    if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= 100_000:
-        words = tk._("must be a number of 1 or more, not {given}")
-        raise tk.ValidationError({"page": [words.format(given=given[:20])]})
-    return int(given)

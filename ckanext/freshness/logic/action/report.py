@@ -30,6 +30,7 @@ def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict
     :param since: for ``changes`` and ``history``: a date, the id of a run, or ``last`` for the last
         check
     :param status: for ``datasets``: the status that they have now (optional, default: any)
+    :param q: a text, to list only rows that contain it (optional, default: all rows)
     :param sort: the column to sort by, with a minus before it for descending order
     :param limit: the number of rows (optional, default: 100, at most 1000)
     :param offset: the number of rows to skip (optional, default: 0)

@@ -1,0 +1,267 @@
+"""The list pages: their order, search, filters and totals, what readers may do in a row, and their files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+
+from ckanext.freshness.aging.status import Status
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import CheckRun, FreshnessTransition
+from ckanext.freshness.reporting import report
+from ckanext.freshness.tests.pages.datasets import break_link, make_dataset
+from ckanext.freshness.tests.usual_site import use_hooks_of
+from ckanext.freshness.views import report as pages
+
+People = dict[str, dict[str, Any] | None]
+Get = Callable[..., Any]
+
+NOW = datetime.now(timezone.utc).replace(tzinfo=None, microsecond=0)
+
+
+def make_world() -> People:
+    """Create two organizations with an editor of the first, and datasets with rows in each list."""
+    people: People = {
+        name: dict(factories.UserWithToken(name=name)) for name in ("editor", "stranger")
+    }
+    people["root"] = dict(factories.SysadminWithToken(name="root"))
+    people["nobody"] = None
+    factories.Organization(
+        name="relief", title="Relief Works", users=[{"name": "editor", "capacity": "editor"}]
+    )
+    factories.Organization(name="roads", title="Autobahnen")
+    made = [
+        make_dataset(Status.FRESH, "wells", title="Wells", owner_org="relief"),
+        make_dataset(Status.DUE, "camps", title="camps", owner_org="relief", private=True),
+        make_dataset(Status.OVERDUE, "bridges", title="Bridges 100%", owner_org="roads"),
+        make_dataset(Status.UNAVAILABLE, "abc", title="", owner_org="roads"),
+    ]
+    for number, dataset in enumerate(made):
+        break_link(
+            dataset,
+            host=f"{number}.example.org",
+            failures=9 - number,
+            failing_since=NOW - timedelta(days=10 + number),
+            promised="CSV",
+            found="a ZIP archive",
+            undetermined="blocked",
+        )
+        model.Session.add(
+            FreshnessTransition(
+                package_id=dataset["id"],
+                from_status="fresh",
+                to_status="due",
+                cause="time",
+                evidence="created",
+                changed_at=NOW - timedelta(hours=number),
+            )
+        )
+    model.Session.add(
+        CheckRun(id="first", kind="check", started_at=NOW, options={}, visited=3, version="1.0")
+    )
+    model.Session.commit()
+    return people
+
+
+@pytest.fixture
+def get(app: Any, world: People) -> Get:
+    """A function that requests a page or a file as a user."""
+
+    def get(path: str, who: str = "nobody", status: int = 200) -> Any:
+        user = world[who]
+        headers = {"Authorization": user["token"]} if user else {}
+        return app.get(f"/freshness/{path}", headers=headers, status=status)
+
+    return get
+
+
+@pytest.fixture
+def read(get: Get) -> Callable[..., BeautifulSoup]:
+    """A function that reads a page as a user."""
+
+    def read(path: str, who: str = "nobody", status: int = 200) -> BeautifulSoup:
+        return BeautifulSoup(get(path, who, status).body, "html.parser")
+
+    return read
+
+
+def words(page: Any) -> str:
+    return " ".join(page.get_text(" ").split())
+
+
+def names(answer: Any) -> list[str]:
+    """Return the datasets of a CSV file."""
+    return [row["name"] for row in csv.DictReader(io.StringIO(answer.get_data(as_text=True)))]
+
+
+def listed(page: BeautifulSoup) -> list[str]:
+    """Return the datasets of a page by the links to their own pages."""
+    links = page.select("tbody .fr-title")
+    return [str(link["href"]).split("/")[2] for link in links]
+
+
+# Whatever a page lists, its files list. Nobody but its editor and sysadmins sees the private dataset.
+
+LISTS = {
+    "datasets": ["abc", "bridges", "wells"],
+    "datasets?sort=-title": ["wells", "bridges", "abc"],
+    "datasets?sort=organization&q=e": ["bridges", "wells"],
+    "datasets?sort=status": ["bridges", "abc", "wells"],
+    "datasets?sort=due": ["bridges", "wells", "abc"],
+    "datasets?status=overdue": ["bridges"],
+    "datasets?status=needs_update": ["bridges"],
+    "datasets?organization=relief": ["wells"],
+    "datasets?q=wel": ["wells"],
+    "datasets?q=%20ABC%20": ["abc"],
+    "datasets?q=0%25": ["bridges"],
+    "datasets?q=_ridges": [],
+    "datasets?q=%5C": [],
+    "broken": ["abc", "bridges", "wells"],
+    "broken?sort=failures": ["abc", "bridges", "wells"],
+    "broken?sort=title": ["abc", "bridges", "wells"],
+    "broken?q=2.example": ["bridges"],
+    "broken?organization=roads": ["abc", "bridges"],
+    "unclear?sort=-tried_at": ["abc", "bridges", "wells"],
+    "mismatches": ["wells", "bridges", "abc"],
+    "changes": ["wells", "bridges", "abc"],
+    "changes?sort=title": ["abc", "bridges", "wells"],
+}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_lists_and_their_files(get: Get, read: Any, path: str) -> None:
+    wanted = LISTS[path]
+    page = read(path)
+    shown = listed(page)
+    name, _sep, query = path.partition("?")
+    if "tried_at" in path:
+        wanted, shown = sorted(wanted), sorted(shown)
+    assert shown == wanted
+    assert sorted(names(get(f"{name}.csv?{query}"))) == sorted(wanted)
+    rows = json.loads(get(f"{name}.json?{query}").body)
+    assert sorted(row["name"] for row in rows) == sorted(wanted)
+    if wanted:
+        assert f"1 to {len(wanted)} of {len(wanted)}" in words(page)
+        file = str(page.select(".fr-menu a")[0]["href"]).replace("+", "%20")
+        assert file.partition("?")[0] == f"/freshness/{name}.csv"
+        assert set(file.partition("?")[2].split("&")) == set(query.split("&"))
+    else:
+        assert "Nothing matches your search." in words(page)
+
+
+SEES = {"nobody": 3, "stranger": 3, "editor": 4, "root": 4}
+
+
+@pytest.mark.parametrize("who", SEES)
+def test_totals_are_of_what_one_may_see(read: Any, get: Get, who: str) -> None:
+    for name in ("datasets", "broken", "unclear", "mismatches", "changes"):
+        page = read(name, who)
+        assert len(listed(page)) == SEES[who]
+        assert f"1 to {SEES[who]} of {SEES[who]}" in words(page)
+        assert len(names(get(f"{name}.csv", who))) == SEES[who]
+    links = [words(chip) for chip in read("broken", who).select(".fr-filters a")]
+    count = SEES[who]
+    assert links == [
+        f"Broken links {count}",
+        f"Couldn't be checked {count}",
+        f"Wrong formats {count}",
+    ]
+
+
+def test_statuses_are_chips(read: Any) -> None:
+    chips = [words(chip) for chip in read("datasets", "root").select(".fr-filters a")]
+    assert chips == [
+        *("All 4", "Need an update 2", "Up to date 1", "Due 1", "Overdue 1"),
+        "Freshness unknown 1",
+    ]
+    # The chips stay while one is chosen; the search and the organization stay, too.
+    page = read("datasets?status=due&q=a&organization=relief", "root")
+    (chosen,) = page.select(".fr-filters a[aria-current]")
+    assert words(chosen) == "Due 1"
+    (every,) = [chip["href"] for chip in page.select(".fr-filters a") if "All" in words(chip)]
+    assert set(str(every).partition("?")[2].split("&")) == {"organization=relief", "q=a"}
+
+
+def test_another_plugin_decides_who_sees_what(
+    read: Any, get: Get, with_plugins: Any, world: People
+) -> None:
+    """Totals are then unknown. The rows are still those that the reader may see."""
+    with use_hooks_of("example_ipermissionlabels"):
+        for name in ("datasets", "broken"):
+            page = read(f"{name}?sort=title")
+            assert listed(page) == ["abc", "bridges", "wells"]
+            assert " of 3" not in words(page)
+            assert names(get(f"{name}.csv?sort=title")) == ["abc", "bridges", "wells"]
+        assert words(read("datasets").select(".fr-filters a")[0]) == "All"
+
+
+def test_pages(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "LONG", 2)
+    found, path = [], "datasets?sort=title"
+    while path:
+        page = read(path, "root")
+        found += listed(page)
+        path = next(
+            (str(a["href"]).split("/freshness/")[1] for a in page.select("a[rel=next]")), ""
+        )
+    assert found == ["abc", "bridges", "camps", "wells"]
+    assert "3 to 4 of 4" in words(page)
+    assert "Page 2 of 2" in words(page)
+    assert page.select("a[rel=prev]")
+
+
+@pytest.mark.parametrize("name", report.TABLES)
+def test_every_column_sorts(read: Any, get: Get, name: str) -> None:
+    for column in report.TABLES[name].columns:
+        get(f"{name}.json?sort=-{column.key}", "root")
+    headings = read(name, "root").select("th")
+    # The last one is of the actions.
+    assert all(heading.select("a") for heading in headings[:-1])
+
+
+LINK_ACTIONS = ["Edit link", "Check again"]
+ACTIONS = {
+    ("broken", "nobody"): {},
+    ("broken", "stranger"): {},
+    ("broken", "editor"): {"camps": LINK_ACTIONS, "wells": LINK_ACTIONS},
+    ("datasets", "nobody"): {},
+    ("datasets", "editor"): {"camps": ["Confirm still accurate"]},
+    ("datasets", "root"): {
+        "abc": ["Set the frequency"],
+        "bridges": ["Confirm still accurate"],
+        "camps": ["Confirm still accurate"],
+    },
+}
+
+
+@pytest.mark.parametrize(("name", "who"), ACTIONS)
+def test_actions_are_for_editors(read: Any, name: str, who: str) -> None:
+    found = {}
+    for row in read(name, who).select("tbody tr"):
+        actions = [words(action).partition(" :")[0] for action in row.select("td:last-child .btn")]
+        if actions:
+            found[str(row.select_one(".fr-title")["href"]).split("/")[2]] = actions
+    assert found == ACTIONS[name, who]
+
+
+REFUSED = {
+    "datasets?sort=notes": "sort: must be one of due, evidence, frequency_days, last_modified",
+    "datasets?status=old": "status: must be one of fresh, due, overdue",
+    "changes?since=soon": "since: soon is neither a date such as 2026-01-31 nor",
+    "datasets?page=0": "page: must be a number of 1 or more, not 0",
+    "datasets?page=501": "offset: Log in to see more than the first 25000 rows",
+    "hosts?organization=relief": "organization: The table hosts is of all organizations",
+}
+
+
+@pytest.mark.parametrize("path", REFUSED)
+def test_refused(read: Any, path: str) -> None:
+    assert REFUSED[path] in words(read(path, status=400))
