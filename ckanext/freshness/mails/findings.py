@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 from dateutil.parser import isoparse
 
@@ -61,7 +60,7 @@ def broken_links(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
         if utc(isoparse(row["failing_since"])) + span > begun.at:
             yield Finding(
                 NewsItem(MailKind.BROKEN, row["resource_id"], row["package_id"]),
-                title=line(row["resource"]) or tk._("Unnamed resource"),
+                title=line(row["resource"]),
                 name=row["name"],
                 details=dict(row),
             )

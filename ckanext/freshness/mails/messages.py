@@ -154,9 +154,10 @@ def _link_row(finding: Finding, facts: MailFacts) -> Row:
     since = _day(isoparse(finding.details["failing_since"]), facts.now)
     link = {**finding.details, "not_visited": None, "outcome": Outcome.ERROR.value}
     ids = {"id": dataset.name, "resource_id": finding.item.about}
+    title = finding.title or tk._("Unnamed resource")
     return {
-        "line": f"{finding.title}, {dataset.title} ({dataset.name})",
-        "title": finding.title,
+        "line": f"{title}, {dataset.title} ({dataset.name})",
+        "title": title,
         "dataset": dataset.title,
         "organization": dataset.organization,
         "reason": line(labels.link_reason(link, since or ""), 500),

@@ -287,23 +287,27 @@ def forget(current: Iterable[NewsItem]) -> None:
         if item.kind.value in abouts:
             abouts[item.kind.value].append(item.about)
     for kind, about in abouts.items():
-        _execute(
-            _FORGET.format(is_gone="about NOT IN (SELECT unnest(CAST(:about AS text[])))"),
-            kinds=[kind],
-            about=about,
-        )
-    for origin, is_gone in _GONE.items():
-        _execute(_FORGET.format(is_gone=is_gone), kinds=kinds_from(origin))
+        _execute(_FORGET.format(is_gone=_IS_GONE[Origin.FINDING]), kinds=[kind], about=about)
+    for origin in (Origin.TRANSITION, Origin.RUN):
+        _execute(_FORGET.format(is_gone=_IS_GONE[origin]), kinds=kinds_from(origin))
 
 
 _FORGET = (
     "DELETE FROM freshness_mail m WHERE kind = ANY(:kinds) AND outcome <> 'claimed' AND {is_gone}"
 )
-_GONE = {
-    Origin.TRANSITION: "about NOT IN (SELECT id::text FROM freshness_transition)",
-    Origin.RUN: "substr(about, strpos(about, ':') + 1) NOT IN (SELECT id FROM freshness_run)",
+_IS_GONE = {
+    # Only transitions have numbers. Without CASE, the database may read those of other kinds.
+    Origin.TRANSITION: """CASE WHEN kind = ANY(:kinds) THEN NOT EXISTS (
+        SELECT FROM freshness_transition t WHERE t.id = CAST(m.about AS bigint)
+    ) END""",
+    Origin.FINDING: """NOT EXISTS (
+        SELECT FROM unnest(CAST(:about AS text[])) f (about) WHERE f.about = m.about
+    )""",
+    Origin.RUN: """NOT EXISTS (
+        SELECT FROM freshness_run r WHERE r.id = substr(m.about, strpos(m.about, ':') + 1)
+    )""",
 }
-"""Conditions for rows about rows that were deleted."""
+"""Conditions for rows whose transition, fault or run does not exist any more."""
 
 
 def _execute(statement: str, **parameters: Any) -> Any:

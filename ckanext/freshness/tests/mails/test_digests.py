@@ -13,7 +13,9 @@ import pytest
 import sqlalchemy as sa
 from ckan import model
 from ckan.tests import factories, helpers
+from click.testing import CliRunner
 
+from ckanext.freshness.cli import freshness
 from ckanext.freshness.mails import delivery, opt_outs
 from ckanext.freshness.mails.delivery import MailReport
 from ckanext.freshness.mails.kinds import MailKind
@@ -22,15 +24,16 @@ from ckanext.freshness.status.refresh import refresh
 from ckanext.freshness.tests.mails.conftest import OVERDUE, ROOT, later
 from ckanext.freshness.tests.servers.smtp import MailHost, Received
 
-ANN, CARL, ADMIN, QUIET = (f"{name}@example.org" for name in ("ann", "carl", "admin", "quiet"))
+ANN, ADMIN, QUIET = (f"{name}@example.org" for name in ("ann", "admin", "quiet"))
 URL = "http://user:secret@example.org/a.csv?token=secret"
 EVIL = "\r\nBcc: victim@example.org\r\n\r\n<b onclick=x>"
 
 
 @dataclass
 class Stage:
-    """A night: its mails, and the command's report."""
+    """A night: the output of a dry run, then the mails and their report."""
 
+    planned: str
     mails: list[Received]
     report: MailReport
 
@@ -115,8 +118,12 @@ def sends_to(host: MailHost) -> Iterator[None]:
 
 def sent(host: MailHost, days: float) -> Stage:
     host.mails.clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ckanext.freshness.cli.mails.utc_now", lambda: later(days))
+        planned = CliRunner().invoke(freshness, ["notify", "--dry-run"])
+    assert (planned.exit_code, host.mails) == (0, [])
     report = delivery.notify_all(lambda: later(days))
-    return Stage(list(host.mails), report)
+    return Stage(planned.output, list(host.mails), report)
 
 
 def break_link(package_id: str, position: int, day: float) -> None:
@@ -200,6 +207,23 @@ def test_operators_get_the_faults_of_the_site_in_one_mail(world: World) -> None:
         assert "Lost Office" in words and "/organization/lost" in words
         assert "Title of empty" in words
         assert "Title of rain" not in words
+
+
+def test_a_dry_run_tells_what_would_be_sent_to_whom(world: World) -> None:
+    assert world["broken"].planned.splitlines() == [
+        f"{ADMIN}: 1 broken link",
+        "  Tâble 0 Bcc: victim@example.org <b onclick=x>, Title of hidden (hidden)",
+        f"{ANN}: 1 broken link",
+        "  Tâble 0 Bcc: victim@example.org <b onclick=x>, Title of rain (rain)",
+        f"{ROOT}: 2 maintainers or organizations without a valid address, 1 dataset without resources",
+        "  2 maintainers or organizations without a valid address:",
+        "  Title of nameless (nameless)",
+        "  Lost Office (lost)",
+        "  1 dataset without resources:",
+        "  Title of empty (empty)",
+        "3 mails would be sent; 1 dataset whose recipients have switched off mails",
+        "Nothing was sent.",
+    ]
 
 
 def test_one_mail_a_day_and_broken_links_once_a_week(world: World) -> None:
