@@ -134,7 +134,7 @@ def _planned(now: datetime, operators: tuple[str, ...]) -> MailReport:
     report.problem = problem
     with page_context():
         report.mails = [
-            SentMail(digest.address, messages.lines(digest, facts))
+            SentMail(digest.address, _lines(messages.rows(digest, facts)))
             for digest in rules.in_turn(plan.digests, outbox.tries())
         ]
     model.Session.rollback()
@@ -202,9 +202,9 @@ def _send(
     mail_id: str, digest: Digest, facts: MailFacts, person_id: int, clock: Clock
 ) -> tuple[SentMail, MailFailure | None]:
     with page_context():
-        letter = messages.letter(digest, facts, person_id)
-        about = messages.lines(digest, facts)
-    mail = SentMail(digest.address, about, MailOutcome.SENT)
+        rows = messages.rows(digest, facts)
+        letter = messages.letter(digest, rows, facts, person_id)
+    mail = SentMail(digest.address, _lines(rows), MailOutcome.SENT)
     try:
         with page_context():
             send_mail(letter, TIMEOUT)
@@ -213,6 +213,10 @@ def _send(
         return replace(mail, outcome=outcome, error=str(error)), error.failure
     outbox.end(mail_id, MailOutcome.SENT, clock())
     return mail, None
+
+
+def _lines(rows: dict[MailKind, list[messages.Row]]) -> dict[MailKind, list[str]]:
+    return {kind: [row["line"] for row in found] for kind, found in rows.items()}
 
 
 def _failed(mail_id: str, error: MailError, now: datetime) -> MailOutcome:

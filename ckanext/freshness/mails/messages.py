@@ -47,21 +47,30 @@ class MailFacts:
     now: datetime
 
 
-def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
-    """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.page_context`."""
+def rows(digest: Digest, facts: MailFacts) -> dict[MailKind, list[Row]]:
+    """Return the rows of a mail's sections, each with a ``line`` for the command line."""
+    return {kind: _ROWS[kind](items, facts) for kind, items in digest.by_kind().items()}
+
+
+def letter(
+    digest: Digest, found: Mapping[MailKind, list[Row]], facts: MailFacts, person_id: int
+) -> Letter:
+    """Render a mail. Call it within :func:`~ckanext.freshness.ckan_adapter.page_context`.
+
+    :param found: the rows of its sections
+    """
     stop_url = _url("freshness_mail_link.read_link", token=opt_outs.token(person_id))
     site_title = line(tk.config.get("ckan.site_title"))
     sections = [
-        _section(kind, items, digest.address, facts) for kind, items in digest.by_kind().items()
+        {**_section(kind, shown), "worklist_url": _worklist_url(kind, digest, facts)}
+        for kind, shown in found.items()
     ]
     values: dict[str, Any] = {
         "site_title": site_title,
         "site_url": tk.config.get("ckan.site_url"),
         "stop_url": stop_url,
         "sections": sections,
-        "is_for_operators": any(
-            KINDS[item.kind].receivers is Receivers.OPERATORS for item in digest.items
-        ),
+        "is_for_operators": any(KINDS[kind].receivers is Receivers.OPERATORS for kind in found),
     }
     subjects = "; ".join(section["subject"] for section in sections)
     return Letter(
@@ -78,26 +87,14 @@ def letter(digest: Digest, facts: MailFacts, person_id: int) -> Letter:
     )
 
 
-def lines(digest: Digest, facts: MailFacts) -> dict[MailKind, list[str]]:
-    """Return a line for each row of a mail, by kind."""
-    return {
-        kind: [row["line"] for row in _ROWS[kind](items, facts)]
-        for kind, items in digest.by_kind().items()
-    }
-
-
-def _section(
-    kind: MailKind, items: Sequence[NewsItem], address: str, facts: MailFacts
-) -> dict[str, Any]:
-    rows = _ROWS[kind](items, facts)
-    subject = labels.counted(KINDS[kind].subject, len(rows))
+def _section(kind: MailKind, found: list[Row]) -> dict[str, Any]:
+    subject = labels.counted(KINDS[kind].subject, len(found))
     return {
         "template": f"freshness/mails/sections/{kind.value}",
         "subject": subject,
         "heading": subject[:1].upper() + subject[1:],
-        "rows": rows[:MOST_ROWS],
-        "more": max(0, len(rows) - MOST_ROWS),
-        "worklist_url": _worklist_url(kind, items, address, facts),
+        "rows": found[:MOST_ROWS],
+        "more": max(0, len(found) - MOST_ROWS),
     }
 
 
@@ -105,15 +102,14 @@ _GROUPS = {MailKind.NOT_FRESH: "update", MailKind.BROKEN: "broken"}
 """Groups of the worklist with the tasks of a kind."""
 
 
-def _worklist_url(
-    kind: MailKind, items: Sequence[NewsItem], address: str, facts: MailFacts
-) -> str | None:
+def _worklist_url(kind: MailKind, digest: Digest, facts: MailFacts) -> str | None:
     """Return the URL of the recipient's tasks; None if the recipient has no worklist."""
-    edited = facts.editors.get(address)
+    edited = facts.editors.get(digest.address)
     if kind not in _GROUPS or not edited:
         return None
     values = {"group": _GROUPS[kind]}
-    names = {facts.datasets[item.package_id or ""].organization_name for item in items}
+    ids = {item.package_id or "" for item in digest.items if item.kind is kind}
+    names = {facts.datasets[id].organization_name for id in ids}
     if len(edited) > 1 and len(names) == 1 and names <= edited:
         values["organization"] = names.pop()
     return _url("freshness_worklist.read", **values)
@@ -145,8 +141,8 @@ def _dataset_row(dataset: DatasetFacts, facts: MailFacts) -> Row:
 
 
 def _link_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
-    rows = [_link_row(facts.findings[item], facts) for item in items]
-    return sorted(rows, key=lambda row: (row["dataset"], row["title"], row["url"]))
+    links = [_link_row(facts.findings[item], facts) for item in items]
+    return sorted(links, key=lambda row: (row["dataset"], row["title"], row["url"]))
 
 
 def _link_row(finding: Finding, facts: MailFacts) -> Row:
@@ -199,7 +195,7 @@ _ROWS: Mapping[MailKind, Callable[[Sequence[NewsItem], MailFacts], list[Row]]] =
     MailKind.FALLEN: _problem_rows,
     MailKind.RUN: _problem_rows,
 }
-"""The rows of a kind's template, from its news. Each row has a ``line`` for the command line."""
+"""The rows of a kind's template, from its news."""
 
 
 def problem_sentence(problem: RunProblem) -> str:
