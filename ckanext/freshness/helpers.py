@@ -24,7 +24,7 @@ from .field_names import NAMES
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
-from .reporting import display, extra_pages, labels, url_facts
+from .reporting import display, extra_pages, labels, link_checks, url_facts
 
 __all__ = [
     "format_resource_items",
@@ -49,6 +49,7 @@ __all__ = [
     "freshness_is_editor",
     "freshness_is_followed",
     "freshness_link",
+    "freshness_link_problem",
     "freshness_link_reason",
     "freshness_moment",
     "freshness_month",
@@ -56,6 +57,7 @@ __all__ = [
     "freshness_number",
     "freshness_outcome_label",
     "freshness_percent",
+    "freshness_resource_link",
     "freshness_size",
     "freshness_state",
     "freshness_status",
@@ -331,6 +333,24 @@ def freshness_link_reason(link: dict[str, Any]) -> str:
     return labels.link_reason(link, day)
 
 
+def freshness_link_problem(check: dict[str, Any]) -> str:
+    """Return why a check failed or could not be made, in a sentence."""
+    return labels.link_problem(check)
+
+
+def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the checks of a resource's link found, if its last check failed or it is broken.
+
+    :param resource: as ``package_show`` returns it
+    :returns: the same as for a resource of ``freshness_show``, or None
+    """
+    facts = resource.get(url_facts.KEY) or {}
+    if not facts.get("broken_since") and facts.get("outcome") != Outcome.ERROR.value:
+        return None
+    link = link_checks.of_resource(resource["id"])
+    return link if link is not None and link["state"] in ("broken", "failing") else None
+
+
 def freshness_ticks(strip: str) -> list[str]:
     """Return the colours of a strip of checks."""
     return [display.TICKS[letter] for letter in strip]
@@ -338,12 +358,7 @@ def freshness_ticks(strip: str) -> list[str]:
 
 def freshness_strip_label(strip: str) -> str:
     """Return the numbers of a strip of checks in words."""
-    counts = [
-        (tk._("{count} worked"), strip.count("w")),
-        (tk._("{count} failed"), strip.count("f")),
-        (tk._("{count} could not be made"), strip.count("u")),
-    ]
-    return ", ".join(words.format(count=count) for words, count in counts if count)
+    return labels.strip_label(strip)
 
 
 def freshness_number(value: int) -> str:

@@ -319,7 +319,7 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 _ANEW = (
     *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
-    *("undetermined", "handed_to", "attempts", "tabular", "promised", "found"),
+    *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found"),
 )
 """The columns that are reset if the URL changes."""
 

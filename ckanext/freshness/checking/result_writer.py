@@ -20,6 +20,10 @@ from .results import CheckResult
 ATTEMPTS = 5
 """Number of checks stored in a resource's history."""
 
+STRIP = 30
+"""Number of checks whose result is stored as one character each, oldest first: ``w`` (worked), ``f``
+(failed) or ``u`` (could not be made)."""
+
 
 @dataclass(frozen=True, slots=True)
 class OutcomeEffect:
@@ -188,7 +192,11 @@ UPDATE freshness_check c SET
         ELSE c.failing_since END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
-        ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END
+        ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END,
+    strip = CASE WHEN f.handed_to IS NOT NULL THEN c.strip
+        ELSE right(
+            c.strip || CASE WHEN f.failed THEN 'f' WHEN f.found THEN 'w' ELSE 'u' END, {STRIP}
+        ) END
 FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS f ({_COLUMNS})
 JOIN resource r ON r.id = f.resource_id AND r.url = f.url AND r.state = 'active'
 JOIN freshness_check before ON before.resource_id = f.resource_id

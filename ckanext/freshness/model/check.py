@@ -102,6 +102,11 @@ class ResourceCheck(tk.BaseModel):
         DateTime, comment="the resource's own last_modified as the last run saw it"
     )
     attempts = Column(JSONB, nullable=False, comment="the last five visits, newest first")
+    strip = Column(
+        UnicodeText,
+        nullable=False,
+        comment="the last 30 checks, oldest first: w worked, f failed, u could not be made",
+    )
     wrote = Column(
         JSONB,
         nullable=False,

@@ -1,27 +1,44 @@
-"""The URLs of a resource's copy and of its ZIP, which are computed and never stored."""
+"""A resource's copy as pages and the API show it: its URLs, which are never stored, its date and its size."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from ..ckan_adapter import model
+from ..dates import utc_text
 
 CACHED_URL = "cached_url"
 CACHED_ZIP_URL = "cached_zip_url"
-KEYS = (CACHED_URL, CACHED_ZIP_URL)
+CACHED_AT = "cached_at"
+CACHED_SIZE = "cached_size"
+KEYS = (CACHED_URL, CACHED_ZIP_URL, CACHED_AT, CACHED_SIZE)
+
+COLUMNS = "c.zip_key, c.verified_at, c.size AS copy_size"
+"""What :func:`shown` reads of a row ``c`` of ``freshness_copy``."""
 
 
-def urls(resource_ids: list[str]) -> dict[str, dict[str, str]]:
-    """Return the URLs of the resources' copies by resource id; resources without a copy are absent."""
+def of_resources(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the copies by resource id; resources without a copy are absent."""
     if not resource_ids:
         return {}
-    found = {}
-    for row in model.Session.execute(sa.text(_COPIES), {"ids": resource_ids}):
-        found[row.resource_id] = {CACHED_URL: url(row.package_id, row.resource_id)}
-        if row.zip_key is not None:
-            found[row.resource_id][CACHED_ZIP_URL] = zip_url(row.package_id, row.resource_id)
-    return found
+    rows = model.Session.execute(sa.text(_COPIES), {"ids": resource_ids})
+    return {row.id: shown(row) for row in rows}
+
+
+def shown(row: Any) -> dict[str, Any]:
+    """Return the values of :data:`KEYS` for a copy.
+
+    :param row: ``id`` and ``package_id`` of the resource, and :data:`COLUMNS`
+    """
+    return {
+        CACHED_URL: url(row.package_id, row.id),
+        CACHED_ZIP_URL: None if row.zip_key is None else zip_url(row.package_id, row.id),
+        CACHED_AT: utc_text(row.verified_at),
+        CACHED_SIZE: row.copy_size,
+    }
 
 
 def url(package_id: str, resource_id: str, site: str | None = None) -> str:
@@ -45,6 +62,6 @@ def site_url() -> str:
     return f"{site}{root}"
 
 
-_COPIES = """
-SELECT resource_id, package_id, zip_key FROM freshness_copy
-WHERE resource_id = ANY(:ids) AND key IS NOT NULL"""
+_COPIES = f"""
+SELECT c.resource_id AS id, c.package_id, {COLUMNS} FROM freshness_copy c
+WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL"""

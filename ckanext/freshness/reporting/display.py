@@ -44,6 +44,7 @@ LINKS = {
     "broken": State("bad", "link-slash", N_("Broken link")),
     "unchecked": State("unknown", "ban", N_("Couldn't be checked")),
     "waiting": State("unknown", "hourglass", N_("Not checked yet")),
+    "excluded": State("unknown", "circle-minus", N_("Not checked")),
     "internal": State("ok", "house", N_("On this portal")),
 }
 """The states of a resource's link."""

@@ -14,6 +14,7 @@ from ..aging.status import Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
 from ..field_names import NAMES
+from . import link_words
 from .counts import StatusCounts
 from .display import STATUSES
 from .host_groups import OTHERS, TOTAL
@@ -60,10 +61,14 @@ _OUTCOME = {
     ),
     Outcome.UNCONFIRMED: N_("The file may have changed. The next check confirms it."),
     Outcome.ERROR: N_("The file could not be read."),
-    Outcome.CANNOT_TELL: N_(
-        "The server blocks automated checks; the link may still work in a browser."
-    ),
+    Outcome.CANNOT_TELL: link_words.BLOCKED,
 }
+
+_CYCLE_OUTCOME = {
+    "verified": N_("The server says that the file has not changed."),
+    "downloaded": N_("The file was downloaded."),
+}
+"""Outcomes of IATI's update cycle."""
 
 _NOT_VISITED = {
     SelectionReason.INTERNAL.value: N_(
@@ -71,6 +76,12 @@ _NOT_VISITED = {
     ),
     SelectionReason.AD_HOC.value: N_(
         "The host generates this file on request, so it has no modification date."
+    ),
+    SelectionReason.ARCHIVED.value: N_(
+        "This dataset is archived. Its links are no longer checked."
+    ),
+    SelectionReason.REQUESTABLE.value: N_(
+        "This data is only available on request. There is no link to check."
     ),
 }
 
@@ -133,23 +144,65 @@ def outcome_label(outcome: Outcome) -> str:
 
 
 def link_reason(link: Mapping[str, Any], since: str) -> str:
-    """Return why a link has its state, in a sentence.
+    """Return why a link has its state, in one or two sentences.
 
     :param link: a resource of ``freshness_show``
-    :param since: when it began to fail, as text; empty if it does not
+    :param since: the day when it began to fail, as text; empty if it does not fail
     """
+    if link["failures"]:
+        return f"{_failure(link)} {_failing(link, since)}"
     if link["not_visited"]:
         return not_visited_label(link["not_visited"])
     if link["outcome"] is None:
-        return str(tk._("The next run of checks includes it."))
-    if not link["failures"]:
-        return outcome_label(Outcome(link["outcome"]))
-    forms = NN_(
-        "{words}: {count} failed check since {since}.",
-        "{words}: {count} failed checks in a row since {since}.",
-    )
-    words = link["words"] or tk._("HTTP status {status}").format(status=link["status"])
-    return counted(forms, link["failures"], words=words, since=since)
+        return str(tk._("One of the next nightly runs checks it."))
+    if link["state"] == "unchecked":
+        return link_problem(link)
+    if link["outcome"] in _CYCLE_OUTCOME:
+        return str(tk._(_CYCLE_OUTCOME[link["outcome"]]))
+    return outcome_label(Outcome(link["outcome"]))
+
+
+def _failure(link: Mapping[str, Any]) -> str:
+    """Return why the last failed check failed. Checks after it may have been blocked."""
+    failed = (one for one in link["attempts"] if one["outcome"] == Outcome.ERROR.value)
+    return link_problem(next(failed, link))
+
+
+def _failing(link: Mapping[str, Any], since: str) -> str:
+    if link["state"] == "broken":
+        forms = NN_(
+            "It has failed since {since}, {count} check.",
+            "It has failed since {since}, {count} checks in a row.",
+        )
+    else:
+        forms = NN_(
+            "It failed on {since}. We check it again before we call it broken.",
+            "It has failed since {since}, {count} checks in a row. We check it again before we call it "
+            "broken.",
+        )
+    return counted(forms, link["failures"], since=since)
+
+
+def link_problem(check: Mapping[str, Any]) -> str:
+    """Return why a check failed or could not be made, in a sentence.
+
+    :param check: the ``outcome``, ``status`` and ``reason`` of a check
+    """
+    blocked = check["outcome"] == Outcome.CANNOT_TELL.value
+    text, answer = link_words.problem(check["status"], check["reason"], blocked=blocked)
+    return str(tk._(text)).format(answer=answer)
+
+
+def strip_label(strip: str) -> str:
+    """Return the numbers of a strip of checks: "30 checks: 20 worked, 10 failed"."""
+    total = counted(NN_("{count} check", "{count} checks"), len(strip))
+    counts = [
+        (tk._("{count} worked"), strip.count("w")),
+        (tk._("{count} failed"), strip.count("f")),
+        (tk._("{count} could not be made"), strip.count("u")),
+    ]
+    parts = [words.format(count=count) for words, count in counts if count]
+    return str(tk._("{total}: {parts}")).format(total=total, parts=", ".join(parts))
 
 
 def not_visited_label(reason: str) -> str:

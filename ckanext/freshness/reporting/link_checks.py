@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from dateutil.parser import isoparse
 
 from .. import settings
 from ..checking import check_rows, formats, selection
 from ..checking.check_rows import host_of
 from ..checking.decisions import Outcome
-from ..checking.selection import NextCheck, SelectionReason, SelectionRules
+from ..checking.selection import Candidate, NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter import model
 from ..dates import utc, utc_text
 from ..web.urls import display_url
@@ -20,7 +22,10 @@ from . import copy_urls
 MOST = 100
 """Resources to show, since some datasets have thousands."""
 
-_ATTEMPT = ("at", "outcome", "status", "words", "final_url")
+_ATTEMPT = ("at", "outcome", "status", "reason", "words", "final_url")
+
+_NEVER = (SelectionReason.ARCHIVED, SelectionReason.REQUESTABLE)
+"""Reasons of a dataset why its links are not checked."""
 
 
 def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[str, Any]:
@@ -31,25 +36,36 @@ def of_dataset(package_id: str, now: datetime, *, every: bool = False) -> dict[s
     """
     checks = settings.checks()
     rows = model.Session.execute(
-        sa.text(_RESOURCES), {"id": package_id, "most": None if every else MOST}
+        sa.text(_RESOURCES.format(which="r.package_id = :id")),
+        {"id": package_id, "most": None if every else MOST},
     ).all()
     moment = utc(now)
-    coming = {
-        row.resource_id: selection.next_check(row, moment, checks.rules)
-        for row in check_rows.stream(now, checks, package_ids=[package_id])
+    candidates = {
+        row.resource_id: row for row in check_rows.stream(now, checks, package_ids=[package_id])
     }
-    copies = copy_urls.urls([row.id for row in rows])
+    copies = copy_urls.of_resources([row.id for row in rows])
+    resources = []
+    for row in rows:
+        candidate = candidates.get(row.id)
+        never = _never_checked(row, candidate, moment, checks.rules)
+        coming = candidate and selection.next_check(candidate, moment, checks.rules)
+        shown = {**_resource(row, checks, never), **_coming(coming)}
+        resources.append({**shown, **copies.get(row.id, dict.fromkeys(copy_urls.KEYS))})
+    return {"total": rows[0].total if rows else 0, "resources": resources}
+
+
+def of_resource(resource_id: str) -> dict[str, Any] | None:
+    """Return the result for a resource's URL, without its next check; None if it is no active resource."""
+    checks = settings.checks()
+    row = model.Session.execute(
+        sa.text(_RESOURCES.format(which="r.id = :id")), {"id": resource_id, "most": 1}
+    ).first()
+    if row is None:
+        return None
+    copies = copy_urls.of_resources([row.id])
     return {
-        "total": rows[0].total if rows else 0,
-        "resources": [
-            {
-                **_resource(row, checks),
-                **_coming(coming.get(row.id)),
-                **dict.fromkeys(copy_urls.KEYS),
-                **copies.get(row.id, {}),
-            }
-            for row in rows
-        ],
+        **_resource(row, checks, _never_checked(row, None, None, checks.rules)),
+        **copies.get(row.id, dict.fromkeys(copy_urls.KEYS)),
     }
 
 
@@ -87,14 +103,18 @@ def mismatch(row: Any, format_: str | None, mimetype: str | None) -> dict[str, s
     return {"promised": row.promised, "found": row.found}
 
 
-def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
-    attempts = [{key: attempt.get(key) for key in _ATTEMPT} for attempt in row.attempts or []]
+def _resource(row: Any, checks: settings.Checks, never: str | None) -> dict[str, Any]:
+    attempts = [
+        _iati_attempt(one) if row.by_cycle else {key: one.get(key) for key in _ATTEMPT}
+        for one in row.attempts or []
+    ]
     newest = attempts[0] if attempts else dict.fromkeys(_ATTEMPT)
     return {
         "id": row.id,
         "name": row.name or "",
         "url": display_url(row.url or ""),
-        "not_visited": (never := _never_checked(row, checks.rules)),
+        "format": row.format or "",
+        "not_visited": never,
         "tried_at": utc_text(row.tried_at),
         **{key: newest[key] for key in _ATTEMPT if key != "at"},
         "broken": (broken := row.failures is not None and is_broken(row, checks)),
@@ -102,9 +122,30 @@ def _resource(row: Any, checks: settings.Checks) -> dict[str, Any]:
         **mismatch(row, row.format, row.mimetype),
         "failures": row.failures or 0,
         "failing_since": utc_text(row.failing_since),
+        "succeeded_at": utc_text(row.succeeded_at),
         "changed_at": utc_text(row.changed_at),
+        "undetermined": row.undetermined,
         "attempts": attempts,
+        "strip": _strip(attempts) if row.by_cycle else row.strip or "",
     }
+
+
+def _iati_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an attempt of IATI's update cycle in the form of a check."""
+    error = attempt["error_details"]
+    if error is None:
+        outcome = "downloaded" if attempt["method"] == "GET" else "verified"
+        reason = words = None
+    else:
+        outcome, reason, words = "error", error["error_type"], error["detailed_message"]
+    at = utc_text(isoparse(attempt["datetime"]))
+    values = (at, outcome, attempt["http_status"], reason, words, None)
+    return dict(zip(_ATTEMPT, values, strict=True))
+
+
+def _strip(attempts: list[dict[str, Any]]) -> str:
+    """Return attempts of IATI's update cycle, the newest first, as a strip."""
+    return "".join("f" if one["outcome"] == "error" else "w" for one in reversed(attempts))
 
 
 def state_of(outcome: str | None, failures: int, *, broken: bool, never: str | None) -> str:
@@ -120,30 +161,51 @@ def state_of(outcome: str | None, failures: int, *, broken: bool, never: str | N
         return "broken"
     if failures:
         return "failing"
-    if never or outcome == Outcome.CANNOT_TELL.value:
+    if never:
+        return "excluded"
+    if outcome == Outcome.CANNOT_TELL.value:
         return "unchecked"
     return "waiting" if outcome is None else "works"
 
 
-def _never_checked(row: Any, rules: SelectionRules) -> str | None:
-    """Return the reason why a resource's URL is never checked; None if its URL gives no such reason."""
+def _never_checked(
+    row: Any, candidate: Candidate | None, now: datetime | None, rules: SelectionRules
+) -> str | None:
+    """Return the reason why a resource's URL is never checked; None if it is.
+
+    :param candidate: None if no run has seen the resource: then its URL alone counts
+    """
+    if candidate is not None and now is not None:
+        reason = selection.choose(candidate, now, rules)
+        if reason in _NEVER:
+            return reason.value
     host = host_of(row.url or "")
     if row.url_type == "upload" or host in rules.internal_hosts:
         return SelectionReason.INTERNAL.value
     return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
 
 
-# CKAN gives a resource that was written without its id a new one. Its URL is the same.
+# CKAN gives a resource that was written without its id a new one. Its URL is the same. Update cycles check
+# the files of IATI registries.
 _RESOURCES = """
-SELECT r.id, r.name, r.url, r.url_type, c.tried_at, c.failures, c.failing_since, c.changed_at, c.attempts,
-    r.format, r.mimetype, c.promised, c.found,
-    count(*) OVER () AS total
+SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*, count(*) OVER () AS total
 FROM resource r
 LEFT JOIN LATERAL (
-    SELECT * FROM freshness_check k
-    WHERE k.package_id = r.package_id AND k.url = r.url
-    ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
+    SELECT true AS by_cycle,
+        CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+        i.failures, i.failing_since, i.verified_on_server AS succeeded_at,
+        i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
+        NULL AS promised, NULL AS found
+    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
+    UNION ALL (
+        SELECT false, k.tried_at, k.failures, k.failing_since, k.succeeded_at,
+            k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found
+        FROM freshness_check k
+        WHERE k.package_id = r.package_id AND k.url = r.url
+        ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
+    )
+    LIMIT 1
 ) c ON true
-WHERE r.package_id = :id AND r.state = 'active'
+WHERE {which} AND r.state = 'active'
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""

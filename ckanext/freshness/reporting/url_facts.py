@@ -107,18 +107,15 @@ def _facts(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
             "broken_since": utc_text(row.failing_since)
             if link_checks.is_broken(row, checks)
             else None,
-            copy_urls.CACHED_URL: copy_urls.url(row.package_id, row.id) if row.has_copy else None,
-            copy_urls.CACHED_ZIP_URL: copy_urls.zip_url(row.package_id, row.id)
-            if row.has_zip
-            else None,
+            **(copy_urls.shown(row) if row.has_copy else dict.fromkeys(copy_urls.KEYS)),
         }
         for row in rows
     }
 
 
 # Results for another URL are left out. Update cycles check the files of IATI registries.
-_FACTS = """
-SELECT r.id, r.package_id, c.key IS NOT NULL AS has_copy, c.zip_key IS NOT NULL AS has_zip, f.*
+_FACTS = f"""
+SELECT r.id, r.package_id, c.key IS NOT NULL AS has_copy, {copy_urls.COLUMNS}, f.*
 FROM resource r
 LEFT JOIN freshness_copy c ON c.resource_id = r.id AND c.key IS NOT NULL
 LEFT JOIN LATERAL (

@@ -148,7 +148,9 @@ def freshness_resource_history(
         ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
         ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
         ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts);
-        ``evidence``: the dates that count for this resource (``evidence``, ``date``, ``claimed``)
+        ``strip``: the last 30 checks, the oldest first, one character each (``w``: the link worked, ``f``: it
+        failed, ``u``: the check could not be made); ``evidence``: the dates that count for this resource
+        (``evidence``, ``date``, ``claimed``)
     :raises ObjectNotFound: there is no such resource
     """
     tk.check_access("freshness_resource_history", context, data_dict)
@@ -170,6 +172,7 @@ def freshness_resource_history(
         **{name: getattr(known, name, None) for name in _TEXTS},
         **{name: utc_text(getattr(known, name, None)) for name in _MOMENTS},
         "attempts": known.attempts if known is not None else [],
+        "strip": known.strip if known is not None else "",
         "evidence": _evidence(resource_id),
     }
 

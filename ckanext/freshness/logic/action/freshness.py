@@ -55,12 +55,17 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``removed``), ``resource_id`` and ``resource_name``; ``frequency``: ``before`` and ``after`` in days,
         if these explain the change); ``visits``: the checks of the URLs, ``total`` (resources) and
         ``resources``, at most 100, failing resources first, each with ``id``, ``name``, ``url`` (without
-        secrets), ``not_visited`` (``internal``, ``ad hoc``), of the last check ``tried_at``, ``outcome``,
-        ``status`` (of HTTP), ``words`` (what went wrong) and ``final_url`` (after redirects), ``broken``,
-        ``promised`` and ``found`` (if the file is of another kind than its format), ``failures`` in a row,
-        ``failing_since``, ``changed_at`` (the last change of its content), ``next_visit`` (when a run checks
-        it again at the earliest), ``next_in_turn`` (whether it waits for the rotation then), ``attempts``
-        (the last five checks), ``cached_url`` and ``cached_zip_url`` (of the last good copy and its ZIP);
+        secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check
+        could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here),
+        ``not_visited`` (``internal``, ``ad hoc``, ``archived``, ``requestable``), of the last check
+        ``tried_at``, ``outcome``, ``status`` (of HTTP), ``reason`` (in a word), ``words`` (what went wrong)
+        and ``final_url`` (after redirects), ``broken``, ``promised`` and ``found`` (if the file is of another
+        kind than its format), ``failures`` in a row, ``failing_since``, ``succeeded_at`` (the last check that
+        found the file), ``changed_at`` (the last change of its content), ``undetermined`` (``api``,
+        ``blocked``), ``next_visit`` (when a run checks it again at the earliest), ``next_in_turn`` (whether it
+        waits for the rotation then), ``attempts`` (the last five checks), ``strip`` (the last 30 checks, the
+        oldest first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy
+        ``cached_url``, ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``;
         ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the URLs checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as sized
+from hypothesis import strategies as st
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
@@ -148,6 +151,34 @@ def test_the_last_five_attempts_are_kept() -> None:
         write(finding(attempt=attempt))
     attempts = known("attempts")["attempts"]
     assert [one["status"] for one in attempts] == [206, 205, 204, 203, 202]
+
+
+LETTERS = [
+    *((outcome, False, "w") for outcome, effect in EFFECTS.items() if effect.found),
+    *((outcome, True, "f") for outcome in (Outcome.ERROR, Outcome.UNCONFIRMED)),
+    *((outcome, False, "u") for outcome in (Outcome.ERROR, Outcome.CANNOT_TELL)),
+]
+"""Outcomes, whether they count as failures, and their characters."""
+
+
+def test_the_strip_has_a_character_for_each_of_the_last_30_checks() -> None:
+    one_resource()
+
+    @sized(max_examples=30, deadline=None)
+    @given(
+        st.text("wfu", max_size=29) | st.text("wfu", min_size=30, max_size=30),
+        st.sampled_from(LETTERS),
+        st.booleans(),
+    )
+    def written(strip: str, check: tuple[Outcome, bool, str], handed_on: bool) -> None:
+        sql("UPDATE freshness_check SET strip = :strip", strip=strip)
+        outcome, failed, letter = check
+        target = "http://other.example.org/" if handed_on else None
+        write(finding(outcome, counts_as_failure=failed, handed_to=target))
+        expected = strip if handed_on else (strip + letter)[-30:]
+        assert known("strip") == {"strip": expected}
+
+    written()
 
 
 def test_an_attempt_is_kept_with_all_that_it_was() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -180,3 +181,30 @@ def test_mails_of_before_count_for_the_cool_down_and_are_not_sent_again() -> Non
         assert rows(mails) == old
     finally:
         alembic.command.upgrade(config, "head")
+
+
+def test_the_strip_begins_with_the_stored_checks() -> None:
+    """Failures that are not the URL's count as checks that could not be made."""
+    newest_first = [
+        {"outcome": "error", "reason": "proxy"},
+        {"outcome": "cannot tell"},
+        {"outcome": "error", "status": 404},
+        {"outcome": "error", "reason": "format"},
+        {"outcome": "same hash"},
+    ]
+    config = alembic_config()
+    model.Session.remove()
+    try:
+        alembic.command.downgrade(config, "016_mail_kinds")
+        with model.Session.get_bind().begin() as connection:
+            connection.execute(
+                sa.text(
+                    "INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, attempts)"
+                    " VALUES ('new', '', '', '', now(), '[]'), ('old', '', '', '', now(), :attempts)"
+                ),
+                {"attempts": json.dumps(newest_first)},
+            )
+    finally:
+        alembic.command.upgrade(config, "head")
+    rows = model.Session.query(ResourceCheck.strip).order_by(ResourceCheck.resource_id)
+    assert [strip for (strip,) in rows] == ["", "wffuu"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ckanext.freshness.reporting.timeline import timeline
 
 CHANGED = datetime(2026, 11, 1, tzinfo=timezone.utc)
-EDGES = tuple(CHANGED + timedelta(days=days) for days in (7, 14, 21))
+DUE, OVERDUE, DELINQUENT = (CHANGED + timedelta(days=days) for days in (7, 14, 21))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ EDGES = tuple(CHANGED + timedelta(days=days) for days in (7, 14, 21))
     ],
 )
 def test_today_stands_in_the_zone_of_its_status(days: float, status: str, today: float) -> None:
-    line = timeline(CHANGED, *EDGES, CHANGED + timedelta(days=days))
+    line = timeline(CHANGED, DUE, OVERDUE, DELINQUENT, CHANGED + timedelta(days=days))
     assert [zone.status for zone in line.zones if zone.current] == [status]
     assert line.today == pytest.approx(today, abs=0.5)
 
