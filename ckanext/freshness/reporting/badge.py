@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unicodedata import east_asian_width
 from xml.sax.saxutils import escape, quoteattr
 
 COLOURS = {
@@ -16,6 +17,8 @@ COLOURS = {
 _LABEL_COLOUR = "#3a4248"
 _CHARACTER = 6.6
 """Width of a character, in pixels, at a size of 11; ``textLength`` fits the text to it."""
+_WIDE = 11.0
+"""Width of a Chinese, Japanese or Korean character."""
 _MARGIN = 10
 _HEIGHT = 22
 
@@ -41,7 +44,8 @@ def svg(label: str, words: str, colour: str) -> str:
 
 
 def _width(text: str) -> int:
-    return round(len(text) * _CHARACTER) + 2 * _MARGIN
+    widths = (_WIDE if east_asian_width(one) in "WF" else _CHARACTER for one in text)
+    return round(sum(widths)) + 2 * _MARGIN
 
 
 def _text(text: str, x: int, width: int) -> str:

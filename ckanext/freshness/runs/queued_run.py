@@ -103,15 +103,29 @@ def enqueue_dataset(package_id: str, title: str) -> bool:
         raise RedisAwayError(_away(error)) from error
 
 
-def _enqueue_dataset(package_id: str, title: str) -> bool:
-    job_id = f"freshness-check-{package_id}"
+def is_checking(package_id: str) -> bool:
+    """Decide whether a check of a dataset's URLs is queued or running; False if Redis does not answer."""
     try:
-        waiting = job_from_id(job_id)
+        return _is_under_way(_job_id(package_id))
+    except redis.exceptions.RedisError:
+        return False
+
+
+def _job_id(package_id: str) -> str:
+    return f"freshness-check-{package_id}"
+
+
+def _is_under_way(job_id: str) -> bool:
+    try:
+        return job_from_id(job_id).get_status() in _UNDER_WAY
     except KeyError:
-        pass
-    else:
-        if waiting.get_status() in _UNDER_WAY:
-            return False
+        return False
+
+
+def _enqueue_dataset(package_id: str, title: str) -> bool:
+    job_id = _job_id(package_id)
+    if _is_under_way(job_id):
+        return False
     tk.enqueue_job(
         check_dataset,
         [package_id],

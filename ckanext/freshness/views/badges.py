@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import ckan.plugins.toolkit as tk
 from flask import Blueprint, Response
 from flask.typing import ResponseReturnValue
 
+from .. import settings
 from ..reporting import badge, counts, display, table_access, visibility
 from ..reporting.counts import StatusCounts
-from .responses import abort
+from .responses import abort, keep
 
 badges = Blueprint("freshness_badges", __name__)
 
-MAX_AGE = 3600
-"""Seconds for which browsers and proxies may show a badge again."""
+MAX_AGE = timedelta(hours=1)
+"""How long browsers may show a badge again."""
 
 _COLOURS = ((75, "fresh"), (50, "due"), (25, "overdue"), (0, "delinquent"))
 """The least share of fresh datasets, in percent, and its colour."""
@@ -25,6 +28,8 @@ def dataset(id: str) -> ResponseReturnValue:
     try:
         package = tk.get_action("package_show")(dict(table_access.NOBODY), {"id": id})
     except (tk.ObjectNotFound, tk.NotAuthorized):
+        abort(404, tk._("Dataset not found"))
+    if not settings.is_judged(package["type"]):
         abort(404, tk._("Dataset not found"))
     state = display.STATUSES[tk.h.freshness_status(package) or "unavailable"]
     return _badge(tk._(state.label).lower(), state.colour)
@@ -57,8 +62,6 @@ def _share(found: StatusCounts) -> Response:
 
 def _badge(words: str, colour: str) -> Response:
     response = Response(badge.svg(tk._("freshness"), words, colour), mimetype="image/svg+xml")
-    # It shows what anybody may see, whoever asks.
-    response.cache_control.public = True
-    response.cache_control.max_age = MAX_AGE
-    response.headers["Content-Security-Policy"] = "default-src 'none'; style-src 'unsafe-inline'"
+    keep(response, MAX_AGE)
+    response.headers["Content-Security-Policy"] = "default-src 'none'"
     return response

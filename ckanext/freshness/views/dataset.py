@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
-from flask import Blueprint, jsonify
+from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
 from ..dates import utc_now
 from ..reporting import link_checks, timeline
+from ..runs import queued_run
+from . import feed as status_feed
 from .responses import abort, error_text, file_of, redirect_to, render, require_csrf_token
 
 dataset = Blueprint("freshness_dataset", __name__)
@@ -31,6 +34,7 @@ def read(id: str) -> ResponseReturnValue:
     if id != package["name"]:
         return redirect_to("freshness_dataset.read", id=package["name"])
     shown = _call("freshness_show", id=package["id"])
+    now = utc_now()
     return render(
         "freshness/dataset.html",
         {
@@ -38,22 +42,35 @@ def read(id: str) -> ResponseReturnValue:
             "pkg": package,
             "dataset_type": package["type"],
             "shown": shown,
-            "timeline": _timeline(shown),
+            "timeline": _timeline(shown, now),
+            "checking": shown["may_check"] and queued_run.is_checking(package["id"]),
+            "now": now,
         },
     )
 
 
-def _timeline(shown: dict[str, Any]) -> timeline.Timeline | None:
+def _timeline(shown: dict[str, Any], now: datetime) -> timeline.Timeline | None:
     if not shown["boundaries"] or not shown["last_modified"]:
         return None
     edges = {name: isoparse(moment) for name, moment in shown["boundaries"].items()}
-    return timeline.timeline(isoparse(shown["last_modified"]), **edges, now=utc_now())
+    return timeline.timeline(isoparse(shown["last_modified"]), **edges, now=now)
 
 
 _RESOURCE = (
-    *("id", "name", "url", "not_visited", "tried_at", "outcome", "status", "words", "final_url"),
-    *("broken", "promised", "found", "failures", "failing_since", "changed_at", "next_visit"),
-    *("cached_url", "cached_zip_url"),
+    *(
+        "id",
+        "name",
+        "url",
+        "state",
+        "not_visited",
+        "tried_at",
+        "outcome",
+        "status",
+        "words",
+        "final_url",
+    ),
+    *("broken", "promised", "found", "failures", "failing_since", "succeeded_at", "changed_at"),
+    *("next_visit", "strip", "cached_url", "cached_zip_url", "cached_at"),
 )
 
 
@@ -65,6 +82,13 @@ def file(id: str, ending: str) -> ResponseReturnValue:
         return jsonify(shown)
     every = link_checks.of_dataset(shown["id"], utc_now(), every=True)
     return file_of(every["resources"], _RESOURCE, f"freshness-{shown['name']}", ending)
+
+
+@dataset.route("/dataset/<id>/freshness.atom", methods=["GET"])
+def feed(id: str) -> ResponseReturnValue:
+    """Return the changes of a dataset's status as a feed."""
+    package = _call("package_show", id=id)
+    return status_feed.of_dataset(package, _call("freshness_show", id=package["id"])["transitions"])
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])
@@ -99,6 +123,17 @@ def check(id: str) -> ResponseReturnValue:
         words = tk._("A check of these links is already queued.")
     tk.h.flash_notice(words)
     return redirect_to("freshness_dataset.read", id=id)
+
+
+@dataset.route("/dataset/<id>/freshness/check", methods=["GET"])
+def check_ended(id: str) -> ResponseReturnValue:
+    """Have htmx load the page anew if no check of the dataset's URLs is queued or running any more."""
+    package_id = _call("package_show", id=id)["id"]
+    if "HX-Request" not in tk.request.headers:
+        return redirect_to("freshness_dataset.read", id=id)
+    if queued_run.is_checking(package_id):
+        return Response(status=204)
+    return Response(headers={"HX-Refresh": "true"})
 
 
 def _call(action: str, **data: Any) -> Any:

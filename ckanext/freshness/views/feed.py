@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import urlsplit
 
 import ckan.plugins.toolkit as tk
@@ -15,10 +16,11 @@ from flask import Response
 from ..aging.status import Status
 from ..reporting import labels, report
 from ..reporting.tables import Row, TableRequest
-from .responses import mark_private
+from .responses import keep
 
 ENTRIES = 50
 PERIOD = timedelta(days=30)
+FEED_MAX_AGE = timedelta(minutes=5)
 
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 does not allow, not even escaped."""
@@ -27,40 +29,102 @@ _TITLE = 300
 
 def changes(request: TableRequest) -> Response:
     """Return a feed of the newest status changes that the user may see."""
-    url = tk.h.url_for("freshness.changes_feed", _external=True)
-    feed = FeedGenerator()
-    feed.id(url)
-    feed.title(_text(tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", "")))
-    feed.link(href=url, rel="self")
-    feed.link(href=tk.h.url_for("freshness.dashboard", _external=True), rel="alternate")
     rows = list(report.rows(report.CHANGES, replace(request, limit=ENTRIES)))
     # Without new changes, the feed keeps its date.
-    feed.updated(isoparse(rows[0]["changed_at"]) if rows else request.since)
+    feed = _feed(
+        tk._("Changes of freshness") + " - " + tk.config.get("ckan.site_title", ""),
+        url=tk.h.url_for("freshness.changes_feed", _external=True),
+        page=tk.h.url_for("freshness.dashboard", _external=True),
+        updated=isoparse(rows[0]["changed_at"]) if rows else request.since,
+    )
     for row in rows:
-        _add(feed, row)
+        _add(
+            feed,
+            row["id"],
+            row,
+            before=row["from_status"],
+            after=row["to_status"],
+            at=isoparse(row["changed_at"]),
+            cause=labels.cause_label(row["cause"]),
+        )
+    return _response(feed)
+
+
+def of_dataset(package: dict[str, Any], transitions: list[dict[str, Any]]) -> Response:
+    """Return a feed of the newest changes of a dataset's status.
+
+    :param package: as ``package_show`` returns it
+    :param transitions: of ``freshness_show``
+    """
+    name, title = package["name"], package["title"] or package["name"]
+    feed = _feed(
+        tk._("Freshness of {title}").format(title=title),
+        url=tk.h.url_for("freshness_dataset.feed", id=name, _external=True),
+        page=tk.h.url_for("freshness_dataset.read", id=name, _external=True),
+        updated=isoparse(
+            transitions[0]["at"] if transitions else f"{package['metadata_created']}Z"
+        ),
+    )
+    organization = (package.get("organization") or {}).get("title")
+    row = {"name": name, "title": title, "organization_title": organization}
+    for change in transitions:
+        _add(
+            feed,
+            f"{package['id']}/{change['at']}",
+            row,
+            before=change["from"],
+            after=change["to"],
+            at=isoparse(change["at"]),
+            cause=labels.transition_label(change),
+        )
+    return _response(feed)
+
+
+def _feed(title: str, *, url: str, page: str, updated: datetime | None) -> FeedGenerator:
+    feed = FeedGenerator()
+    feed.id(url)
+    feed.title(_text(title))
+    feed.link(href=url, rel="self")
+    feed.link(href=page, rel="alternate")
+    feed.updated(updated)
+    return feed
+
+
+def _add(
+    feed: FeedGenerator,
+    number: object,
+    row: Row,
+    *,
+    before: str | None,
+    after: str,
+    at: datetime,
+    cause: str,
+) -> None:
+    """Add a change of a status.
+
+    :param number: distinguishes the change from all others of its day
+    :param row: ``name``, ``title`` and ``organization_title`` of the dataset
+    """
+    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
+    entry = feed.add_entry(order="append")
+    entry.id(f"tag:{host},{at:%Y-%m-%d}:freshness/{number}")
+    entry.title(_text(f"{row['title'][:_TITLE]}: {labels.status_label(Status(after))}"))
+    entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
+    entry.updated(at)
+    entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
+    summary = f"{cause}."
+    if before is not None:
+        status = labels.status_label(Status(before))
+        summary = tk._("It was: {status}. {cause}.").format(status=status, cause=cause)
+    entry.summary(_text(summary))
+
+
+def _response(feed: FeedGenerator) -> Response:
     response = Response(
         feed.atom_str(pretty=True), content_type="application/atom+xml; charset=utf-8"
     )
-    mark_private()
-    response.headers["Cache-Control"] = "private, max-age=300"
+    keep(response, FEED_MAX_AGE)
     return response
-
-
-def _add(feed: FeedGenerator, row: Row) -> None:
-    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
-    changed = isoparse(row["changed_at"])
-    after = labels.status_label(Status(row["to_status"]))
-    before = labels.status_label(Status(row["from_status"]))
-    entry = feed.add_entry(order="append")
-    entry.id(f"tag:{host},{changed:%Y-%m-%d}:freshness/{row['id']}")
-    entry.title(_text(f"{row['title'][:_TITLE]}: {after}"))
-    entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
-    entry.updated(changed)
-    entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
-    summary = tk._("It was: {status}. {cause}.").format(
-        status=before, cause=labels.cause_label(row["cause"])
-    )
-    entry.summary(_text(summary))
 
 
 def _text(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, NoReturn
 
 import ckan.plugins.toolkit as tk
@@ -37,6 +38,17 @@ def mark_private() -> None:
     API tokens.
     """
     tk.request.environ["__no_cache__"] = True
+
+
+def keep(response: Response, age: timedelta) -> None:
+    """Let browsers keep a response for a while, and ask afterwards whether it is still the same.
+
+    Shared caches do not store it: CKAN overwrites the age of each response that it marks as ``public``.
+    """
+    mark_private()
+    response.headers["Cache-Control"] = f"private, max-age={age // timedelta(seconds=1)}"
+    response.add_etag()
+    response.make_conditional(tk.request)
 
 
 def render(template: str, values: dict[str, Any]) -> str:

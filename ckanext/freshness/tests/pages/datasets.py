@@ -20,11 +20,11 @@ AGES = {
 """An age of weekly data for each status, in days."""
 
 LABELS = {
-    Status.FRESH: "Fresh",
-    Status.DUE: "Needs update (due)",
-    Status.OVERDUE: "Needs update (overdue)",
-    Status.DELINQUENT: "Needs update (delinquent)",
-    Status.UNAVAILABLE: "Unavailable",
+    Status.FRESH: "Up to date",
+    Status.DUE: "Due",
+    Status.OVERDUE: "Overdue",
+    Status.DELINQUENT: "Long overdue",
+    Status.UNAVAILABLE: "Freshness unknown",
 }
 """The texts of badges by status."""
 

@@ -1,8 +1,9 @@
-"""The badge in lists and on the dataset's page, the facet, and pages that hide our extras."""
+"""Badges in lists, on pages and for other websites; the facet; pages that hide our extras."""
 
 from __future__ import annotations
 
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from bs4 import BeautifulSoup
@@ -14,10 +15,26 @@ from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 
 HTMX = {"HX-Request": "true"}
+COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
+"""Datasets of the organization by status."""
+
+
+def make_world() -> dict[str, Any]:
+    """An organization with datasets of each status and a private one, and an organization without any."""
+    user = factories.UserWithToken()
+    members = [{"name": user["name"], "capacity": "editor"}]
+    factories.Organization(name="relief", title="<i>Relief & Co", users=members)
+    factories.Organization(name="without")
+    for status, count in COUNTS.items():
+        for number in range(count):
+            make_dataset(status, f"data-{status.value}-{number}", owner_org="relief")
+    hidden = [{"key": "freshness_of_fish", "value": "fine"}]
+    make_dataset(Status.DUE, "secret", owner_org="relief", private=True, extras=hidden)
+    return {"editor": user}
 
 
 def badges(page: BeautifulSoup) -> list[str]:
-    return [one.get_text(strip=True) for one in page.select(".freshness-badge")]
+    return [one.get_text(strip=True) for one in page.select(".fr-badge")]
 
 
 def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
@@ -32,51 +49,41 @@ def facet(page: BeautifulSoup) -> list[tuple[str, str]]:
     return list(zip(labels, counts, strict=True))
 
 
-def test_lists_and_pages_say_the_status(read: Read) -> None:
-    for status in Status:
-        make_dataset(status)
-    page = read("/dataset/?sort=name+asc")
-    assert badges(page) == [LABELS[Status(one)] for one in sorted(s.value for s in Status)]
+def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> None:
+    expected = sorted(LABELS[status] for status, count in COUNTS.items() for _ in range(count))
+    assert sorted(badges(read("/dataset/"))) == expected
     for status, label in LABELS.items():
-        name = f"data-{status.value}"
+        name = f"data-{status.value}-0"
         page = read(f"/dataset/{name}")
         assert badges(page) == [label]
-        (badge,) = page.select("h1 a.freshness-badge")
+        (badge,) = page.select("h1 a.fr-badge")
         assert badge["href"] == f"/dataset/{name}/freshness"
-        assert badge["data-freshness"] == status.value
 
 
-def test_the_facet_is_in_the_order_of_aging(read: Read) -> None:
-    """Values are ordered by status, not by count, with the full texts of the badges."""
-    organization = factories.Organization()
-    for number, status in enumerate(Status):
-        for copy in range(number % 3 + 1):
-            make_dataset(status, f"data-{status.value}-{copy}", owner_org=organization["id"])
-    counts = ("1", "2", "3", "1", "2")
-    wanted = list(zip(LABELS.values(), counts, strict=True))
+def test_the_facet_is_in_the_order_of_aging(read: Read, world: dict[str, Any]) -> None:
+    """Values are ordered by status, not by count, with the texts of the badges."""
+    wanted = [(LABELS[status], str(count)) for status, count in COUNTS.items()]
     assert facet(read("/dataset/")) == wanted
-    assert facet(read(f"/organization/{organization['name']}")) == wanted
+    assert facet(read("/organization/relief")) == wanted
     page = read("/dataset/?freshness=overdue")
-    assert badges(page) == [LABELS[Status.OVERDUE]] * 3
+    assert badges(page) == [LABELS[Status.OVERDUE]] * COUNTS[Status.OVERDUE]
     assert [one.get_text(strip=True) for one in page.select(".filtered.pill")] == [
         LABELS[Status.OVERDUE]
     ]
 
 
-def test_a_facet_without_values(read: Read) -> None:
-    page = read("/dataset/")
+def test_a_facet_without_values(read: Read, world: dict[str, Any]) -> None:
+    page = read("/dataset/?q=nothingofthiskind")
     assert facet(page) == []
     assert "There are no Freshness that match this search" in page.get_text()
 
 
-@pytest.mark.usefixtures("clean_site")
-def test_badges_come_with_what_htmx_swaps(app: Any) -> None:
+def test_badges_come_with_what_htmx_swaps(app: Any, world: dict[str, Any]) -> None:
     """Every page has the style sheet, with or without badges."""
-    assert "badge" in "".join(styles(app.get("/dataset/").body))
-    make_dataset(Status.DUE)
-    page = BeautifulSoup(app.get("/dataset/?freshness=due", headers=HTMX).body, "html.parser")
-    assert badges(page) == [LABELS[Status.DUE]]
-    assert facet(page) == [(LABELS[Status.DUE], "1")]
+    assert "freshness" in "".join(styles(app.get("/organization/without").body))
+    page = BeautifulSoup(app.get("/dataset/?freshness=fresh", headers=HTMX).body, "html.parser")
+    assert badges(page) == [LABELS[Status.FRESH]]
+    assert facet(page) == [(LABELS[Status.FRESH], "1")]
 
 
 def styles(body: str) -> list[str]:
@@ -85,20 +92,59 @@ def styles(body: str) -> list[str]:
 
 
 def test_types_that_are_not_judged_have_neither_badge_nor_tab(
-    read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+    app: Any,
+    read: Read,
+    world: dict[str, Any],
+    ckan_config: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(ckan_config, "ckanext.freshness.dataset_types", ["geodata"])
-    make_dataset(Status.DUE)
-    page = read("/dataset/data-due")
+    factories.Dataset(name="unjudged")
+    page = read("/dataset/unjudged")
     assert badges(page) == []
-    assert page.select("a[href='/dataset/data-due/freshness']") == []
+    assert page.select("a[href='/dataset/unjudged/freshness']") == []
+    app.get("/dataset/unjudged/freshness.svg", status=404)
 
 
-def test_additional_info_does_not_list_our_extras(read: Read) -> None:
-    make_dataset(Status.DUE, "data", extras=[{"key": "freshness_of_fish", "value": "fine"}])
-    page = read("/dataset/data")
+def test_additional_info_does_not_list_our_extras(read: Read, world: dict[str, Any]) -> None:
+    page = read("/dataset/secret", world["editor"])
     labels = [one.get_text(strip=True) for one in page.select(".additional-info th.dataset-label")]
     assert [one for one in labels if one.startswith("freshness")] == ["freshness_of_fish"]
+
+
+def title(app: Any, path: str) -> str:
+    """Return the words of a badge for other websites."""
+    root = ElementTree.fromstring(app.get(path, status=200).body)
+    return str(root.attrib["aria-label"])
+
+
+def test_badges_for_other_websites(app: Any, world: dict[str, Any]) -> None:
+    """A dataset's says its status, the others the share of those with a known status."""
+    for status, label in LABELS.items():
+        said = title(app, f"/dataset/data-{status.value}-0/freshness.svg")
+        assert said == f"freshness: {label.lower()}"
+    known = sum(count for status, count in COUNTS.items() if status is not Status.UNAVAILABLE)
+    share = f"freshness: {round(100 * COUNTS[Status.FRESH] / known)}% up to date"
+    assert title(app, "/freshness/organization/relief.svg") == share
+    assert title(app, "/freshness.svg") == share
+    assert title(app, "/freshness/organization/without.svg") == "freshness: unknown"
+    app.get("/freshness/organization/nothing.svg", status=404)
+
+
+def test_a_private_dataset_has_no_badge_for_anybody(app: Any, world: dict[str, Any]) -> None:
+    """A badge does not depend on its reader, who may be on another website."""
+    headers = {"Authorization": world["editor"]["token"]}
+    for name in ("secret", "nothing"):
+        answer = app.get(f"/dataset/{name}/freshness.svg", headers=headers, status=404)
+        assert "Dataset not found" in answer.body
+
+
+def test_browsers_keep_a_badge_for_an_hour(app: Any, world: dict[str, Any]) -> None:
+    path = "/dataset/data-due-0/freshness.svg"
+    answer = app.get(path)
+    assert "max-age=3600" in answer.headers["Cache-Control"]
+    again = app.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status_code == 304
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 from typing import Any
+from xml.etree import ElementTree
 
+import ckan.plugins.toolkit as tk
 import pytest
 from bs4 import BeautifulSoup
 from ckan.tests import factories
@@ -12,154 +15,203 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.conftest import Read
-from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
+from ckanext.freshness.tests.pages.datasets import AGES, LABELS, make_dataset
 
 
 def words(page: Any) -> str:
-    return re.sub(r"\s+", " ", page.get_text(" ")).strip()
+    """Return the text of an element as it reads."""
+    return re.sub(r" (?=[.,])", "", re.sub(r"\s+", " ", page.get_text(" "))).strip()
 
 
-def rows(page: BeautifulSoup, table: str) -> dict[str, str]:
-    """Return a table's rows by their first column."""
-    found = {}
-    for row in page.select(f"{table} tbody tr"):
-        first, *rest = row.select("th, td")
-        found[words(first)] = " ".join(words(cell) for cell in rest)
-    return found
+def moments(page: BeautifulSoup, selector: str) -> list[datetime]:
+    return [datetime.fromisoformat(str(one["datetime"])) for one in page.select(f"{selector} time")]
 
 
-def moments(page: BeautifulSoup, selector: str) -> list[str]:
-    return [str(one["datetime"]) for one in page.select(f"{selector} time")]
+def at(text: str) -> datetime:
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
-@pytest.fixture
-def editor(clean_site: None) -> dict[str, Any]:
-    """A user who may edit the datasets of the organization "relief"."""
-    user = factories.UserWithToken()
-    factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
-    return dict(user)
-
-
-def test_every_status_is_explained(read: Read) -> None:
-    for status, label in LABELS.items():
-        make_dataset(status)
-        page = read(f"/dataset/data-{status.value}/freshness")
-        (badge,) = page.select("h1 .freshness-badge")
-        assert words(badge) == label
-        explained = rows(page, "#freshness-explanation")
-        assert explained["Evidence"] == "The resource was added: Table"
-        if status is Status.UNAVAILABLE:
-            assert explained["Update frequency"] == "Not known"
-            assert "No update frequency is given." in words(page)
-            assert "Needs update (due)" not in explained
-        else:
-            assert explained["Update frequency"] == "Every week"
-        shown = call_action("freshness_show", id=f"data-{status.value}")
-        bounds = (shown["boundaries"] or {}).values()
-        assert moments(page, "#freshness-explanation") == [shown["last_modified"], *bounds]
-        assert moments(page, "#freshness-evidence") == [one["date"] for one in shown["pieces"]]
-        assert len(moments(page, "#freshness-history")) == len(shown["transitions"]) > 0
-        change = explained["Next change by itself"]
-        if shown["next_change"]:
-            assert change.endswith(f"it becomes: {LABELS[Status(shown['next_change']['to'])]}")
-        else:
-            assert change.startswith("None:")
-
-
-def test_the_tab_leads_there(read: Read) -> None:
-    make_dataset(Status.FRESH, "data")
-    for path in ("/dataset/data", "/dataset/data/freshness"):
-        tabs = [one for one in read(path).select(".nav-tabs a") if words(one) == "Freshness"]
-        assert [one["href"] for one in tabs] == ["/dataset/data/freshness"]
-
-
-def test_what_is_wrong_is_said(read: Read) -> None:
-    """An odd frequency and a future date appear as text, never as markup."""
+def make_world() -> dict[str, Any]:
+    """A dataset of each status in the organization "relief", and three odd ones."""
+    editor = factories.UserWithToken()
+    factories.Organization(name="relief", users=[{"name": editor["name"], "capacity": "editor"}])
+    for status in Status:
+        make_dataset(status, owner_org="relief")
+    make_dataset(Status.DUE, "secret", owner_org="relief", private=True)
     odd = [
         {"key": "frequency", "value": "<i>now and then</i>"},
         {"key": "review_date", "value": "2099-01-01"},
     ]
-    make_dataset(Status.UNAVAILABLE, "data", extras=odd)
-    page = read("/dataset/data/freshness")
-    problems = [words(one) for one in page.select(".alert-warning")]
+    make_dataset(Status.UNAVAILABLE, "odd", title="<i>Odd</i>", extras=odd)
+    for year in ("0001-01-01", "9999-12-31T23:59:59Z"):
+        reviewed = [{"key": "review_date", "value": year}]
+        make_dataset(Status.DUE, f"in-{year[:4]}", extras=reviewed)
+    return {"editor": editor}
+
+
+def page_of(status: Status) -> str:
+    return f"/dataset/data-{status.value}/freshness"
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_is_explained(read: Read, world: dict[str, Any], status: Status) -> None:
+    page = read(page_of(status))
+    shown = call_action("freshness_show", id=f"data-{status.value}")
+    assert words(page.select_one("#freshness-status")) == LABELS[status]
+    explained = words(page.select_one("#freshness-explanation"))
+    if status is Status.UNAVAILABLE:
+        assert explained.startswith("We don't know how often this dataset should change")
+        assert page.select(".fr-timeline") == []
+    else:
+        assert explained.startswith("Update frequency: Every week. Last changed ")
+        due = at(shown["boundaries"]["due"])
+        if status is Status.FRESH:
+            assert "Next update expected by" in explained
+        else:
+            assert "An update was expected by" in explained
+        assert moments(page, "#freshness-explanation") == [at(shown["last_modified"]), due]
+        zones = page.select(".fr-timeline li")
+        assert [words(one.b) for one in zones] == [LABELS[one] for one in AGES]
+        (today,) = (one for one in zones if one.get("aria-current"))
+        assert words(today.b) == LABELS[status]
+        assert f"Today, {datetime.now(timezone.utc).day} " in words(today)
+    assert words(page.select_one("#freshness-evidence ul")).startswith("The resource was added Table")
+    assert moments(page, "#freshness-evidence ul") == [at(one["date"]) for one in shown["pieces"]]
+    assert len(page.select("#freshness-history li")) == len(shown["transitions"]) > 0
+
+
+def test_only_editors_are_asked_to_set_a_frequency(read: Read, world: dict[str, Any]) -> None:
+    path = page_of(Status.UNAVAILABLE)
+    assert "Set the update frequency" in words(read(path, world["editor"]))
+    assert "Set the update frequency" not in words(read(path))
+
+
+def test_the_tab_leads_there(read: Read, world: dict[str, Any]) -> None:
+    for path in ("/dataset/data-due", page_of(Status.DUE)):
+        tabs = [one for one in read(path).select(".nav-tabs a") if words(one) == "Freshness"]
+        assert [one["href"] for one in tabs] == [page_of(Status.DUE)]
+
+
+def test_mistakes_are_told_as_text(read: Read, world: dict[str, Any]) -> None:
+    """An odd frequency and a future date appear as text, never as markup."""
+    page = read("/dataset/odd/freshness")
+    problems = [words(one) for one in page.select(".fr-note[data-state=warn]")]
     assert any("'<i>now and then</i>' is not understood" in one for one in problems)
     assert any("in the future" in one for one in problems)
-    assert "January 1, 2099" in words(page.select("#freshness-evidence")[0])
+    assert "January 1, 2099" in words(page.select_one("#freshness-evidence"))
+    assert words(page.h1) == "Freshness of <i>Odd</i>"
 
 
-@pytest.mark.parametrize("year", ["0001-01-01", "9999-12-31T23:59:59Z"])
-def test_dates_at_the_ends_of_time_have_a_page(read: Read, year: str) -> None:
-    reviewed = [{"key": "review_date", "value": year}]
-    name = make_dataset(Status.DUE, extras=reviewed)["name"]
-    page = read(f"/dataset/{name}/freshness")
-    assert year[:4] in words(page.select_one("#freshness-evidence"))
-    assert year[:4] in str(read(f"/dataset/{name}"))
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_dates_at_the_ends_of_time_have_a_page(
+    read: Read, world: dict[str, Any], year: str
+) -> None:
+    page = read(f"/dataset/in-{year}/freshness")
+    assert year in str(page.select_one("#freshness-evidence"))
+    assert year in str(read(f"/dataset/in-{year}"))
 
 
 def test_an_assumed_frequency_is_said_to_be_assumed(
-    read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+    read: Read, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ckan_config, "ckanext.freshness.default_frequency", "P1Y")
-    make_dataset(Status.UNAVAILABLE, "data")
-    explained = rows(read("/dataset/data/freshness"), "#freshness-explanation")
-    assert explained["Update frequency"] == "Every year (assumed for all datasets of this site)"
+    explained = words(read(page_of(Status.UNAVAILABLE)).select_one("#freshness-explanation"))
+    assert "Every year (assumed for all datasets of this site)" in explained
 
 
-def test_there_is_no_such_page(read: Read, editor: dict[str, Any]) -> None:
+def test_private_datasets_have_no_page_for_strangers(read: Read, world: dict[str, Any]) -> None:
     read("/dataset/nothing/freshness", status=404)
-    make_dataset(Status.DUE, "secret", owner_org="relief", private=True)
     read("/dataset/secret/freshness", status=404)
     read("/dataset/secret/freshness", user=factories.UserWithToken(), status=404)
-    read("/dataset/secret/freshness", user=editor)
+    page = read("/dataset/secret/freshness", user=world["editor"])
+    # A badge would not be there for the readers of another website.
+    assert page.select("#freshness-export a") and not page.select("#freshness-embed")
 
 
-def test_editors_confirm(app: Any, read: Read, editor: dict[str, Any]) -> None:
-    make_dataset(Status.OVERDUE, "data", owner_org="relief")
-    path = "/dataset/data/freshness"
+def test_the_page_leads_to_badge_feed_and_files(
+    read: Read, app: Any, world: dict[str, Any]
+) -> None:
+    page = read("/dataset/odd/freshness")
+    links = {words(one): str(one["href"]) for one in page.select("#freshness-export a")}
+    assert links == {
+        "Feed of status changes": "/dataset/odd/freshness.atom",
+        "CSV": "/dataset/odd/freshness.csv",
+        "JSON": "/dataset/odd/freshness.json",
+    }
+    for link in links.values():
+        app.get(link, status=200)
+    (picture,) = page.select("#freshness-export img")
+    assert app.get(picture["src"]).headers["Content-Type"].startswith("image/svg+xml")
+    code = BeautifulSoup(words(page.select_one("#freshness-embed")), "html.parser")
+    ((link, image),) = zip(code.select("a"), code.select("a img"), strict=True)
+    assert image["src"] == picture["src"]
+    assert str(link["href"]).endswith("/dataset/odd/freshness")
+
+
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def test_the_feed_has_the_changes_of_one_dataset(app: Any, world: dict[str, Any]) -> None:
+    answer = app.get("/dataset/odd/freshness.atom")
+    feed = ElementTree.fromstring(answer.body)
+    shown = call_action("freshness_show", id="odd")
+    entries = feed.findall(f"{ATOM}entry")
+    assert [at(one.findtext(f"{ATOM}updated", "")) for one in entries] == [
+        at(one["at"]) for one in shown["transitions"]
+    ]
+    assert entries[0].findtext(f"{ATOM}title") == "<i>Odd</i>: Freshness unknown"
+    assert len({one.findtext(f"{ATOM}id") for one in entries}) == len(entries) > 0
+    again = app.get(
+        "/dataset/odd/freshness.atom", headers={"If-None-Match": answer.headers["ETag"]}
+    )
+    assert again.status_code == 304
+
+
+def test_editors_confirm(app: Any, read: Read, world: dict[str, Any]) -> None:
+    editor = world["editor"]
+    make_dataset(Status.OVERDUE, "to-confirm", owner_org="relief")
+    path = "/dataset/to-confirm/freshness"
     for user in (None, factories.UserWithToken()):
-        assert read(path, user).select("form[method=post]:has(.btn-primary)") == []
+        assert "Confirm still accurate" not in words(read(path, user))
         headers = {"Authorization": user["token"]} if user else {}
         app.post(path, headers=headers, status=403)
-    assert call_action("freshness_show", id="data")["status"] == "overdue"
+    assert call_action("freshness_show", id="to-confirm")["status"] == "overdue"
 
-    (form,) = read(path, editor).select("form[method=post]:has(.btn-primary)")
-    assert words(form.select("button")[0]) == "Confirm that the data are up to date"
+    assert "Confirm still accurate" in words(read(path, editor))
     answer = app.post(path, headers={"Authorization": editor["token"]})
     page = BeautifulSoup(answer.body, "html.parser")
-    assert "it is noted that the data are up to date" in words(page)
-    assert words(page.select("h1 .freshness-badge")[0]) == "Fresh"
-    explained = rows(page, "#freshness-explanation")
-    assert explained["Evidence"] == "Somebody confirmed that the data are up to date"
-    (newest, *_) = page.select("#freshness-history tbody tr")
-    said = f"Needs update (overdue) Fresh The dataset was changed, by {editor['name']}"
-    assert said in words(newest)
-    (confirmed,) = page.select("#freshness-confirmation")
-    assert words(confirmed).startswith(f"{editor['name']} confirmed on")
-    assert read(path).select("[name=withdraw]") == []
+    assert "Thank you. The dataset counts as updated today." in words(page)
+    assert words(page.select_one("#freshness-status")) == "Up to date"
+    evidence = words(page.select_one("#freshness-evidence summary"))
+    assert evidence == "How we know An editor confirmed that the data are accurate"
+    (newest, *_) = page.select("#freshness-history li")
+    assert f"Up to date The dataset was changed, by {editor['name']}" in words(newest)
+    assert f"{editor['name']} confirmed" in words(page.select_one("#freshness-confirmation"))
+    assert "Undo the confirmation" not in words(read(path))
     headers = {"Authorization": editor["token"]}
     answer = app.post(path, data={"withdraw": "1"}, headers=headers)
     page = BeautifulSoup(answer.body, "html.parser")
-    assert "The confirmation was taken back" in words(page)
-    assert words(page.select("h1 .freshness-badge")[0]) == "Needs update (overdue)"
+    assert "The confirmation was undone." in words(page)
+    assert words(page.select_one("#freshness-status")) == "Overdue"
 
 
 def test_other_sites_cannot_confirm(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, editor: dict[str, Any]
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: dict[str, Any]
 ) -> None:
     """Forms are protected although CKAN 2.11 does not protect plugins, and CKAN 2.12 stops protecting a view
     after a request without a session."""
-    make_dataset(Status.OVERDUE, "data", owner_org="relief")
-    path = "/dataset/data/freshness"
+    make_dataset(Status.OVERDUE, "forged", owner_org="relief")
+    path = "/dataset/forged/freshness"
     monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
     browser = logged_in(make_app, path)
 
     browser.post(path, status=400)
-    assert call_action("freshness_show", id="data")["status"] == "overdue"
+    assert call_action("freshness_show", id="forged")["status"] == "overdue"
     page = BeautifulSoup(browser.get(path).body, "html.parser")
-    (form,) = page.select("form[method=post]:has(.btn-primary)")
+    (form,) = page.select(f"form[method=post][action='{path}']")
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
     browser.post(path, data=sent, status=200)
-    assert call_action("freshness_show", id="data")["status"] == "fresh"
+    assert call_action("freshness_show", id="forged")["status"] == "fresh"
 
 
 def logged_in(make_app: Any, *visited: str) -> Any:
@@ -178,17 +230,18 @@ def logged_in(make_app: Any, *visited: str) -> Any:
 
 
 def tk_config() -> Any:
-    import ckan.plugins.toolkit as tk
-
     return tk.config
 
 
-def test_the_page_in_german(read: Read) -> None:
-    make_dataset(Status.OVERDUE, "data")
-    page = read("/de/dataset/data/freshness")
-    assert words(page.select("h1 .freshness-badge")[0]) == "Aktualisierung nötig (überfällig)"
-    explained = rows(page, "#freshness-explanation")
-    assert explained["Aktualisierungshäufigkeit"] == "Jede Woche"
-    assert explained["Beleg"] == "Die Ressource wurde hinzugefügt: Table"
-    assert "Aktualisierung nötig (überfällig)" in words(read("/de/dataset/"))
-    assert "Needs update" not in words(read("/de/dataset/"))
+def test_many_dates_are_not_all_on_the_page(read: Read, world: dict[str, Any]) -> None:
+    links = [{"url": f"http://127.0.0.1:9/{number}"} for number in range(150)]
+    factories.Dataset(name="many", resources=links)
+    page = read("/dataset/many/freshness")
+    assert len(page.select("#freshness-evidence li")) == 100
+    assert "The newest 100 of 150 dates" in words(page)
+
+
+def test_the_page_in_german(read: Read, world: dict[str, Any]) -> None:
+    page = read(f"/de{page_of(Status.OVERDUE)}")
+    explained = words(page.select_one("#freshness-explanation"))
+    assert "Jede Woche" in explained and "vor " in explained

@@ -1,229 +1,234 @@
-"""The results of checks on a dataset's page."""
+"""What the checks of links found, on the pages of a dataset and of its resources."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup
 from ckan.lib import jobs
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
-from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc, utc_text
+from ckanext.freshness.iati.policy.attempts import ErrorType
 from ckanext.freshness.model import Copy
-from ckanext.freshness.reporting import labels, link_checks
+from ckanext.freshness.reporting import labels, link_checks, link_words
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope
 from ckanext.freshness.tests.pages.conftest import Read
-from ckanext.freshness.tests.pages.test_dataset_page import logged_in, moments, tk_config
+from ckanext.freshness.tests.pages.test_dataset_page import logged_in, tk_config
 from ckanext.freshness.tests.pages.test_dataset_page import words as text
-from ckanext.freshness.tests.servers.file_host import FILES, FileHost
+from ckanext.freshness.tests.servers.file_host import FileHost
+from ckanext.freshness.web.errors import FailureReason
 
 pytestmark = pytest.mark.usefixtures("impatient_checks")
 
 DAY = timedelta(days=1)
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
-PATH = "/dataset/files/freshness"
-TITLES = {file.path: file.title for file in FILES}
+WORKED = (Outcome.SAME_HASH, {"status": 200})
+CHANGED = (Outcome.CHANGED, {"status": 200})
+GONE = (Outcome.ERROR, {"status": 404, "words": "answered 404 (Not Found)"})
+SLOW = (Outcome.ERROR, {"reason": "read timeout", "words": "did not answer within 10 s"})
+BLOCKED = (Outcome.CANNOT_TELL, {"status": 403})
+
+Check = tuple[Outcome, dict[str, Any]]
+HISTORIES: dict[str, list[Check]] = {
+    "Stocks": [*[WORKED] * 31, CHANGED],
+    "Prices": [(Outcome.API, {"status": 200})] * 2,
+    "Wells": [*[WORKED] * 20, *[GONE] * 10],
+    "Bulletin": [*[WORKED] * 3, SLOW],
+    "Registry": [WORKED, *[BLOCKED] * 4],
+    "<b>Index</b>": [GONE, GONE],
+    "Survey": [],
+}
+"""The checks of each link, one a day, the last one now."""
 
 
-@pytest.fixture
-def host() -> Iterator[FileHost]:
-    with FileHost(now=NOW + 20 * DAY) as server:
-        yield server
+def make_world() -> dict[str, Any]:
+    """A dataset with a link in each state, of whose wells a copy is kept, and three others."""
+    editor = factories.UserWithToken()
+    factories.Organization(name="relief", users=[{"name": editor["name"], "capacity": "editor"}])
+    links = [{"name": name, "format": "CSV"} for name in HISTORIES]
+    files = make("files", links, owner_org="relief")
+    make("unseen", [{}], owner_org="relief")
+    make("empty", [], owner_org="relief")
+    make("old", [{"name": "Table"}], extras=[{"key": "archived", "value": "true"}])
+    make("secret", [{}], owner_org="relief", private=True)
+    check_rows.sync(NOW - 60 * DAY, {"dataset"})
+    for resource, checks in zip(files["resources"], HISTORIES.values(), strict=True):
+        write(resource, checks)
+    wells = next(one for one in files["resources"] if one["name"] == "Wells")
+    keep_copy(wells, "wells.zip")
+    return {"editor": editor, "files": files, "wells": wells}
 
 
-@pytest.fixture
-def editor(clean_site: None) -> dict[str, Any]:
-    """A user who may edit the datasets of the organization "relief"."""
-    user = factories.UserWithToken()
-    factories.Organization(name="relief", users=[{"name": user["name"], "capacity": "editor"}])
-    return dict(user)
-
-
-def make(*urls: str, **more: Any) -> dict[str, Any]:
-    """Create a weekly dataset with a resource for each URL."""
-    resources = [{"url": url, "name": f"File {number}"} for number, url in enumerate(urls)]
-    extras = [{"key": "frequency", "value": "7"}]
-    return dict(
-        factories.Dataset(**{"name": "files", "resources": resources, "extras": extras, **more})
-    )
-
-
-def of_host(host: FileHost) -> dict[str, Any]:
-    """A dataset with all files of a host."""
-    links = [
-        {"url": host.url_of(file), "name": file.title, "format": file.format} for file in FILES
+def make(name: str, links: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Create a weekly dataset with resources of different URLs."""
+    created = utc(NOW - 40 * DAY).isoformat()
+    resources = [
+        {"url": f"https://data.example.org/{name}/{number}.csv", "created": created, **link}
+        for number, link in enumerate(links)
     ]
-    return make(resources=links)
+    extras = [{"key": "frequency", "value": "7"}, *more.pop("extras", [])]
+    return dict(factories.Dataset(name=name, resources=resources, extras=extras, **more))
 
 
-def run(after: timedelta) -> None:
-    check_run.check(CheckScope(everything=True), lambda: NOW + after)
-    model.Session.remove()
-
-
-def rows(page: BeautifulSoup) -> dict[str, Tag]:
-    """Return the rows of the table by the resource's name, in order."""
-    return {text(row.select("a")[0]): row for row in page.select("#freshness-visits tbody tr")}
-
-
-def found(row: Tag) -> str:
-    """Return the result in a row, without earlier attempts."""
-    (cell,) = row.select("td:nth-of-type(3)")
-    for one in cell.select("details"):
-        one.extract()
-    return text(cell)
-
-
-def test_what_visits_found_is_said(host: FileHost, read: Read) -> None:
-    of_host(host)
-    shown = rows(read(PATH))
-    assert {text(row).endswith("Never visited") for row in shown.values()} == {True}
-
-    run(20 * DAY)
-    host.publish()
-    run(22 * DAY)
-    page = read(PATH)
-    shown = rows(page)
-    assert list(shown)[:2] == [TITLES["/admissions.csv"], TITLES["/wells.csv"]]
-    assert {found(shown[TITLES[path]]) for path in ("/api/prices.json",)} == {
-        "Its content differs at each download, so that nobody can tell whether the data changed. "
-        "HTTP status 200"
-    }
-    assert found(shown[TITLES["/boundaries.csv"]]) == (
-        "The server says that it has not changed. HTTP status 304"
-    )
-    stocks = shown[TITLES["/stocks.csv"]]
-    assert found(stocks) == "Its content has changed. HTTP status 200"
-    changed = [str(one["datetime"]) for one in stocks.select("td:last-child time")]
-    assert changed == [(NOW + 22 * DAY).strftime("%Y-%m-%dT%H:%M:%SZ")]
-    wells = found(shown[TITLES["/wells.csv"]])
-    assert wells.startswith("It could not be read. answered 404 (Not Found)")
-    assert wells.endswith(": 2 visits.")
-    assert "Broken" not in wells
-    registry = found(shown[TITLES["/registry.csv"]])
-    assert registry.startswith("The server did not let this site look: it may be there for people.")
-    assert "403" in registry
-    assert "failed" not in registry
-    moved = found(shown[TITLES["/old/shelters.csv"]])
-    assert moved.endswith(f"It redirects to: {host.url}/shelters.csv")
-    assert len(shown[TITLES["/stocks.csv"]].select("time")) == 2
-    (before, *_) = [row.select("details li") for row in rows(read(PATH)).values()]
-    assert len(before) == 2
-
-    run(24 * DAY)
-    wells = found(rows(read(PATH))[TITLES["/wells.csv"]])
-    assert "Broken. It has failed since" in wells
-    assert wells.endswith(": 3 visits.")
-
-
-def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
-    host: FileHost, read: Read
-) -> None:
-    (resource,) = make(
-        resources=[{"url": f"{host.url}/stocks.csv", "name": "Stocks", "format": "XLS"}]
-    )["resources"]
-    run(20 * DAY)
-
-    def told() -> tuple[bool, list[Any], list[Any]]:
-        page = "Wrong format. This file is delimited text, but its format is given as XLS."
-        known = call_action("freshness_resource_history", id=resource["id"])
-        listed = call_action("freshness_report", table="mismatches")["rows"]
-        return (
-            page in found(rows(read(PATH))["Stocks"]),
-            [known["promised"], known["found"], known["failures"]],
-            [[one["name"], one["promised"], one["found"]] for one in listed],
+def write(resource: dict[str, Any], checks: list[Check]) -> None:
+    """Write the results of daily checks, the last one of now."""
+    to_check = ResourceToCheck(resource["id"], resource["package_id"], resource["url"])
+    for number, (outcome, more) in enumerate(checks, 1 - len(checks)):
+        at = NOW + number * DAY
+        attempt = Attempt(at, "GET", outcome, **more)
+        result = CheckResult(
+            to_check,
+            "data.example.org",
+            outcome,
+            KnownContent(),
+            attempt,
+            changed_at=at if outcome is Outcome.CHANGED else None,
+            counts_as_failure=outcome is Outcome.ERROR,
         )
-
-    wrong = ["XLS", "delimited text"]
-    assert told() == (True, [*wrong, 0], [["files", *wrong]])
-    # The resource now has the server's media type, which promises nothing.
-    assert call_action("resource_show", id=resource["id"])["mimetype"] == "text/csv"
-    host.publish()
-    run(22 * DAY)
-    assert told() == (True, [*wrong, 0], [["files", *wrong]])
-    user = {"user": factories.Sysadmin()["name"]}
-    mended = {key: resource[key] for key in ("id", "url", "name")}
-    call_action("package_patch", user, id="files", resources=[{**mended, "format": "CSV"}])
-    assert told() == (False, [None, None, 0], [])
+        assert result_writer.write([result], at)
+    model.Session.commit()
 
 
-def test_why_nothing_can_be_said(host: FileHost, read: Read) -> None:
-    make(f"{host.url}/api/prices.json")
-    run(20 * DAY)
-    assert read(PATH).select("#freshness-undetermined") == []
-    run(22 * DAY)
-    (said,) = read(PATH).select("#freshness-undetermined")
-    assert "The link answers differently each time" in text(said)
-    assert "The status is what the dates give, and may be wrong." in text(said)
+def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:
+    at = utc(NOW - 10 * DAY)
+    row = Copy(
+        resource_id=resource["id"],
+        package_id=resource["package_id"],
+        key=resource["id"],
+        zip_key=zip_key,
+        size=2_400_000,
+        sha256="0" * 64,
+        filename="a.csv",
+        source_url=resource["url"],
+        stored_at=at,
+        verified_at=at,
+    )
+    model.Session.add(row)
+    model.Session.commit()
 
 
-def test_hosts_that_are_not_visited(
-    read: Read, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+def page_of(name: str) -> str:
+    return f"/dataset/{name}/freshness"
+
+
+def cards(page: BeautifulSoup) -> dict[str, str]:
+    """Return the words about each link by its title, in order."""
+    found = {}
+    for card in page.select("#freshness-visits li[id]"):
+        title = text(card.h3)
+        found[title] = text(card).removeprefix(title).strip()
+    return found
+
+
+def strip_of(page: BeautifulSoup, resource: dict[str, Any]) -> str:
+    (strip,) = page.select(f"#freshness-link-{resource['id']} [role=img]")
+    assert strip["title"] == strip["aria-label"]
+    return str(strip["aria-label"])
+
+
+def day(moment: datetime) -> str:
+    """Return a date as the pages write it, whatever its year."""
+    short = f"{moment.day} {moment:%b}".replace("Sep", "Sept")
+    return short if moment.year == NOW.year else f"{short} {moment.year}"
+
+
+def test_each_state_has_its_reason(read: Read, world: dict[str, Any]) -> None:
+    page = read(page_of("files"))
+    shown = cards(page)
+    # What fails comes first, then what is in doubt.
+    assert list(shown)[:5] == [
+        *("Wells (CSV)", "<b>Index</b> (CSV)", "Bulletin (CSV)"),
+        *("Prices (CSV)", "Registry (CSV)"),
+    ]
+    wells = shown["Wells (CSV)"]
+    assert wells.startswith(
+        f"Broken link. The file is gone (404 Not Found). It has failed since {day(NOW - 9 * DAY)}, "
+        "10 checks in a row."
+    )
+    assert f"Last good copy from {day(NOW - 10 * DAY)}" in wells
+    assert f"Last worked on {day(NOW - 10 * DAY)}" in wells
+    assert "Last 30 checks" in wells
+    assert shown["Bulletin (CSV)"].startswith(
+        f"Link failing. The server took too long to answer. It failed on {day(NOW)}. We check it again "
+        "before we call it broken."
+    )
+    assert shown["<b>Index</b> (CSV)"].startswith("Link failing. The file is gone (404 Not Found).")
+    assert shown["Registry (CSV)"].startswith(
+        "Couldn't be checked. The server blocks automated checks (403 Forbidden). The link may still "
+        "work in a browser."
+    )
+    assert shown["Prices (CSV)"].startswith(
+        "Link works. This link returns different content on every request (typical of an API), so "
+        "updates can't be detected."
+    )
+    stocks = shown["Stocks (CSV)"]
+    assert stocks.startswith("Link works. The file has changed since the previous check.")
+    assert "Last change" in stocks and "Last good copy" not in stocks
+    assert shown["Survey (CSV)"].startswith(
+        "Not checked yet. One of the next nightly runs checks it."
+    )
+    assert "Last" not in shown["Survey (CSV)"]
+    assert "7 resources, 1 broken link" in text(page)
+
+
+def test_the_strip_says_what_the_last_30_checks_found(read: Read, world: dict[str, Any]) -> None:
+    page = read(page_of("files"))
+    named = {one["name"]: one for one in world["files"]["resources"]}
+    assert {name: strip_of(page, named[name]) for name in ("Stocks", "Wells", "Registry")} == {
+        "Stocks": "30 checks: 30 worked",
+        "Wells": "30 checks: 20 worked, 10 failed",
+        "Registry": "5 checks: 1 worked, 4 could not be made",
+    }
+    history = call_action("freshness_resource_history", id=named["Registry"]["id"])
+    assert (history["strip"], len(history["attempts"])) == ("wuuuu", 5)
+
+
+def test_links_that_are_never_checked(
+    read: Read, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.adhoc_hosts", ["made.example.org"])
-    make(f"{ckan_config['ckan.site_url']}/table.csv", "https://made.example.org/?q=1")
-    run(20 * DAY)
-    inside, made = (found(row) for row in rows(read(PATH)).values())
-    assert inside == "Not visited: this site holds it itself."
-    assert made == "Not visited: its host makes the data when asked for them."
+    (old,) = cards(read(page_of("old"))).values()
+    assert old == "Not checked. This dataset is archived. Its links are no longer checked."
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.adhoc_hosts", ["data.example.org"])
+    (made,) = cards(read(page_of("unseen"))).values()
+    assert made.startswith("Not checked. The host generates this file on request")
+    monkeypatch.setitem(ckan_config, "ckan.site_url", "https://data.example.org")
+    (inside,) = cards(read(page_of("unseen"))).values()
+    assert inside == (
+        "On this portal. This file is hosted on this portal. There is no link to check."
+    )
 
 
-def test_no_secret_is_shown(host: FileHost, read: Read) -> None:
-    url = host.url.replace("//", "//user:secret@") + "/wells.csv?token=secret"
-    # A resource without a name is shown with its URL.
-    make(resources=[{"url": url}])
-    run(20 * DAY)
-    page = read(PATH)
-    assert "secret" not in page.decode()
-    assert "***@127.0.0.1" in text(page.select("#freshness-visits")[0])
-    shown = call_action("freshness_show", id="files")
-    assert "secret" not in json.dumps(shown)
-    assert "***@127.0.0.1" in shown["deciding_resource"]["name"]
+def test_a_dataset_without_resources(read: Read, world: dict[str, Any]) -> None:
+    page = read(page_of("empty"), world["editor"])
+    assert "0 resources" in text(page) and "This dataset has no resources." in text(page)
+    assert buttons(page, "empty") == []
 
 
-def test_of_another_url_nothing_is_known(host: FileHost, read: Read) -> None:
-    dataset = make(f"{host.url}/wells.csv")
-    run(20 * DAY)
-    user = {"user": factories.Sysadmin()["name"]}
-    # CKAN gives a resource that was written without its id a new one. The results for its URL stay.
-    call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/wells.csv"}])
-    assert len(moments(read(PATH), "#freshness-visits")) == 1
-    call_action("package_patch", user, id="files", resources=[{"url": f"{host.url}/stocks.csv"}])
-    assert "Never visited" in text(read(PATH).select_one("#freshness-visits"))
-    assert dataset["num_resources"] == 1
-
-
-def test_of_many_those_that_fail_are_shown(
-    host: FileHost, read: Read, monkeypatch: pytest.MonkeyPatch
+def test_the_first_of_many_resources(
+    read: Read, world: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(link_checks, "MOST", 2)
-    make(*(f"{host.url}/{name}.csv" for name in ("stocks", "boundaries", "registry", "wells")))
-    run(20 * DAY)
-    page = read(PATH)
-    assert list(rows(page)) == ["File 3", "File 2"]
-    assert "These are 2 of 4 resources, those that fail first." in text(page)
+    page = read(page_of("files"))
+    assert list(cards(page)) == ["Wells (CSV)", "<b>Index</b> (CSV)"]
+    assert "2 of 7 resources, failing links first." in text(page)
 
 
-def test_a_dataset_without_resources(read: Read) -> None:
-    make(resources=[])
-    page = read(PATH)
-    assert "The dataset has no resources." in text(page)
-    assert rows(page) == {}
-
-
-def test_resources_are_read_together(read: Read) -> None:
-    package_id = make(*(f"https://data.example.org/{number}" for number in range(7)))["id"]
+def test_resources_are_read_together(world: dict[str, Any]) -> None:
     statements: list[str] = []
 
     def note(_: Any, __: Any, statement: str, *___: Any) -> None:
@@ -232,11 +237,151 @@ def test_resources_are_read_together(read: Read) -> None:
     engine = model.Session.get_bind()
     sa.event.listen(engine, "before_cursor_execute", note)
     try:
-        assert link_checks.of_dataset(package_id, NOW)["total"] == 7
+        assert link_checks.of_dataset(world["files"]["id"], NOW)["total"] == len(HISTORIES)
     finally:
         sa.event.remove(engine, "before_cursor_execute", note)
     # One query for results, a cursor for the next checks, one query for copies; none per resource.
-    assert len(statements) == 7
+    assert len(statements) == 8
+
+
+def test_the_copy_is_linked(read: Read, world: dict[str, Any]) -> None:
+    wells = world["wells"]
+    copy = f"http://test.ckan.net/dataset/{wells['package_id']}/resource/{wells['id']}/copy"
+    for path in (page_of("files"), "/dataset/files", f"/dataset/files/resource/{wells['id']}"):
+        assert read(path).select(f"a[href='{copy}']"), path
+    page = read(page_of("files"))
+    assert [one["href"] for one in page.select("a[href*='/copy']")] == [copy, f"{copy}.zip"]
+
+
+def test_a_broken_link_is_marked_on_ckans_own_pages(read: Read, world: dict[str, Any]) -> None:
+    page = read("/dataset/files")
+    items = {text(one.select_one(".heading")): text(one) for one in page.select(".resource-item")}
+    marked = [name for name, words in items.items() if "Broken link" in words]
+    assert [name.removesuffix("CSV").strip() for name in marked] == ["Wells"]
+    since, copied = day(NOW - 9 * DAY), day(NOW - 10 * DAY)
+    assert f"Broken link since {since} Last good copy from {copied}" in items[marked[0]]
+
+    path = f"/dataset/files/resource/{world['wells']['id']}"
+    note = read(path).select_one("#freshness-broken")
+    assert text(note).startswith(
+        "This link is broken, but we kept a copy The file is gone (404 Not Found). It has failed since "
+        f"{since}, 10 checks in a row. It last worked on {copied}."
+    )
+    assert f"Download copy from {copied}" in text(note) and "Edit link" not in text(note)
+    note = read(path, world["editor"]).select_one("#freshness-broken")
+    assert "Edit link" in text(note) and "Check again" in text(note)
+
+
+def test_a_failing_link_has_a_note_and_a_working_one_has_none(
+    read: Read, world: dict[str, Any]
+) -> None:
+    notes = {
+        one["name"]: read(f"/dataset/files/resource/{one['id']}").select("#freshness-broken")
+        for one in world["files"]["resources"]
+    }
+    assert [name for name, note in notes.items() if note] == ["Wells", "Bulletin", "<b>Index</b>"]
+    assert text(notes["Bulletin"][0]).startswith("The server took too long to answer.")
+
+
+def test_our_part_of_ckans_page_is_small(read: Read, world: dict[str, Any]) -> None:
+    """At most 4 kB, here with a broken link that has a copy."""
+    page = read("/dataset/files")
+    ours = [*page.select(".fr-badge"), *page.select(".resource-item .fr")]
+    assert len(ours) >= 2
+    assert 500 < sum(len(one.encode()) for one in ours) < 4096
+
+
+def test_no_secret_is_shown(read: Read, world: dict[str, Any]) -> None:
+    """A resource without a name is named by its URL where nothing else names it."""
+    dataset = make("keys", [{"url": "https://user:secret@x.example.org/?token=secret"}])
+    check_rows.sync(NOW, {"dataset"})
+    write(dataset["resources"][0], [GONE])
+    page = read(page_of("keys"))
+    assert "secret" not in page.decode()
+    assert "Unnamed resource" in cards(page)
+    shown = call_action("freshness_show", id="keys")
+    assert "secret" not in json.dumps(shown)
+    assert "***@x.example.org" in shown["deciding_resource"]["name"]
+
+
+def test_of_another_url_nothing_is_known(read: Read, world: dict[str, Any]) -> None:
+    dataset = make("moved", [{}])
+    (link,) = dataset["resources"]
+    check_rows.sync(NOW, {"dataset"})
+    write(link, [WORKED])
+    user = {"user": factories.Sysadmin()["name"]}
+    # CKAN gives a resource that was written without its id a new one. The results for its URL stay.
+    for url, state in ((link["url"], "Link works."), ("https://x.example.org", "Not checked yet.")):
+        call_action("package_patch", user, id="moved", resources=[{"url": url}])
+        (card,) = cards(read(page_of("moved"))).values()
+        assert card.startswith(state)
+
+
+def test_a_file_of_a_registry_shows_the_attempts_of_its_cycle(
+    read: Read, world: dict[str, Any]
+) -> None:
+    dataset = make("activities", [{"name": "Activities"}])
+
+    def attempt(at: datetime, error: ErrorType | None) -> dict[str, Any]:
+        details = {"error_type": error and error.value, "detailed_message": ""}
+        return {
+            "datetime": utc_text(at),
+            "method": "GET",
+            "http_status": 200,
+            "error_details": details if error else None,
+            "error_occurred": error is not None,
+        }
+
+    newest_first = [attempt(NOW, ErrorType.NOT_IATI_CONTENT), attempt(NOW - DAY, None)]
+    model.Session.execute(
+        sa.text(
+            "INSERT INTO freshness_iati (resource_id, package_id, source_id, organisation_id,"
+            " organisation_name, dataset_id, dataset_name, attempts, failures, failing_since)"
+            " VALUES (:resource, :package, '', '', '', '', '', :attempts, 1, :since)"
+        ),
+        {
+            "resource": dataset["resources"][0]["id"],
+            "package": dataset["id"],
+            "attempts": json.dumps(newest_first),
+            "since": utc(NOW),
+        },
+    )
+    model.Session.commit()
+    page = read(page_of("activities"))
+    (card,) = cards(page).values()
+    assert card.startswith("Link failing. The file is not IATI XML. It failed on")
+    assert strip_of(page, dataset["resources"][0]) == "2 checks: 1 worked, 1 failed"
+
+
+def test_a_file_of_another_kind_is_told_until_the_format_is_mended(
+    read: Read, world: dict[str, Any]
+) -> None:
+    with FileHost(now=NOW) as host:
+        link = {"url": f"{host.url}/stocks.csv", "name": "Stocks", "format": "XLS"}
+        dataset = make("mismatch", [link])
+        check_run.check(CheckScope(package_ids=(dataset["id"],)), lambda: NOW)
+    model.Session.remove()
+    (resource,) = dataset["resources"]
+
+    def told() -> tuple[bool, list[Any], list[Any]]:
+        words = "Wrong format. This file is delimited text, but its format is given as XLS."
+        known = call_action("freshness_resource_history", id=resource["id"])
+        listed = call_action("freshness_report", table="mismatches")["rows"]
+        (card,) = cards(read(page_of("mismatch"))).values()
+        return (
+            words in card,
+            [known["promised"], known["found"], known["failures"]],
+            [[one["name"], one["promised"], one["found"]] for one in listed],
+        )
+
+    wrong = ["XLS", "delimited text"]
+    assert told() == (True, [*wrong, 0], [["mismatch", *wrong]])
+    # The resource now has the server's media type, which promises nothing.
+    assert call_action("resource_show", id=resource["id"])["mimetype"] == "text/csv"
+    user = {"user": factories.Sysadmin()["name"]}
+    mended = {key: resource[key] for key in ("id", "url", "name")}
+    call_action("package_patch", user, id="mismatch", resources=[{**mended, "format": "CSV"}])
+    assert told() == (False, [None, None, 0], [])
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
@@ -244,143 +389,137 @@ def test_each_outcome_has_its_sentence(outcome: Outcome) -> None:
     assert labels.outcome_label(outcome).endswith(".")
 
 
-def buttons(page: BeautifulSoup) -> list[Tag]:
-    return page.select(f"form[method=post][action='{PATH}/check']")
+def test_each_failure_has_its_sentence() -> None:
+    known = {one.value for kind in (FailureReason, ErrorType) for one in kind}
+    # This one has a status, which says more.
+    assert known - {ErrorType.HTTP_NON_200.value} <= link_words.REASONS.keys()
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "blocked", "said"),
+    [
+        (404, None, False, "The file is gone (404 Not Found)."),
+        (410, None, False, "The file was removed for good (410 Gone)."),
+        (503, None, False, "The server reports an error (503 Service Unavailable)."),
+        (204, None, False, "The server does not return the file (204 No Content)."),
+        (799, None, False, "The server reports an error (799)."),
+        (401, None, True, "The server asks for a login (401 Unauthorized)."),
+        (200, None, True, link_words.BLOCKED),
+        (None, "refused by robots.txt", True, link_words.BLOCKED),
+        (None, "name not found", False, "There is no server of this name."),
+        (404, "http_non_200", False, "The file is gone (404 Not Found)."),
+        (None, None, False, "The file could not be read."),
+    ],
+)
+def test_what_went_wrong_is_said_plainly(
+    status: int | None, reason: str | None, blocked: bool, said: str
+) -> None:
+    words, answer = link_words.problem(status, reason, blocked=blocked)
+    assert words.format(answer=answer) == said
+
+
+def buttons(page: BeautifulSoup, name: str) -> list[Any]:
+    return page.select(f"form[method=post][action='{page_of(name)}/check']")
+
+
+@pytest.fixture
+def host() -> Iterator[FileHost]:
+    with FileHost(now=NOW) as server:
+        yield server
 
 
 @pytest.mark.usefixtures("clean_queues")
-def test_editors_have_the_urls_visited(
-    app: Any, host: FileHost, read: Read, editor: dict[str, Any]
+def test_editors_have_the_links_checked(
+    app: Any, host: FileHost, read: Read, world: dict[str, Any]
 ) -> None:
-    make(f"{host.url}/stocks.csv", owner_org="relief")
+    make("asked", [{"url": f"{host.url}/stocks.csv"}], owner_org="relief")
+    path, editor = page_of("asked"), world["editor"]
     for user in (None, factories.UserWithToken()):
-        assert buttons(read(PATH, user)) == []
+        assert buttons(read(path, user), "asked") == []
         headers = {"Authorization": user["token"]} if user else {}
-        app.post(f"{PATH}/check", headers=headers, status=403)
+        app.post(f"{path}/check", headers=headers, status=403)
     assert jobs.get_queue().jobs == []
 
-    (form,) = buttons(read(PATH, editor))
-    assert text(form) == "Visit the URLs now"
+    (form,) = buttons(read(path, editor), "asked")
+    assert text(form) == "Check links now"
     headers = {"Authorization": editor["token"]}
-    for words_of_page in (
-        "A background worker will visit the URLs.",
-        "A visit of the URLs is under way already",
-    ):
-        answer = app.post(f"{PATH}/check", headers=headers)
-        page = BeautifulSoup(answer.body, "html.parser")
-        assert words_of_page in text(page)
-        assert page.select("#freshness-visits")
+    ended = headers | {"HX-Request": "true"}
+    for said in ("Link check queued.", "A check of these links is already queued."):
+        page = BeautifulSoup(app.post(f"{path}/check", headers=headers).body, "html.parser")
+        assert said in text(page)
+        # The page asks again and again whether the check has ended, and then loads itself anew.
+        (waiting,) = page.select("#freshness-visits [role=status]")
+        assert text(waiting) == "Checking the links" and buttons(page, "asked") == []
+        assert waiting["hx-get"] == f"{path}/check"
+        assert app.get(f"{path}/check", headers=ended).status_code == 204
     jobs.Worker().work(burst=True)
     model.Session.remove()
-    (row,) = rows(read(PATH)).values()
-    assert found(row).startswith("Its content was read for the first time.")
+    answer = app.get(f"{path}/check", headers=ended)
+    assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
+    page = read(path, editor)
+    (card,) = cards(page).values()
+    assert card.startswith("Link works. The file was read for the first time.")
+    assert buttons(page, "asked")
     assert host.count("/stocks.csv") == 1
 
 
-def test_copies_are_linked(read: Read, clean_site: None) -> None:
-    dataset = make(*(f"https://data.example.org/{name}" for name in "abc"))
-    both, one, none = (link["id"] for link in dataset["resources"])
-    for resource_id, zip_key in ((both, "b.zip"), (one, None)):
-        model.Session.add(
-            Copy(
-                resource_id=resource_id,
-                package_id=dataset["id"],
-                key=resource_id,
-                zip_key=zip_key,
-                size=1,
-                sha256="0" * 64,
-                filename="a.csv",
-                source_url="https://data.example.org/a",
-                stored_at=NOW.replace(tzinfo=None),
-                verified_at=NOW.replace(tzinfo=None),
-            )
-        )
-    model.Session.commit()
-    links = [
-        [str(link["href"]) for link in row.select(".freshness-copy a")]
-        for row in rows(read(PATH)).values()
-    ]
-    start = f"http://test.ckan.net/dataset/{dataset['id']}/resource"
-    assert links == [
-        [f"{start}/{both}/copy", f"{start}/{both}/copy.zip"],
-        [f"{start}/{one}/copy"],
-        [],
-    ]
-    shown = {
-        one["id"]: one for one in call_action("freshness_show", id="files")["visits"]["resources"]
-    }
-    assert shown[none]["cached_url"] is None
-
-
-def test_strangers_do_not_learn_of_private_datasets(app: Any, editor: dict[str, Any]) -> None:
-    make("https://data.example.org/a", owner_org="relief", private=True)
+def test_strangers_do_not_learn_of_private_datasets(app: Any, world: dict[str, Any]) -> None:
     stranger = {"Authorization": factories.UserWithToken()["token"]}
-    for path in (PATH, f"{PATH}/check", "/dataset/nothing/freshness/check"):
+    secret, nothing = page_of("secret"), page_of("nothing")
+    for path in (secret, f"{secret}/check", f"{nothing}/check"):
         app.post(path, headers=stranger, status=404)
-    app.get(f"{PATH}/check", headers=stranger, status=404)
+    for ending in ("", "/check", ".csv", ".json", ".atom", ".svg"):
+        for path in (secret, nothing):
+            app.get(f"{path}{ending}", headers=stranger, status=404)
+    app.get(f"{secret}.json", headers={"Authorization": world["editor"]["token"]}, status=200)
 
 
 @pytest.mark.usefixtures("clean_queues")
-def test_other_sites_cannot_ask_for_visits(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, clean_site: None
+def test_other_sites_cannot_ask_for_checks(
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: dict[str, Any]
 ) -> None:
-    make("https://data.example.org/a")
+    path = page_of("files")
     monkeypatch.setitem(tk_config(), "WTF_CSRF_ENABLED", True)
     browser = logged_in(make_app)
-    browser.post(f"{PATH}/check", status=400)
+    browser.post(f"{path}/check", status=400)
     assert jobs.get_queue().jobs == []
-    (form,) = buttons(BeautifulSoup(browser.get(PATH).body, "html.parser"))
+    (form,) = buttons(BeautifulSoup(browser.get(path).body, "html.parser"), "files")
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
-    browser.post(f"{PATH}/check", data=sent, status=200)
+    browser.post(f"{path}/check", data=sent, status=200)
     assert len(jobs.get_queue().jobs) == 1
     jobs.get_queue().empty()
 
 
-def test_in_german(host: FileHost, read: Read) -> None:
-    make(f"{host.url}/wells.csv", f"{host.url}/stocks.csv")
-    run(20 * DAY)
-    page = read(f"/de{PATH}")
-    wells, stocks = (found(row) for row in rows(page).values())
-    assert wells.startswith("Es konnte nicht gelesen werden.")
-    assert stocks == "Der Inhalt wurde zum ersten Mal gelesen. HTTP-Status 200"
-    assert "Was unter den URLs zu finden ist" in text(page)
-
-
-def test_when_the_next_visit_comes(read: Read, clean_site: None) -> None:
-    """The page names URLs in the rotation, and does not announce a check of a failing URL for now."""
-    make("http://127.0.0.1:9/due")
-    factories.Dataset(name="unsaid", resources=[{"url": "http://127.0.0.1:9/unsaid"}])
-    check_run.plan(CheckScope(), NOW)
-    assert "on, when its turn comes" in text(read("/dataset/unsaid/freshness"))
-    check_run.check(CheckScope(), lambda: NOW + 20 * DAY)
-    (shown,) = link_checks.of_dataset(
-        call_action("package_show", id="files")["id"], NOW + 20 * DAY + DAY / 2
-    )["resources"]
-    assert shown["failures"] == 1
-    assert (shown["next_visit"], shown["next_in_turn"]) == (
-        utc_text(utc(NOW + 21 * DAY - timedelta(hours=1))),
-        False,
+def test_when_the_next_check_comes(read: Read, world: dict[str, Any]) -> None:
+    """A failing link is checked again tonight at the earliest, not now."""
+    (shown,) = (
+        one
+        for one in link_checks.of_dataset(world["files"]["id"], NOW + DAY / 2)["resources"]
+        if one["name"] == "Bulletin"
     )
+    soon = utc_text(utc(NOW + DAY - timedelta(hours=1)))
+    assert (shown["next_visit"], shown["next_in_turn"]) == (soon, False)
+    card = cards(read(page_of("files")))["Bulletin (CSV)"]
+    assert re.search(r"Next check: .+ or later", card)
 
 
-def test_files(read: Read, app: Any, clean_site: None, host: FileHost) -> None:
-    """CSV has the resources, JSON everything, for users who may see the dataset."""
-    dataset = of_host(host)
-    run(DAY)
-    rows = list(csv.DictReader(io.StringIO(app.get(f"{PATH}.csv").body)))
-    assert {row["name"] for row in rows} == {file.title for file in FILES}
-    assert {bool(row["next_visit"]) for row in rows} == {True}
-    shown = json.loads(app.get(f"{PATH}.json").body)
-    assert shown["id"] == dataset["id"]
-    owner = factories.Organization()["id"]
-    context = {"user": factories.Sysadmin()["name"]}
-    call_action("package_patch", context, id=dataset["id"], private=True, owner_org=owner)
-    for ending in ("csv", "json"):
-        app.get(f"{PATH}.{ending}", status=404)
+def test_files(app: Any, world: dict[str, Any]) -> None:
+    """CSV has the resources, JSON everything."""
+    rows = list(csv.DictReader(io.StringIO(app.get(f"{page_of('files')}.csv").body)))
+    assert {row["name"]: row["strip"] for row in rows}["Registry"] == "wuuuu"
+    assert {row["name"]: row["state"] for row in rows} == {
+        "Stocks": "works",
+        "Prices": "works",
+        "Wells": "broken",
+        "Bulletin": "failing",
+        "Registry": "unchecked",
+        "<b>Index</b>": "failing",
+        "Survey": "waiting",
+    }
+    shown = json.loads(app.get(f"{page_of('files')}.json").body)
+    assert shown["id"] == world["files"]["id"]
 
 
-def test_many_dates_are_not_all_on_the_page(read: Read, clean_site: None) -> None:
-    make(*(f"http://127.0.0.1:9/{number}" for number in range(150)))
-    page = read(PATH)
-    assert len(page.select("#freshness-evidence tbody tr")) == 100
-    assert "These are the newest 100 of 150 dates" in text(page.select("body")[0])
+def test_in_german(read: Read, world: dict[str, Any]) -> None:
+    page = read(f"/de{page_of('files')}")
+    assert any(text(one).startswith("vor ") for one in page.select("#freshness-visits time"))

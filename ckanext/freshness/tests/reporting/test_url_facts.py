@@ -22,7 +22,9 @@ from ckanext.freshness.tests.status.test_checked import FRESH, check, new
 pytestmark = pytest.mark.usefixtures("kept_db")
 
 Act = Callable[..., Any]
-NOTHING = dict.fromkeys(("broken_since", "cached_url", "cached_zip_url"))
+NOTHING = dict.fromkeys(
+    ("broken_since", "cached_url", "cached_zip_url", "cached_at", "cached_size")
+)
 
 
 def facts(act: Act, dataset: dict[str, Any]) -> list[Any]:
