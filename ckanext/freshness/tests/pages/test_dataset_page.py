@@ -75,7 +75,9 @@ def test_every_status_is_explained(read: Read, world: dict[str, Any], status: St
         (today,) = (one for one in zones if one.get("aria-current"))
         assert words(today.b) == LABELS[status]
         assert f"Today, {datetime.now(timezone.utc).day} " in words(today)
-    assert words(page.select_one("#freshness-evidence ul")).startswith("The resource was added Table")
+    assert words(page.select_one("#freshness-evidence ul")).startswith(
+        "The resource was added Table"
+    )
     assert moments(page, "#freshness-evidence ul") == [at(one["date"]) for one in shown["pieces"]]
     assert len(page.select("#freshness-history li")) == len(shown["transitions"]) > 0
 
