@@ -145,9 +145,9 @@ def test_the_page_leads_to_badge_feed_and_files(
     (picture,) = page.select("#freshness-export img")
     assert app.get(picture["src"]).headers["Content-Type"].startswith("image/svg+xml")
     code = BeautifulSoup(words(page.select_one("#freshness-embed")), "html.parser")
-    ((link, image),) = zip(code.select("a"), code.select("a img"), strict=True)
+    ((embedded, image),) = zip(code.select("a"), code.select("a img"), strict=True)
     assert image["src"] == picture["src"]
-    assert str(link["href"]).endswith("/dataset/odd/freshness")
+    assert str(embedded["href"]).endswith("/dataset/odd/freshness")
 
 
 ATOM = "{http://www.w3.org/2005/Atom}"
