@@ -206,7 +206,7 @@ _OF_EDITOR = """p.state = 'active' AND p.type = ANY(:types)
 GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
-    c.tried_at, c.attempts, k.stored_at AS copied_at, k.size AS copied""",
+    c.tried_at, c.attempts, c.strip, k.stored_at AS copied_at, k.size AS copied""",
         f"""FROM freshness_check c
 JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
 JOIN package p ON p.id = c.package_id
