@@ -105,6 +105,7 @@ class ResourceCheck(tk.BaseModel):
     strip = Column(
         UnicodeText,
         nullable=False,
+        default="",
         comment="the last 30 checks, oldest first: w worked, f failed, u could not be made",
     )
     wrote = Column(
