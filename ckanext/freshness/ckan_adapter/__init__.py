@@ -34,7 +34,7 @@ from .extras import (
     write_extras,
     write_extras_in_session,
 )
-from .forms import declared_fields, exempt_from_csrf, own_extras
+from .forms import declared_fields, exempt_from_csrf, form_mistakes, own_extras
 from .harvest import (
     HarvestExtension,
     acknowledge_complete_objects,
@@ -96,6 +96,7 @@ __all__ = [
     "edits_some_organization",
     "exempt_from_csrf",
     "forget_validators",
+    "form_mistakes",
     "get_harvester",
     "harvest_queue_connection",
     "harvest_routing_keys",

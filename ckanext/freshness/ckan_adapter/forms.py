@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 from ckan.lib.plugins import lookup_package_plugin
@@ -21,6 +25,20 @@ def declared_fields(package_type: str) -> frozenset[str]:
             return frozenset(fields)
         fields |= {field["field_name"] for field in schema["dataset_fields"]}
     return frozenset(fields)
+
+
+def form_mistakes(
+    package_type: str, action: str, context: Mapping[str, Any], data: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the mistakes in a package's form, as an action's ValidationError has them.
+
+    :param action: ``package_create`` or ``package_update``
+    """
+    plugin = lookup_package_plugin(package_type)
+    is_new = action == "package_create"
+    schema = plugin.create_package_schema() if is_new else plugin.update_package_schema()
+    _, errors = tk.navl_validate(deepcopy(dict(data)), schema, dict(context))
+    return dict(errors)
 
 
 def own_extras(package_type: str) -> tuple[str, ...]:

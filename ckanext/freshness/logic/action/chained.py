@@ -36,7 +36,8 @@ def package_create(
     """Create a package without the values that the caller sends for this extension's extras."""
     data_dict = dict(data_dict)
     if data_dict.get("type") == "harvest" and p.plugin_loaded("harvest"):
-        chained_harvest.before_source_create(context, data_dict)
+        with chained_harvest.writing_source(context, data_dict, "package_create"):
+            return url_facts.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequency_form.take(data_dict, settings.frequency_keys())
         data_dict = protected(data_dict, data_dict.get("type") or "dataset", {})
@@ -55,7 +56,8 @@ def package_update(
     reference = data_dict.get("id") or data_dict.get("name")
     package = model.Package.get(reference) if isinstance(reference, str) else None
     if package is not None and package.type == "harvest" and p.plugin_loaded("harvest"):
-        chained_harvest.before_source_update(context, data_dict)
+        with chained_harvest.writing_source(context, data_dict, "package_update"):
+            return url_facts.write(original, context, data_dict)
     if package is None or not settings.is_judged(package.type):
         return url_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.frequency_keys())

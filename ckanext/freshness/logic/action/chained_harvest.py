@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import redis
 
-from ...ckan_adapter import IS_2_12, acknowledge_complete_objects, reindex_source
+from ...ckan_adapter import (
+    IS_2_12,
+    acknowledge_complete_objects,
+    form_mistakes,
+    reindex_source,
+)
 from ...harvesting import job_report, object_states, object_writer, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
@@ -29,46 +36,39 @@ def chained() -> dict[str, Callable[..., Any]]:
     return actions
 
 
-def before_source_create(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
-    """Prepare ``package_create`` of a harvest source.
+@contextmanager
+def writing_source(
+    context: dict[str, Any], data_dict: dict[str, Any], action: str
+) -> Iterator[None]:
+    """Check a harvest source before and while ``package_create`` or ``package_update`` writes it.
 
-    ckanext-harvest's form and its action ``harvest_source_create`` both come here. A deleted source gives
-    its URL and name free, which ckanext-harvest's validator would refuse as taken.
+    ckanext-harvest's form and its actions ``harvest_source_create`` and ``_update`` both come here. A new
+    source takes the URL and the name of a deleted one, which ckanext-harvest's validator would refuse as taken.
 
-    :raises ValidationError: the URL cannot be the URL of a source
+    :param action: the name of the action that writes
+    :raises ValidationError: with all mistakes in the form at once; those of the configuration as a list
     """
-    tk.check_access("package_create", context, data_dict)
-    _check_source(data_dict)
-    sources.free_url_and_name(data_dict.get("url"), data_dict.get("name"))
-
-
-def before_source_update(context: dict[str, Any], data_dict: dict[str, Any]) -> None:
-    """Prepare ``package_update`` of a harvest source.
-
-    :raises ValidationError: the URL cannot be the URL of a source
-    """
-    tk.check_access("package_update", context, data_dict)
-    _check_source(data_dict)
-
-
-def _check_source(data_dict: dict[str, Any]) -> None:
-    """Validate the URL of one of our sources before ckanext-harvest parses it.
-
-    If it is wrong, the mistakes in the configuration are reported too, so that users see all at once.
-    """
-    source_type = source_type_named(data_dict.get("source_type"))
-    url = data_dict.get("url")
-    if source_type is None or not isinstance(url, str) or not url.strip():
-        return
-    mistake = url_mistake(url)
-    if mistake is None:
-        return
-    errors = {"url": [mistake]}
+    tk.check_access(action, context, data_dict)
+    source_type, url = source_type_named(data_dict.get("source_type")), data_dict.get("url")
+    has_url = source_type is not None and isinstance(url, str) and bool(url.strip())
+    mistake = url_mistake(str(url)) if has_url else None
     try:
-        source_type.validate_config(data_dict.get("config") or "")
-    except ConfigError as error:
-        errors["config"] = [str(error)]
-    raise tk.ValidationError(errors)
+        if mistake is not None:
+            # ckanext-harvest's validator cannot parse some of these.
+            form = {**data_dict, "url": f"https://{uuid.uuid4()}.invalid"}
+            errors = form_mistakes("harvest", action, context, form)
+            raise tk.ValidationError({**errors, "url": [mistake]})
+        if action == "package_create":
+            sources.free_url_and_name(url, data_dict.get("name"))
+        yield
+    except tk.ValidationError as error:
+        if source_type is not None and "config" in error.error_dict:
+            # ckanext-harvest has put them into one text, after words of its own.
+            try:
+                source_type.validate_config(data_dict.get("config") or "")
+            except ConfigError as mistakes:
+                error.error_dict["config"] = list(mistakes.mistakes)
+        raise
 
 
 @tk.chained_action

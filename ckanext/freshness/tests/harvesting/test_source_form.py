@@ -13,6 +13,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
+from ckanext.freshness.iati.registry.source_type import IATI_REGISTRY
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Redirect, Status
@@ -88,6 +90,9 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     assert form is not None
     assert form.select_one("[name=config]") is not None
     assert form.select_one("[name=source_type][value=fdp]") is not None
+    for source_type in (FAIR_DATA_POINT, IATI_REGISTRY):
+        (example,) = form.select(f"#help-{source_type.name} pre")
+        assert source_type.validate_config(example.text) == example.text
 
     at_a_file = {**filled_in, "url": "file:///etc/passwd"}
     status, page = browser.submit("/harvest/new", "#source-new", **at_a_file, config="")
@@ -95,11 +100,12 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     (error,) = page.select(".error-explanation li")
     assert "is a file: URL; only http and https are visited" in error.text
 
-    bad = '{"max_delete_fraction": 50}'
+    bad = '{"max_delete_fraction": 50, "langauge": "en"}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
     assert status == 200
-    (error,) = page.select(".error-explanation li")
-    assert '"max_delete_fraction" must be a number from 0 to 1' in error.text
+    first, second = (error.text for error in page.select(".error-explanation li"))
+    assert '"max_delete_fraction" must be a number from 0 to 1' in first
+    assert 'Unknown key "langauge"' in second
     config = page.select_one("[name=config]")
     assert config is not None and config.text.strip() == bad, "what was typed is still there"
     assert call_action("harvest_source_list") == []
@@ -151,6 +157,7 @@ def test_what_the_api_says_of_a_bad_configuration(config: str, words: str) -> No
         )
     (message,) = answer.value.error_dict["config"]
     assert words in message
+    assert not message.startswith("Error parsing"), "ckanext-harvest's words"
 
 
 def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
@@ -167,6 +174,7 @@ def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
             name="bad",
             url="fdp.example.org",
             source_type="fdp",
+            frequency="SOMETIMES",
             owner_org=organization["id"],
             config=json.dumps(config),
         )
@@ -174,15 +182,16 @@ def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
     assert errors["url"] == [
         "The URL cannot be visited: it does not begin with http:// or https://"
     ]
-    (message,) = errors["config"]
-    for words in (
+    mistakes = (
         '"timeout" must be a number from 1 to 3600',
+        'Unknown key "langauge"',
         '"default_groups": there is no group called nobody',
         '"default_groups": there is no group called no-group',
         "profiles: unknown: nope; known: ",
-        'Unknown key "langauge"',
-    ):
-        assert words in message
+    )
+    for message, words in zip(errors["config"], mistakes, strict=True):
+        assert message.startswith(words)
+    assert "frequency" in errors, "the other fields are checked, too"
 
 
 BAD_URLS = {
