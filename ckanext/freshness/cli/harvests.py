@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import ckan.plugins.toolkit as tk
 import click
@@ -30,7 +31,7 @@ def preview(source: str, as_json: bool) -> None:
     row = source_named(source)
     counter = ProgressCounter(tk._("records read"))
     try:
-        shown = make_preview(row, now=utc_now(), progress=counter.show)
+        shown = make_preview(row, now=utc_now(), tell=lambda read, _: counter.show(read))
     except (ForeignSource, ConfigError) as error:
         raise click.ClickException(str(error)) from error
     finally:
@@ -47,7 +48,8 @@ def preview(source: str, as_json: bool) -> None:
 @click.command()
 @click.argument("source")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def release(source: str, yes: bool) -> None:
+@click.option("--undo", is_flag=True, help="Take the release back, until a job reads the source.")
+def release(source: str, yes: bool, undo: bool) -> None:
     """Let the next job of SOURCE (id or name) delete the held datasets.
 
     Shows the list and asks for confirmation. The release applies only to this list and to the next job.
@@ -62,6 +64,11 @@ def release(source: str, yes: bool) -> None:
     click.echo(f"{hold['held_at']}: {hold['reason']}")
     for record in hold["held"]:
         click.echo(f"  {record['url']}  {record['reason']}  {record['title'] or ''}".rstrip())
+    if undo:
+        _decide("freshness_harvest_take_back", context, hold)
+        forms = NN_("Held again: {count} dataset", "Held again: {count} datasets")
+        click.echo(counted(forms, hold["count"]))
+        return
     if hold["released_at"]:
         click.echo(
             tk._("Already released by {user} on {moment}").format(
@@ -75,14 +82,16 @@ def release(source: str, yes: bool) -> None:
             "Let the next job delete these {count} datasets?",
         )
         click.confirm(counted(forms, hold["count"]), abort=True)
-    try:
-        tk.get_action("freshness_harvest_release")(
-            dict(context), {"id": source_id, "list_id": hold["list_id"]}
-        )
-    except tk.ValidationError as error:
-        raise click.ClickException(" ".join(error.error_dict["list_id"])) from error
+    _decide("freshness_harvest_release", context, hold)
     forms = NN_("Released: {count} dataset", "Released: {count} datasets")
     click.echo(counted(forms, hold["count"]))
+
+
+def _decide(action: str, context: dict[str, Any], hold: dict[str, Any]) -> None:
+    try:
+        tk.get_action(action)(dict(context), {"id": hold["source_id"], "list_id": hold["list_id"]})
+    except tk.ValidationError as error:
+        raise click.ClickException(" ".join(error.error_dict["list_id"])) from error
 
 
 def preview_lines(shown: Preview) -> list[str]:
@@ -97,7 +106,7 @@ def preview_lines(shown: Preview) -> list[str]:
     source = shown.source
     lines = [
         f"{source.title} ({source.url})",
-        tk._("Records now: {count}").format(count=shown.current),
+        tk._("Currently harvested: {count}").format(count=shown.current),
         *source.warnings,
     ]
     if not shown.answered:
@@ -106,8 +115,8 @@ def preview_lines(shown: Preview) -> list[str]:
     for record_class, label in labels.items():
         is_listed = record_class is not RecordClass.UNCHANGED
         lines += _entries(label, shown.changes[record_class], is_listed=is_listed)
-    lines += _entries(tk._("Not readable"), shown.failed)
-    lines += _entries(tk._("Kept, though not read"), shown.kept)
+    lines += _entries(tk._("Couldn't be read"), shown.failed)
+    lines += _entries(tk._("Kept (couldn't be read)"), shown.kept)
     lines += [tk._("No field for {property}").format(property=name) for name in shown.unmapped]
     if shown.brake:
         held = len(shown.brake.held)

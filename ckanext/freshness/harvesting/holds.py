@@ -1,17 +1,37 @@
-"""Held deletions and their release. A source has at most one list, and a release is for exactly that list."""
+"""Held deletions and their release. A source has at most one list, and a release is for exactly that list.
+
+A release can be taken back until a job reads it. The row of the list is locked by everybody who decides and by
+the job while it reads; a process that gathers holds a lock of its own until it has replaced the list.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Collection
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..ckan_adapter import model
+import sqlalchemy as sa
+
+from ..ckan_adapter import harvest_tables, model
 from ..dates import utc
 from ..model import HarvestHold
+from .locks import is_held
 from .strategy import HeldDeletions
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """The records of a held list by guid, as users had decided at one moment.
+
+    :ivar released: those that the next job may delete
+    :ivar held: all others
+    """
+
+    released: Collection[str]
+    held: Collection[str]
 
 
 def hold_of(source_id: str, *, for_update: bool = False) -> Any | None:
@@ -30,16 +50,36 @@ def list_id(hold: Any) -> str:
     return hashlib.sha256(json.dumps([hold.job_id, *guids]).encode()).hexdigest()
 
 
-def held_guids(source_id: str) -> Collection[str]:
-    """Return the guids whose deletion is held and not released."""
-    hold = hold_of(source_id)
-    held = hold.held if hold is not None else []
-    return frozenset(record["guid"] for record in held) - _releases(hold).keys()
+def decisions(hold: Any | None) -> Decisions:
+    """Return which records of a held list are released; the list is None if nothing is held."""
+    released = frozenset(_releases(hold))
+    guids = frozenset(record["guid"] for record in (hold.held if hold is not None else ()))
+    return Decisions(released, guids - released)
 
 
-def released_guids(source_id: str) -> Collection[str]:
-    """Return the guids whose deletion an editor has released."""
-    return _releases(hold_of(source_id)).keys()
+def decisions_for_job(source_id: str) -> Decisions:
+    """Return the decisions that a job applies. Commits.
+
+    The job holds its gather's lock (:func:`gather_lock`) and waits here for users who are deciding. From now
+    on no release can be taken back until the job has replaced the list.
+    """
+    found = decisions(hold_of(source_id, for_update=True))
+    model.Session.commit()
+    return found
+
+
+def gather_lock(job_id: str) -> str:
+    """Return the name of the lock that a process holds while it gathers a job."""
+    return f"gather {job_id}"
+
+
+def is_gathering(source_id: str) -> bool:
+    """Return whether a process gathers a job of a source at this moment."""
+    jobs = harvest_tables.JOB
+    ids = model.Session.execute(
+        sa.select(jobs.c.id).where(jobs.c.source_id == source_id, jobs.c.gather_finished.is_(None))
+    ).scalars()
+    return any(is_held(gather_lock(job_id)) for job_id in ids)
 
 
 def _releases(hold: Any | None) -> dict[str, list[str]]:
@@ -115,3 +155,9 @@ def release(hold: Any, user: str, now: datetime) -> None:
     """Allow the next job to make the held deletions. No commit."""
     hold.released_at = utc(now)
     hold.released_by = user
+
+
+def take_back(hold: Any) -> None:
+    """Hold all deletions of a list again, whoever released them. No commit."""
+    hold.released_at = hold.released_by = None
+    hold.held = [{**record, "released": None} for record in hold.held]

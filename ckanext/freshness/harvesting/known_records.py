@@ -55,6 +55,17 @@ def current_records(source_id: str) -> dict[str, KnownRecord]:
     return _known(sa.and_(_object.c.current.is_(True), _object.c.harvest_source_id == source_id))
 
 
+def count_current(source_id: str) -> int:
+    """Return how many records of a source are current."""
+    return int(
+        model.Session.execute(
+            sa.select(sa.func.count()).where(
+                _object.c.current.is_(True), _object.c.harvest_source_id == source_id
+            )
+        ).scalar_one()
+    )
+
+
 def orphaned_records(
     types: Sequence[str], source_id: str, *, organizations: bool = False
 ) -> dict[str, KnownRecord]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -72,21 +72,10 @@ class ObjectWriter:
 
     BATCH = 200
 
-    def __init__(
-        self,
-        job_id: str,
-        source_id: str,
-        now: datetime,
-        tell: Callable[[int], None] | None = None,
-    ) -> None:
-        """
-        :param tell: called with the number of records read so far.
-        """
+    def __init__(self, job_id: str, source_id: str, now: datetime) -> None:
         self._job_id = job_id
         self._source_id = source_id
         self._now = utc(now)
-        self._tell = tell
-        self._read = 0
         self._rows: list[ObjectRow] = []
         self._to_import: list[str] = []
         """Ids of the objects to import, in the order of writing."""
@@ -94,7 +83,6 @@ class ObjectWriter:
         """Changes to the extras of current objects, see :func:`set_extras`."""
 
     def change(self, change: RecordChange) -> None:
-        self._count()
         known, sighting = change.known, change.sighting
         contents = sighting.contents if sighting else None
         unmapped = json_text(contents.unmapped) if contents and contents.unmapped else None
@@ -170,7 +158,6 @@ class ObjectWriter:
         self._to_import = [object_id for object_id in self._to_import if object_id not in ids]
 
     def failed(self, url: str, guid: str, error: str) -> None:
-        self._count()
         extras = {"dataset_url": url}
         self._add(ObjectRow(guid, "ERROR", extras, report_status="errored", error=error))
 
@@ -218,11 +205,6 @@ class ObjectWriter:
         )
         model.Session.commit()
         return ids if page_size is None else leads
-
-    def _count(self) -> None:
-        self._read += 1
-        if self._tell:
-            self._tell(self._read)
 
     def _add(self, row: ObjectRow) -> None:
         self._rows.append(row)

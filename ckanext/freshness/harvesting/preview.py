@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
+
+import sqlalchemy as sa
 
 from ..ckan_adapter import model
 from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory
-from .record import KnownRecord
+from .known_records import content_of
+from .record import Contents, KnownRecord, Record
+from .record_changes import FieldChange, changes
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
 from .strategy import AbsentRecord, HeldDeletions, RecordClass
-from .survey import RecordChange, UnmappedProperty, survey
+from .survey import RecordChange, Tell, UnmappedProperty, survey
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PreviewEntry:
     """A record in a preview."""
 
@@ -27,6 +32,15 @@ class PreviewEntry:
     """For people: why the record is in its list."""
     package_id: str | None = None
     """The dataset that the record has or takes over."""
+    organization_id: str | None = None
+    """The organization that the record became, instead of a dataset."""
+    title: str | None = None
+    """The title at the source, or the dataset's if the record was not read."""
+    changes: list[FieldChange] = field(default_factory=list)
+    """What differs from the last harvest."""
+    moved_from: str | None = None
+    """The catalog that the record leaves."""
+    moved_to: str | None = None
 
 
 @dataclass(slots=True)
@@ -47,6 +61,8 @@ class Preview:
     errors: list[str] = field(default_factory=list)
     """A line with URL and reason for each container that could not be read."""
     brake: HeldDeletions | None = None
+    held: list[PreviewEntry] = field(default_factory=list)
+    """The records whose deletion the brake would hold."""
     answered: bool = True
     """The source's own URL was read. If not, the rest of the preview means nothing."""
     requests: int = 0
@@ -78,7 +94,11 @@ class Preview:
             "errors": list(self.errors),
             "unmapped": [asdict(counted) for counted in self.unmapped],
             "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
-            | {"failed": len(self.failed), "kept": len(self.kept)},
+            | {
+                "failed": len(self.failed),
+                "kept": len(self.kept),
+                "unreadable": len({entry.guid for entry in (*self.failed, *self.kept)}),
+            },
             **{
                 kind.value: [asdict(entry) for entry in entries[:limit]]
                 for kind, entries in self.changes.items()
@@ -89,15 +109,17 @@ class Preview:
             if self.brake is None
             else {
                 "reason": self.brake.reason,
-                "count": len(self.brake.held),
-                "held": [asdict(_entry(absent)) for absent in self.brake.held[:limit]],
+                "count": len(self.held),
+                "held": [asdict(entry) for entry in self.held[:limit]],
             },
         }
 
 
 def _entry(absent: AbsentRecord) -> PreviewEntry:
     known = absent.known
-    return PreviewEntry(known.url, known.guid, absent.reason, known.package_id)
+    return PreviewEntry(
+        known.url, known.guid, absent.reason, known.package_id, known.organization_id
+    )
 
 
 def source_type_of(source: Any) -> SourceType:
@@ -114,27 +136,34 @@ def source_type_of(source: Any) -> SourceType:
     return found
 
 
-def preview(
-    source: Any, *, now: datetime, progress: Callable[[int], None] | None = None
-) -> Preview:
+def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
     """Crawl a source, and return what a job that began now would do. Write nothing.
 
     :param source: a HarvestSource row.
-    :param progress: called with the number of records read so far.
+    :param tell: see :func:`.survey.survey`.
     :raises ForeignSource: see :func:`source_type_of`.
     :raises ConfigError: the source's configuration cannot be used.
     """
     source_type = source_type_of(source)
     result = Preview(source_of(source), now)
+    decisions = holds.decisions(holds.hold_of(source.id))
     found = survey(
         source_type,
         result.source,
         DocumentMemory(source.id, read_only=True),
-        _Lists(result, progress),
+        _Lists(result),
         now=now,
-        released=holds.released_guids(source.id),
-        held=holds.held_guids(source.id),
+        released=decisions.released,
+        held=decisions.held,
+        tell=tell,
     )
+    if found.brake is not None:
+        result.held = [_entry(absent) for absent in found.brake.held]
+    datasets = {entry.guid: entry.package_id for entry in result.kept}
+    for entry in result.failed:
+        entry.package_id = datasets.get(entry.guid)
+    lists = [*result.changes.values(), result.failed, result.kept, result.held]
+    _add_titles(entry for entries in lists for entry in entries)
     model.Session.rollback()
     result.current = found.current
     result.errors = found.container_errors
@@ -144,27 +173,49 @@ def preview(
     result.unmapped = found.unmapped
     result.warnings = found.warnings
     result.drafts = found.drafts
-    for entries in (*result.changes.values(), result.failed, result.kept):
+    for entries in lists:
         entries.sort(key=lambda entry: entry.url)
     return result
+
+
+def _add_titles(entries: Iterable[PreviewEntry]) -> None:
+    """Give the records that were not read the titles of their datasets and organizations."""
+    untitled = [entry for entry in entries if entry.title is None]
+    for table, key in ((model.Package, "package_id"), (model.Group, "organization_id")):
+        ids = sorted({getattr(entry, key) for entry in untitled if getattr(entry, key)})
+        titles: dict[str, str] = {}
+        for start in range(0, len(ids), 1000):
+            rows = model.Session.execute(
+                sa.select(table.id, table.title, table.name).where(
+                    table.id.in_(ids[start : start + 1000])
+                )
+            )
+            titles |= {row.id: row.title or row.name for row in rows}
+        for entry in untitled:
+            entry.title = entry.title or titles.get(getattr(entry, key))
 
 
 class _Lists:
     """A :class:`.survey.SurveyObserver` that keeps the results without the records' contents."""
 
-    def __init__(self, preview: Preview, progress: Callable[[int], None] | None) -> None:
+    def __init__(self, preview: Preview) -> None:
         self._preview = preview
-        self._progress = progress
-        self._read = 0
 
     def change(self, change: RecordChange) -> None:
         owner = change.known or change.adopted
-        self._preview.changes[change.kind].append(
-            PreviewEntry(
-                change.url, change.guid, change.reason, owner.package_id if owner else None
-            )
-        )
-        self._count()
+        entry = PreviewEntry(change.url, change.guid, change.reason)
+        if owner is not None:
+            entry.package_id, entry.organization_id = owner.package_id, owner.organization_id
+        if change.sighting is not None and change.sighting.contents is not None:
+            now = _record(change.sighting.contents)
+            entry.title = str(now.fields.get("title") or "") or None
+            before = _last_harvested(change.known)
+            if before is not None and change.kind is not RecordClass.UNCHANGED:
+                kept = self._preview.source.config.keep_fields
+                entry.changes = changes(before, now, without=kept)
+        if change.kind is RecordClass.MOVED and change.known is not None:
+            entry.moved_from, entry.moved_to = change.known.catalog_url, change.catalog_url
+        self._preview.changes[change.kind].append(entry)
 
     def withdraw(self, kind: RecordClass, url: str) -> None:
         entries = self._preview.changes[kind]
@@ -172,7 +223,6 @@ class _Lists:
 
     def failed(self, url: str, guid: str, error: str) -> None:
         self._preview.failed.append(PreviewEntry(url, guid, error))
-        self._count()
 
     def kept(self, absent: AbsentRecord) -> None:
         self._preview.kept.append(_entry(absent))
@@ -180,7 +230,17 @@ class _Lists:
     def answered(self, known: KnownRecord) -> None:
         """No-op: a preview does not show it."""
 
-    def _count(self) -> None:
-        self._read += 1
-        if self._progress:
-            self._progress(self._read)
+
+def _record(contents: Contents) -> Record:
+    return contents if isinstance(contents, Record) else Record.from_json(contents.as_json())
+
+
+def _last_harvested(known: KnownRecord | None) -> Record | None:
+    """Return a current record's contents; None if they are unknown, or another harvester wrote them."""
+    if known is None or known.object_id is None:
+        return None
+    content, _ = content_of(known.object_id)
+    model.Session.commit()  # no transaction stays open during the next request
+    with contextlib.suppress(ValueError):
+        return Record.from_json(content or "")
+    return None

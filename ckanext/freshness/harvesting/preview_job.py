@@ -7,7 +7,6 @@ its result for a day. No table of ours is needed, because a preview is only vali
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
@@ -22,6 +21,7 @@ from ..dates import aware, utc_now, utc_text
 from .preview import preview
 from .source_config import ConfigError
 from .sources import ForeignSource
+from .survey import Tell
 
 LONGEST = timedelta(hours=2)
 """The longest time for a preview: as long as ckanext-harvest gives a gather."""
@@ -53,6 +53,8 @@ class PreviewProgress:
     asked_by: str | None = None
     read: int = 0
     """How many records have been read so far."""
+    listed: int | None = None
+    """How many the source lists; None if that is not known."""
     error: str | None = None
     """For people: why there is no preview."""
     result: dict[str, Any] | None = None
@@ -70,6 +72,7 @@ class PreviewProgress:
             "asked_at": utc_text(self.asked_at),
             "asked_by": self.asked_by,
             "read": self.read,
+            "listed": self.listed,
             "error": self.error,
             "preview": self.result,
         }
@@ -122,7 +125,7 @@ def run(source_id: str) -> dict[str, Any]:
         return {"error": "The source has been removed"}
     now = utc_now()
     try:
-        made = preview(source, now=now, progress=_watch(get_current_job()))
+        made = preview(source, now=now, tell=_watch(get_current_job()))
     except (ForeignSource, ConfigError) as error:
         return {"error": str(error)}
     except _TooLong:
@@ -133,22 +136,22 @@ def run(source_id: str) -> dict[str, Any]:
     return {"preview": made.as_dict(LISTED)}
 
 
-def _watch(job: Job | None) -> Callable[[int], None]:
-    """Return a callback that saves the number of records in a job, at most once a second.
+def _watch(job: Job | None) -> Tell:
+    """Return a callback that saves the progress in a job, at most once a second.
 
     The callback raises :class:`_TooLong` when the time is up.
     """
     end = monotonic() + LONGEST.total_seconds()
     saved_at = 0.0
 
-    def read(count: int) -> None:
+    def read(count: int, listed: int | None) -> None:
         nonlocal saved_at
         moment = monotonic()
         if moment > end:
             raise _TooLong
         if job is not None and moment >= saved_at + 1:
             saved_at = moment
-            job.meta["read"] = count
+            job.meta |= {"read": count, "listed": listed}
             job.save_meta()  # type: ignore[no-untyped-call]
 
     return read
@@ -183,6 +186,7 @@ def _progress(job: Job, now: datetime) -> PreviewProgress:
         _aware(job.created_at) if job.created_at else None,
         job.meta.get("asked_by"),
         job.meta.get("read", 0),
+        job.meta.get("listed"),
         error,
         result.get("preview"),
     )

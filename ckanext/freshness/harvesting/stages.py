@@ -37,7 +37,7 @@ from .packages import ImportFailed, PackageWriter
 from .source_config import ConfigError
 from .sources import Source, SourceType, source_of
 from .strategy import HeldDeletions, RecordClass
-from .survey import Survey, survey
+from .survey import Survey, Tell, survey
 
 log = logging.getLogger(__name__)
 
@@ -62,12 +62,12 @@ def gather(
     job_id: str,
     *,
     now: datetime | None = None,
-    tell: Callable[[int], None] | None = None,
+    tell: Tell | None = None,
     queued: bool = True,
 ) -> list[str] | None:
     """Crawl a job's source and write the job's harvest objects.
 
-    :param tell: called with the number of records read so far.
+    :param tell: see :func:`.survey.survey`.
     :param queued: hand the objects to the consumers of the queue; otherwise the caller imports them.
     :returns: the ids of the objects to publish, or None if the source could not be requested at all.
     """
@@ -86,12 +86,12 @@ def _gather_once(
     source_type: SourceType,
     job_id: str,
     now: datetime,
-    tell: Callable[[int], None] | None,
+    tell: Tell | None,
     queued: bool,
 ) -> list[str] | None:
     # The queue has set gather_started without a commit.
     model.Session.commit()
-    with locked(f"gather {job_id}"):
+    with locked(holds.gather_lock(job_id)):
         # The queue sends a job again after two hours. A gather that held this lock before us has either
         # finished, or died and left an incomplete attempt.
         job = harvest_tables.job_row(job_id)
@@ -104,8 +104,8 @@ def _gather_once(
         object_writer.discard_attempt(job_id)
         try:
             source = source_of(harvest_tables.source_row(job.source_id))
-            writer = ObjectWriter(job_id, source.id, now, tell)
-            return _gather(source_type, source, job_id, now, writer, queued)
+            writer = ObjectWriter(job_id, source.id, now)
+            return _gather(source_type, source, job_id, now, writer, queued, tell)
         except ConfigError as error:
             harvest_tables.add_gather_error(
                 job_id, f"The source's configuration cannot be used: {error}"
@@ -120,16 +120,19 @@ def _gather(
     now: datetime,
     writer: ObjectWriter,
     queued: bool,
+    tell: Tell | None,
 ) -> list[str]:
     memory = DocumentMemory(source.id)
+    decisions = holds.decisions_for_job(source.id)
     found = survey(
         source_type,
         source,
         memory,
         writer,
         now=now,
-        released=holds.released_guids(source.id),
-        held=holds.held_guids(source.id),
+        released=decisions.released,
+        held=decisions.held,
+        tell=tell,
     )
     for line in found.container_errors:
         harvest_tables.add_gather_error(job_id, line)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -35,6 +35,9 @@ from .strategy import (
 )
 
 log = logging.getLogger(__name__)
+
+Tell = Callable[[int, int | None], None]
+"""Receives how many records have been read, of how many; None if the source does not say it beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +142,18 @@ def survey(
     now: datetime,
     released: Collection[str] = (),
     held: Collection[str] = (),
+    tell: Tell | None = None,
 ) -> Survey:
     """Crawl a source, and report the class of each record to the observer.
 
+    :param tell: called with the progress after each record.
     :param released: guids whose deletion an editor has released.
     :param held: guids whose deletion is held and not released.
     :raises ConfigError: the source's configuration cannot be used.
     """
     for warning in source.warnings:
         log.warning("Harvest source %s: %s", source.title, warning)
-    classifier = _Classifier(source_type, source, observer)
+    classifier = _Classifier(source_type, source, observer, tell)
     crawled = source_type.crawl(source, classifier.known, memory, classifier.take, now)
     decided = deletions(
         classifier.known,
@@ -171,7 +176,13 @@ class _Classifier:
     :ivar seen: the records that the crawl met, by the URL of the current record or by their own
     """
 
-    def __init__(self, source_type: SourceType, source: Source, observer: SurveyObserver) -> None:
+    def __init__(
+        self,
+        source_type: SourceType,
+        source: Source,
+        observer: SurveyObserver,
+        tell: Tell | None,
+    ) -> None:
         def orphans() -> Iterable[KnownRecord]:
             return orphaned_records(
                 source_type.adopts, source.id, organizations=source_type.organizations
@@ -181,6 +192,11 @@ class _Classifier:
         self.seen: dict[str, SeenRecord] = {}
         self._source = source
         self._observer = observer
+        self._tell = tell
+        self._lists_first = not source_type.organizations
+        self._reads_catalogs = source.config.harvest_catalogs
+        self._listed = (0, 0, 0)
+        """Listed URLs, catalogs, and records among the listed URLs, when they were last counted."""
         self._result = Survey(current=len(self.known))
         self._refused: dict[str, tuple[str, str]] = {}
         """Guid and error of current records that answer 401, 403, 404 or 410. The error is reported only
@@ -195,6 +211,21 @@ class _Classifier:
 
     def take(self, sighting: Sighting, containers: Containers) -> None:
         """Classify and report a record that the crawl met."""
+        self._take(sighting, containers)
+        if self._tell is not None:
+            self._tell(len(self.seen), self._total(containers))
+
+    def _total(self, containers: Containers) -> int | None:
+        """Return how many records the source lists; None if it lists them while they are read."""
+        if not self._lists_first:
+            return None
+        listed, catalogs = containers.listed, containers.catalogs
+        if self._listed[:2] != (len(listed), len(catalogs)):
+            records = listed if self._reads_catalogs else listed - catalogs
+            self._listed = len(listed), len(catalogs), len(records)
+        return max(self._listed[2], len(self.seen))
+
+    def _take(self, sighting: Sighting, containers: Containers) -> None:
         seen = sighting.seen
         before = self._before(sighting, containers)
         url = seen.url if before is None else before.url

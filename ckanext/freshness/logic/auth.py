@@ -15,6 +15,7 @@ __all__ = [
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_harvest_take_back",
     "freshness_opt_out",
     "freshness_opt_out_show",
     "freshness_report",
@@ -99,6 +100,13 @@ def freshness_harvest_hold_show(
 
 
 def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Users who may edit the harvest source."""
+    return _as_for("harvest_source_update", context, data_dict)
+
+
+def freshness_harvest_take_back(
+    context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
     """Users who may edit the harvest source."""
     return _as_for("harvest_source_update", context, data_dict)
 

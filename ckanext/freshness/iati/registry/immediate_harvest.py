@@ -163,7 +163,7 @@ def _harvest(
         source_type,
         job_id,
         now=now,
-        tell=lambda read: show_progress(HarvestProgress(HarvestStage.GATHER, read)),
+        tell=lambda read, _: show_progress(HarvestProgress(HarvestStage.GATHER, read)),
         queued=False,
     )
     if ids:

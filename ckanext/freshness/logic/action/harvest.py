@@ -1,16 +1,16 @@
-"""Actions that preview a harvest, and that show and release held deletions."""
+"""Actions that preview a harvest, and that show held deletions, release them and take the release back."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, NoReturn
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 
 from ...ckan_adapter import harvest_tables, model
 from ...dates import utc_now, utc_text
-from ...harvesting import holds, preview_job
+from ...harvesting import holds, known_records, preview_job
 from ...harvesting.preview import source_type_of
 from ...harvesting.sources import ForeignSource
 from .. import rate_limit
@@ -23,6 +23,7 @@ __all__ = [
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
     "freshness_harvest_release",
+    "freshness_harvest_take_back",
 ]
 
 
@@ -56,7 +57,8 @@ def freshness_harvest_preview_show(
 
     :param id: id or name of the harvest source
     :returns: ``state`` (``none``, ``waiting``, ``running``, ``done``, ``failed``), ``asked_at``,
-        ``asked_by``, ``read`` (records read so far), ``error`` and ``preview``: the records that would be
+        ``asked_by``, ``read`` (records read so far), ``listed`` (of how many; null if that is not known),
+        ``error`` and ``preview``: the records that would be
         ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each
         (``counts`` has all), the ``errors``, and the ``brake`` if it would hold deletions
     """
@@ -72,9 +74,10 @@ def freshness_harvest_hold_show(
 
     :param id: id or name of the harvest source
     :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
-        ``held_at``, ``reason``, ``count``, ``held`` (for each record ``guid``, ``url``, ``reason``,
-        ``package_id`` and its dataset's ``name``, ``title`` and ``state``), ``released_at`` and
-        ``released_by`` (null until an editor releases the list)
+        ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
+        ``held`` (for each record ``guid``, ``url``, ``reason``, ``released``, ``package_id``, and ``name``,
+        ``title`` and ``state`` of its dataset or organization, with ``is_organization``), ``released_at``
+        and ``released_by`` (null until an editor releases the list)
     """
     tk.check_access("freshness_harvest_hold_show", context, data_dict)
     hold = holds.hold_of(_source(data_dict).id)
@@ -90,43 +93,97 @@ def freshness_harvest_release(context: dict[str, Any], data_dict: dict[str, Any]
     :raises ValidationError: nothing is held, or another list is held; nothing is released
     """
     tk.check_access("freshness_harvest_release", context, data_dict)
-    source_id = _source(data_dict).id
-    list_id = tk.get_or_bust(data_dict, "list_id")
-    hold = holds.hold_of(source_id, for_update=True)
-    if hold is None or holds.list_id(hold) != list_id:
-        model.Session.rollback()
-        raise tk.ValidationError({"list_id": [_stale(nothing_held=hold is None)]})
+    hold = _locked_hold(data_dict)
     if hold.released_at is None:
         holds.release(hold, context["user"], utc_now())
-        log.info(
-            "Harvest source %s: %s released %d held deletions",
-            source_id,
-            context["user"],
-            len(hold.held),
-        )
+        _log_decision(hold, context, "released")
     model.Session.commit()
     return _hold_dict(hold)
 
 
-def _stale(*, nothing_held: bool) -> str:
-    words: str
-    if nothing_held:
-        words = tk._(
-            "Nothing was released: no deletions of this source are held any more. "
-            "A job has run since you looked at the list."
+def freshness_harvest_take_back(
+    context: dict[str, Any], data_dict: dict[str, Any]
+) -> dict[str, Any]:
+    """Take back the release of held deletions, so that no job deletes these records.
+
+    This is possible until a job begins to read the source.
+
+    :param id: id or name of the harvest source
+    :param list_id: the ``list_id`` that ``freshness_harvest_hold_show`` returned to the user
+    :returns: the same as ``freshness_harvest_hold_show``
+    :raises ValidationError: nothing is held, another list is held, or a job is reading the source; nothing is
+        taken back
+    """
+    tk.check_access("freshness_harvest_take_back", context, data_dict)
+    hold = _locked_hold(data_dict)
+    if holds.decisions(hold).released:
+        if holds.is_gathering(hold.source_id):
+            _refuse(
+                tk._(
+                    "It is too late to undo this: a job is reading the source and may delete these "
+                    "datasets. If the list is still here after the job, undo it then."
+                )
+            )
+        holds.take_back(hold)
+        _log_decision(hold, context, "took back the release of")
+    model.Session.commit()
+    return _hold_dict(hold)
+
+
+def _locked_hold(data_dict: dict[str, Any]) -> Any:
+    """Return the held list that a user decides about, and lock it until the transaction ends.
+
+    :raises ValidationError: nothing is held, or another list than the user has seen
+    """
+    source_id = _source(data_dict).id
+    list_id = tk.get_or_bust(data_dict, "list_id")
+    hold = holds.hold_of(source_id, for_update=True)
+    if hold is None:
+        _refuse(
+            tk._(
+                "Nothing was changed: no deletions of this source are on hold any more. "
+                "A job has run since you looked at the list."
+            )
         )
-    else:
-        words = tk._(
-            "Nothing was released: the list has changed since you looked at it. "
-            "Look at the list of now, and release that."
+    if holds.list_id(hold) != list_id:
+        _refuse(
+            tk._(
+                "Nothing was changed: the list has changed since you looked at it. "
+                "Look at the new list and decide again."
+            )
         )
-    return words
+    return hold
+
+
+def _refuse(words: str) -> NoReturn:
+    model.Session.rollback()
+    raise tk.ValidationError({"list_id": [words]})
+
+
+def _log_decision(hold: Any, context: dict[str, Any], did: str) -> None:
+    log.info(
+        "Harvest source %s: %s %s %d held deletions",
+        hold.source_id,
+        context["user"],
+        did,
+        len(hold.held),
+    )
 
 
 def _hold_dict(hold: Any) -> dict[str, Any]:
     packages = _packages([record["package_id"] for record in hold.held if record["package_id"]])
-    no_package = {"name": None, "title": None, "state": None}
-    held = [{**record, **packages.get(record["package_id"], no_package)} for record in hold.held]
+    others = [record["guid"] for record in hold.held if not record["package_id"]]
+    organizations = _organizations(hold.source_id, others)
+    nothing = {"name": None, "title": None, "state": None, "is_organization": False}
+    held = [
+        {
+            **record,
+            **nothing,
+            **packages.get(record["package_id"], {}),
+            **organizations.get(record["guid"], {}),
+        }
+        for record in hold.held
+    ]
     held.sort(key=lambda record: (record["title"] or "", record["url"]))
     return {
         "source_id": hold.source_id,
@@ -135,6 +192,7 @@ def _hold_dict(hold: Any) -> dict[str, Any]:
         "held_at": utc_text(hold.held_at),
         "reason": hold.reason,
         "count": len(held),
+        "current": known_records.count_current(hold.source_id),
         "held": held,
         "released_at": utc_text(hold.released_at),
         "released_by": hold.released_by,
@@ -150,6 +208,20 @@ def _packages(package_ids: list[str]) -> dict[str, dict[str, str | None]]:
         row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
         for row in rows
     }
+
+
+def _organizations(source_id: str, guids: list[str]) -> dict[str, dict[str, Any]]:
+    """Return what became of organisations of a registry, by guid."""
+    ids = known_records.organizations_by_guid(source_id, guids) if guids else {}
+    group = model.Group
+    rows = model.Session.query(group.id, group.name, group.title, group.state).filter(
+        group.id.in_(ids.values())
+    )
+    found = {
+        row.id: {"name": row.name, "title": row.title or row.name, "state": row.state}
+        for row in rows
+    }
+    return {guid: {**found[id], "is_organization": True} for guid, id in ids.items() if id in found}
 
 
 def _source(data_dict: dict[str, Any]) -> Any:

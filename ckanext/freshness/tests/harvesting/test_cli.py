@@ -61,7 +61,7 @@ def test_preview(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert f"A source ({fdp.source_url})" in lines
-    assert "Records now: 3" in lines
+    assert "Currently harvested: 3" in lines
     changed = lines.index("Changed: 1")
     assert lines[changed + 1] == f"  {fdp.iri_of(edited)}  its contents changed"
     deleted = lines.index("Deleted: 1")
@@ -124,6 +124,11 @@ def test_release_asks_first(run: Any, fdp: FdpServer, harvest: Harvest) -> None:
     result = run("release", name)
     assert result.exit_code == 0
     assert "Already released by" in result.output
+    result = run("release", name, "--undo")
+    assert result.exit_code == 0
+    assert "Held again: 3 datasets" in result.output
+    assert not released(harvest)
+    assert run("release", name, "--yes").exit_code == 0
     assert harvest.run().stats["deleted"] == 3
 
 

@@ -14,6 +14,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.freshness.harvesting.object_writer import STATUS
 from ckanext.freshness.harvesting.preview import Preview, preview
+from ckanext.freshness.harvesting.record_changes import FieldChange
 from ckanext.freshness.harvesting.sources import ForeignSource
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -120,12 +121,12 @@ def catalog_gone(fdp: FdpServer) -> None:
     [
         (nothing, {"unchanged": 4}),
         (all_at_once, {"new": 1, "changed": 1, "moved": 1, "deleted": 1, "unchanged": 1}),
-        (catalog_away, {"new": 1, "kept": 4, "errors": 1}),
-        (root_away, {"kept": 4, "errors": 1}),
-        (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1}),
-        (malformed, {"unchanged": 3, "failed": 1, "kept": 1}),
+        (catalog_away, {"new": 1, "kept": 4, "unreadable": 4, "errors": 1}),
+        (root_away, {"kept": 4, "unreadable": 4, "errors": 1}),
+        (one_record_away, {"deleted": 1, "unchanged": 2, "failed": 1, "kept": 1, "unreadable": 1}),
+        (malformed, {"unchanged": 3, "failed": 1, "kept": 1, "unreadable": 1}),
         (withdrawn, {"unchanged": 3, "deleted": 1}),
-        (walled, {"unchanged": 1, "failed": 3, "kept": 3}),
+        (walled, {"unchanged": 1, "failed": 3, "kept": 3, "unreadable": 3}),
         (all_gone, {"held": 4}),
         (catalog_gone, {"held": 4}),
     ],
@@ -175,6 +176,30 @@ def agree(harvest: Harvest, said: Preview) -> None:
         assert any(said.brake.reason in one for one in job.gather_errors)
         hold = call_action("freshness_harvest_hold_show", id=harvest.source["id"])
         assert {one["guid"] for one in hold["held"]} == {one.known.guid for one in said.brake.held}
+
+
+def test_records_have_titles_and_changes_are_told(fdp: FdpServer) -> None:
+    filled(fdp)
+    harvest = add_source(fdp.source_url, keep_fields=["notes"])
+    harvest.run()
+    all_at_once(fdp)
+    fdp.change(fdp.datasets[0], title="Edited", description="New words")
+    progress: list[tuple[int, int | None]] = []
+    source = harvest_model.HarvestSource.get(harvest.source["id"])
+    said = preview(
+        source,
+        now=datetime.now(timezone.utc),
+        tell=lambda read, listed: progress.append((read, listed)),
+    )
+    assert progress[-1] == (4, 4)
+    assert {listed for _, listed in progress} == {4}
+    (edited,), (moved,), (removed,) = (
+        said.changes[kind] for kind in (RecordClass.CHANGED, RecordClass.MOVED, RecordClass.DELETED)
+    )
+    assert edited.changes == [FieldChange("title", before="Dataset 0", after="Edited")]
+    assert (moved.title, removed.title) == ("Dataset 1", "Dataset 2")
+    first, second = (fdp.iri_of(one) for one in fdp.catalogs)
+    assert (moved.moved_from, moved.moved_to) == (first, second)
 
 
 def test_a_first_harvest(fdp: FdpServer) -> None:

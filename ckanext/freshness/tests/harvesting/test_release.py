@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -15,6 +17,8 @@ from ckanext.freshness.harvesting import holds
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
+from ckanext.freshness.tests.harvesting.test_killed import until, waits_for_a_lock
+from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.faults import Status
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.freshness.tests.servers.fdp_model import Kind
@@ -47,6 +51,16 @@ def release(harvest: Harvest, list_id: str) -> dict[str, Any]:
     ids = {"id": harvest.source["id"], "list_id": list_id}
     hold: dict[str, Any] = call_action("freshness_harvest_release", **ids)
     return hold
+
+
+def take_back(harvest: Harvest) -> dict[str, Any]:
+    ids = {"id": harvest.source["id"], "list_id": held(harvest)["list_id"]}
+    hold: dict[str, Any] = call_action("freshness_harvest_take_back", **ids)
+    return hold
+
+
+def decisions(harvest: Harvest) -> holds.Decisions:
+    return holds.decisions(holds.hold_of(harvest.source["id"]))
 
 
 def test_nothing_is_held_in_ordinary_times(harvest: Harvest) -> None:
@@ -89,6 +103,64 @@ def test_a_release_deletes_with_the_next_job(fdp: FdpServer, harvest: Harvest) -
     assert harvest.datasets() == {}
     assert harvest.current() == []
     assert held(harvest) is None
+
+
+def test_a_release_that_was_taken_back_deletes_nothing(fdp: FdpServer, harvest: Harvest) -> None:
+    empty(fdp)
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    shown = take_back(harvest)
+    assert (shown["released_at"], shown["released_by"]) == (None, None)
+    assert harvest.run().stats["deleted"] == 0
+    assert held(harvest)["count"] == 4
+    assert len(harvest.datasets()) == 4
+
+
+def test_a_job_that_has_read_a_release_applies_it(fdp: FdpServer, harvest: Harvest) -> None:
+    """Nobody can take it back any more, from the moment when the job reads it."""
+    empty(fdp)
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    refusals: list[str] = []
+
+    def undo(request: Request) -> bool:
+        # In the server's thread, and in a session of its own, while the job reads the source.
+        try:
+            take_back(harvest)
+        except tk.ValidationError as error:
+            refusals.extend(error.error_dict["list_id"])
+        finally:
+            model.Session.remove()
+        return False
+
+    fdp.faults[undo] = Status(500)
+    assert harvest.run().stats["deleted"] == 4
+    assert refusals
+    assert set(refusals) == {refusals[0]}
+    assert refusals[0].startswith("It is too late to undo this: a job is reading the source")
+
+
+def test_a_decision_and_a_job_wait_for_each_other(fdp: FdpServer, harvest: Harvest) -> None:
+    """A job that begins while somebody takes a release back does not see the release."""
+    empty(fdp)
+    harvest.run()
+    release(harvest, held(harvest)["list_id"])
+    source_id = harvest.source["id"]
+    hold = holds.hold_of(source_id, for_update=True)
+    holds.take_back(hold)
+    with ThreadPoolExecutor(1) as other:
+        read = other.submit(in_session_of_its_own, holds.decisions_for_job, source_id)
+        until(waits_for_a_lock)
+        assert not read.done()
+        model.Session.commit()
+        assert read.result(10).released == frozenset()
+
+
+def in_session_of_its_own(function: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return function(*args)
+    finally:
+        model.Session.remove()
 
 
 def test_a_release_is_for_the_next_job_only(fdp: FdpServer, harvest: Harvest) -> None:
@@ -152,7 +224,9 @@ def test_a_list_that_is_no_more_cannot_be_released(fdp: FdpServer, harvest: Harv
         fdp.add_dataset(fdp.catalogs[0], path=record.path)
     assert harvest.run().stats["errored"] == 0
     assert held(harvest) is None
-    with pytest.raises(tk.ValidationError, match="no deletions of this source are held any more"):
+    with pytest.raises(
+        tk.ValidationError, match="no deletions of this source are on hold any more"
+    ):
         release(harvest, shown)
 
 
@@ -200,13 +274,13 @@ def test_a_release_outlives_jobs_beside_what_is_held_anew(
     harvest.run()
     assert held(harvest)["count"] == 2
     assert held(harvest)["released_at"] is None
-    assert len(holds.released_guids(harvest.source["id"])) == 1
+    assert len(decisions(harvest).released) == 1
     fdp.faults.clear()
     job = harvest.run()
     assert job.stats["deleted"] == 1
     (left,) = held(harvest)["held"]
     assert left["url"] == fdp.iri_of(other[0])
-    assert holds.held_guids(harvest.source["id"]) == {left["guid"]}
+    assert decisions(harvest).held == {left["guid"]}
 
 
 def test_what_a_catalog_lists_again_is_no_longer_held(
@@ -258,14 +332,15 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     holds.release(hold, "editor", began + timedelta(seconds=1))
     model.Session.commit()
     holds.set_hold(source_id, "the job under way", brake, began)
-    assert len(holds.released_guids(source_id)) == 4
+    assert len(decisions(harvest).released) == 4
     holds.set_hold(source_id, "the next one", brake, began + timedelta(seconds=2))
-    assert not holds.released_guids(source_id)
+    assert not decisions(harvest).released
 
 
 ACTIONS = (
     "freshness_harvest_hold_show",
     "freshness_harvest_release",
+    "freshness_harvest_take_back",
     "freshness_harvest_preview",
     "freshness_harvest_preview_show",
 )

@@ -1,0 +1,133 @@
+"""The differences between two versions of a record, field by field, as short texts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .record import Record
+
+LONGEST = 200
+"""Characters of a text; longer ones are cut."""
+MOST = 20
+"""How many values of a list, or changed resources, are named."""
+
+_NAMES = ("name", "title", "fn", "label", "prefLabel", "notation", "uri", "url", "email", "text")
+"""Keys of a structure that can name it, the most telling first."""
+_IDENTIFIERS = frozenset({"uri", "identifier", "modified", "issued"})
+"""Keys whose change alone says nothing about a resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """A field that differs.
+
+    :ivar field: its key; ``resources`` for resources that come or go, ``tags`` for keywords
+    :ivar resource: the name of the resource that it belongs to
+    :ivar before: its text before; None if it had none
+    :ivar after: its text now; None if it has none
+    :ivar removed: values that a list no longer has
+    :ivar added: values that a list has in addition
+    :ivar language: of a text that the source gives in several
+    """
+
+    field: str
+    resource: str | None = None
+    before: str | None = None
+    after: str | None = None
+    removed: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    language: str | None = None
+
+
+def changes(before: Record, after: Record, *, without: Collection[str] = ()) -> list[FieldChange]:
+    """Return the fields that differ between two versions of a record.
+
+    :param without: fields that are kept as they are; ``resources.<key>`` for those of resources
+    """
+    fields = _fields(before.fields, after.fields)
+    tags = _field("tags", sorted(before.tags), sorted(after.tags))
+    resources = _resources(before.resources, after.resources)
+    found = [change for change in (*fields, *tags, *resources) if change.field not in without]
+    return [
+        change
+        for change in found
+        if change.resource is None
+        or ("resources" not in without and f"resources.{change.field}" not in without)
+    ]
+
+
+def _fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[FieldChange]:
+    found: list[FieldChange] = []
+    for key in sorted(before.keys() | after.keys()):
+        if not key.endswith("_translated"):
+            found += _field(key, before.get(key), after.get(key))
+            continue
+        name = key.removesuffix("_translated")
+        old, new = before.get(key) or {}, after.get(key) or {}
+        for language in sorted(old.keys() | new.keys()):
+            one, other = old.get(language), new.get(language)
+            if (one, other) != (before.get(name), after.get(name)):  # said already
+                found += [
+                    replace(change, language=language or None)
+                    for change in _field(name, one, other)
+                ]
+    return found
+
+
+def _field(key: str, before: Any, after: Any, resource: str | None = None) -> list[FieldChange]:
+    if before == after:
+        return []
+    if isinstance(before, list) or isinstance(after, list):
+        old, new = _texts(before), _texts(after)
+        removed = tuple(text for text in old if text not in new)[:MOST]
+        added = tuple(text for text in new if text not in old)[:MOST]
+        return [FieldChange(key, resource, removed=removed, added=added)]
+    return [FieldChange(key, resource, before=_text(before), after=_text(after))]
+
+
+def _resources(
+    before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]
+) -> list[FieldChange]:
+    old, new = _by_identity(before), _by_identity(after)
+    removed = tuple(_name(old[key]) for key in old if key not in new)[:MOST]
+    added = tuple(_name(new[key]) for key in new if key not in old)[:MOST]
+    found = [FieldChange("resources", removed=removed, added=added)] if removed or added else []
+    both = [key for key in new if key in old and old[key] != new[key]]
+    for key in both[:MOST]:
+        keys = sorted((old[key].keys() | new[key].keys()) - _IDENTIFIERS)
+        for field in keys:
+            if not field.endswith("_translated"):
+                name = _name(new[key])
+                found += _field(field, old[key].get(field), new[key].get(field), name)
+    return found
+
+
+def _by_identity(resources: Sequence[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {
+        str(resource.get("uri") or resource.get("url") or place): resource
+        for place, resource in enumerate(resources)
+    }
+
+
+def _name(resource: Mapping[str, Any]) -> str:
+    return _text(resource) or "?"
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    return [text for one in values if (text := _text(one))]
+
+
+def _text(value: Any) -> str | None:
+    """Return a value in a few words; None if it is empty."""
+    if value in (None, "", [], {}):
+        return None
+    if isinstance(value, Mapping):
+        found = next((value[key] for key in _NAMES if value.get(key)), None)
+        value = found if found is not None else ", ".join(map(str, value.values()))
+    elif isinstance(value, list):
+        value = ", ".join(_texts(value))
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1].rstrip() + "…"

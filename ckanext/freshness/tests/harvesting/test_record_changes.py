@@ -1,0 +1,96 @@
+"""The differences between two versions of a record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.harvesting.record import Record
+from ckanext.freshness.harvesting.record_changes import LONGEST, MOST, FieldChange, changes
+
+A = {"uri": "https://x.example/a", "name": "Table", "format": "CSV"}
+
+
+def record(**values: Any) -> Record:
+    tags = values.pop("tags", [])
+    resources = values.pop("resources", [])
+    return Record(values, resources, tags)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ({"title": "A"}, {"title": "A"}, []),
+        ({"title": "A"}, {"title": "B"}, [FieldChange("title", before="A", after="B")]),
+        ({}, {"license": "CC0"}, [FieldChange("license", after="CC0")]),
+        ({"license": "CC0"}, {}, [FieldChange("license", before="CC0")]),
+        ({"bytes": 1}, {"bytes": 2}, [FieldChange("bytes", before="1", after="2")]),
+        ({"tags": ["a", "b"]}, {"tags": ["b", "a"]}, []),
+        (
+            {"tags": ["a", "b"]},
+            {"tags": ["b", "c"]},
+            [FieldChange("tags", removed=("a",), added=("c",))],
+        ),
+        (
+            {"contact": [{"email": "a@x.example", "name": "A"}]},
+            {"contact": [{"email": "b@x.example", "name": "B"}]},
+            [FieldChange("contact", removed=("A",), added=("B",))],
+        ),
+        (
+            {"contact": [{"email": "a@x.example", "name": "A"}]},
+            {"contact": [{"email": "b@x.example", "name": "A"}]},
+            [FieldChange("contact")],
+        ),
+        (
+            {"title": "A", "title_translated": {"de": "A"}},
+            {"title": "A", "title_translated": {"de": "B"}},
+            [FieldChange("title", before="A", after="B", language="de")],
+        ),
+        (
+            {"title": "A", "title_translated": {"en": "A"}},
+            {"title": "B", "title_translated": {"en": "B"}},
+            [FieldChange("title", before="A", after="B")],
+        ),
+        (
+            {"resources": [A]},
+            {"resources": [{**A, "format": "XLSX", "modified": "2026-11-23"}]},
+            [FieldChange("format", "Table", before="CSV", after="XLSX")],
+        ),
+        (
+            {"resources": [A]},
+            {"resources": [{"uri": "https://x.example/b", "name": "Map"}]},
+            [FieldChange("resources", removed=("Table",), added=("Map",))],
+        ),
+    ],
+)
+def test_the_fields_that_differ(
+    before: dict[str, Any], after: dict[str, Any], expected: list[FieldChange]
+) -> None:
+    assert changes(record(**before), record(**after)) == expected
+
+
+@pytest.mark.parametrize(
+    ("without", "left"),
+    [
+        ([], ["title", "resources", "format"]),
+        (["title"], ["resources", "format"]),
+        (["resources"], ["title"]),
+        (["resources.format"], ["title", "resources"]),
+    ],
+)
+def test_fields_that_a_site_keeps_are_left_out(without: list[str], left: list[str]) -> None:
+    before = record(title="A", resources=[A])
+    after = record(
+        title="B", resources=[{**A, "format": "XLSX"}, {"uri": "https://x.example/b", "name": "B"}]
+    )
+    assert [change.field for change in changes(before, after, without=without)] == left
+
+
+def test_texts_and_lists_are_short() -> None:
+    before, after = record(notes="a " * 1000), record(notes="b", tags=[str(n) for n in range(99)])
+    notes, tags = changes(before, after)
+    assert notes.before is not None
+    assert len(notes.before) <= LONGEST
+    assert notes.before.endswith("…")
+    assert len(tags.added) == MOST
