@@ -17,14 +17,22 @@ from .aging import frequency
 from .aging.evidence import Evidence
 from .aging.status import Status
 from .checking.decisions import Outcome
-from .ckan_adapter import declared_fields, edits_some_organization
+from .ckan_adapter import declared_fields, edits_some_organization, harvest_tables, tables
 from .ckan_adapter.tables import TablesMissingError
-from .dates import utc_now
+from .dates import aware, utc_now
 from .field_names import NAMES
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
-from .reporting import display, extra_pages, labels, link_checks, url_facts
+from .reporting import (
+    display,
+    extra_pages,
+    harvest_jobs,
+    harvest_words,
+    labels,
+    link_checks,
+    url_facts,
+)
 
 __all__ = [
     "format_resource_items",
@@ -42,7 +50,13 @@ __all__ = [
     "freshness_frequency_field",
     "freshness_frequency_label",
     "freshness_given_by_label",
+    "freshness_harvest_attention",
+    "freshness_harvest_change",
+    "freshness_harvest_counts",
+    "freshness_harvest_error",
     "freshness_harvest_hold",
+    "freshness_harvest_jobs",
+    "freshness_harvest_reason",
     "freshness_harvests",
     "freshness_has_frequency_field",
     "freshness_hosts_label",
@@ -53,6 +67,7 @@ __all__ = [
     "freshness_link_reason",
     "freshness_moment",
     "freshness_month",
+    "freshness_next_harvest",
     "freshness_not_visited_label",
     "freshness_number",
     "freshness_outcome_label",
@@ -234,13 +249,71 @@ def freshness_harvests(source_type: str | None) -> bool:
 
 
 def freshness_harvest_hold(source_id: str) -> dict[str, Any] | None:
-    """Return the held deletions of a harvest source; None if the user may not release them."""
+    """Return the held deletions of a harvest source; None if the user may not release them.
+
+    Several parts of a page ask: the answer is kept for the request.
+    """
+    known = tk.g.setdefault("freshness_harvest_holds", {})
+    if source_id not in known:
+        try:
+            hold = tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
+        except (tk.NotAuthorized, TablesMissingError):
+            hold = None
+        known[source_id] = hold
+    found: dict[str, Any] | None = known[source_id]
+    return found
+
+
+def freshness_harvest_jobs(
+    source_id: str, most: int = 1, job_id: str | None = None, errors: int = 2
+) -> list[harvest_jobs.HarvestJob]:
+    """Return the newest jobs of a harvest source, or one job, with their first errors."""
     try:
-        hold: dict[str, Any] | None
-        hold = tk.get_action("freshness_harvest_hold_show")({}, {"id": source_id})
-    except (tk.NotAuthorized, TablesMissingError):
-        return None
-    return hold
+        with tables.detect_missing():
+            return harvest_jobs.jobs([source_id], most, job_id=job_id, errors=errors)
+    except TablesMissingError:
+        return []
+
+
+def freshness_harvest_attention() -> list[tuple[Any, harvest_jobs.HarvestJob]]:
+    """Return the sources whose last job needs attention, with that job, as far as the user may edit them."""
+    if not getattr(tk.current_user, "is_authenticated", False):
+        return []
+    try:
+        with tables.detect_missing():
+            found = harvest_jobs.troubled_sources()
+    except TablesMissingError:
+        return []
+    may = tk.h.check_access
+    return [
+        (source, job) for source, job in found if may("harvest_source_update", {"id": source["id"]})
+    ]
+
+
+def freshness_harvest_counts(job: harvest_jobs.HarvestJob) -> list[str]:
+    """Return the numbers of a harvest job in words."""
+    return harvest_words.job_counts(dict(job.counts))
+
+
+def freshness_harvest_error(message: str) -> harvest_words.PlainError:
+    """Return an error of a harvest in a sentence, with the message behind it."""
+    return harvest_words.error(message)
+
+
+def freshness_harvest_reason(text: str) -> str:
+    """Return in a sentence why a record is deleted or kept."""
+    return harvest_words.reason(text)
+
+
+def freshness_harvest_change(change: dict[str, Any]) -> str:
+    """Return in words how a field of a record changed."""
+    return harvest_words.change(change)
+
+
+def freshness_next_harvest(source_id: str) -> datetime | None:
+    """Return when a source is harvested next; None if somebody must start the job."""
+    row = harvest_tables.source_row(source_id)
+    return aware(row.next_run) if row is not None and row.next_run else None
 
 
 def freshness_link(url: str) -> Any:

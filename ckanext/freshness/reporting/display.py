@@ -49,6 +49,16 @@ LINKS = {
 }
 """The states of a resource's link."""
 
+JOBS = {
+    "finished": State("ok", "check", N_("Finished")),
+    "errors": State("warn", "triangle-exclamation", N_("With errors")),
+    "failed": State("bad", "plug-circle-xmark", N_("Failed")),
+    "held": State("bad", "hand", N_("Deletions on hold")),
+    "running": State("unknown", "spinner", N_("Running")),
+    "waiting": State("unknown", "hourglass", N_("Waiting")),
+    "stopped": State("unknown", "ban", N_("Stopped")),
+}
+"""The states of a harvest job."""
 
 TICKS = {"w": "ok", "f": "bad", "u": "unknown"}
 """The colours of checks in a strip: one that worked, failed, or could not be made."""

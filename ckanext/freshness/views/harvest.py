@@ -22,15 +22,18 @@ def _prepare() -> None:
 
 @harvest.route("/harvest/<source>/preview", methods=["GET"])
 def preview(source: str) -> ResponseReturnValue:
-    """Show what the next job of a source would do."""
+    """Show what the next job of a source would do, or how far its preview is.
+
+    htmx asks for the part that changes.
+    """
     shown = _source(source)
-    return render(
-        "freshness/harvest/preview.html",
-        {
-            "harvest_source": shown,
-            "progress": _call("freshness_harvest_preview_show", id=shown["id"]),
-        },
-    )
+    values = {
+        "harvest_source": shown,
+        "progress": _call("freshness_harvest_preview_show", id=shown["id"]),
+    }
+    is_part = "HX-Request" in tk.request.headers
+    name = "snippets/preview_state.html" if is_part else "preview.html"
+    return render(f"freshness/harvest/{name}", values)
 
 
 @harvest.route("/harvest/<source>/preview", methods=["POST"])
@@ -56,23 +59,34 @@ def held(source: str) -> ResponseReturnValue:
     )
 
 
+@harvest.route("/harvest/<source>/held/delete", methods=["GET"])
+def confirm(source: str) -> ResponseReturnValue:
+    """Ask whether the held datasets are to be deleted, if the list is still the one that the user has seen."""
+    shown = _source(source)
+    hold = _call("freshness_harvest_hold_show", id=shown["id"])
+    if hold is None or hold["released_at"] or hold["list_id"] != tk.request.args.get("list_id"):
+        tk.h.flash_error(tk._("The list has changed since you looked at it. This is the new one."))
+        return redirect_to("freshness_harvest.held", source=source)
+    return render("freshness/harvest/confirm.html", {"harvest_source": shown, "hold": hold})
+
+
 @harvest.route("/harvest/<source>/held", methods=["POST"])
 def release(source: str) -> ResponseReturnValue:
     """Release the list of deletions that the form showed."""
+    return _decide("freshness_harvest_release", source)
+
+
+@harvest.route("/harvest/<source>/held/undo", methods=["POST"])
+def take_back(source: str) -> ResponseReturnValue:
+    """Take the release of the list back that the form showed."""
+    return _decide("freshness_harvest_take_back", source)
+
+
+def _decide(action: str, source: str) -> ResponseReturnValue:
     try:
-        hold = _call(
-            "freshness_harvest_release", id=source, list_id=tk.request.form.get("list_id", "")
-        )
+        _call(action, id=source, list_id=tk.request.form.get("list_id", ""))
     except tk.ValidationError as error:
         tk.h.flash_error(error_text(error))
-    else:
-        tk.h.flash_success(
-            tk.ungettext(
-                "Released: the next job deletes this dataset, if it is still gone then.",
-                "Released: the next job deletes these %(num)d datasets, if they are still gone then.",
-                hold["count"],
-            )
-        )
     return redirect_to("freshness_harvest.held", source=source)
 
 

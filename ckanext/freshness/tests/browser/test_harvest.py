@@ -1,38 +1,158 @@
-"""The pages of a harvest source for its editors, in a browser."""
+"""The pages of harvest sources for their editors, in a browser."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from ckan.tests.helpers import call_action
 
-from ckanext.freshness.tests.browser.test_report import findings
-from ckanext.freshness.tests.harvesting.conftest import Harvest, clean_queues, clean_site, fdp
-from ckanext.freshness.tests.harvesting.test_pages import (
-    Browser,
-    editor,
-    harvest,
-    held,
-    path,
-    source,
-    work,
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting import holds
+from ckanext.freshness.tests.harvesting.harvested_site import (
+    ALL,
+    KEPT,
+    HarvestedSite,
+    make_harvested_site,
 )
 
-__all__ = ["clean_queues", "clean_site", "editor", "fdp", "harvest", "held", "source"]
+
+def make_world() -> HarvestedSite:
+    """Harvest in a thread of its own, because nothing can harvest beside Playwright's loop."""
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(_make_world).result()
 
 
-@pytest.mark.usefixtures("clean_site", "clean_redis", "with_test_worker")
-def test_axe_finds_nothing_serious(
-    app: Any, editor: dict[str, Any], held: Harvest, request: pytest.FixtureRequest
+def _make_world() -> HarvestedSite:
+    try:
+        return make_harvested_site()
+    finally:
+        model.Session.remove()
+
+
+HELD = ALL - KEPT
+
+
+@pytest.fixture
+def editor(world: HarvestedSite, page: Any) -> Iterator[Any]:
+    """A tab of somebody who may edit the sources. Afterwards nothing is approved."""
+    page.context.set_extra_http_headers({"Authorization": world.editor["token"]})
+    yield page
+    hold = holds.hold_of(world.ocean.source["id"])
+    holds.take_back(hold)
+    model.Session.commit()
+
+
+class Clicks:
+    """A hand that counts its clicks."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def on(self, target: Any) -> None:
+        self.count += 1
+        target.click()
+
+
+def is_approved(world: HarvestedSite) -> bool:
+    model.Session.remove()
+    hold = call_action("freshness_harvest_hold_show", id=world.ocean.source["id"])
+    return bool(hold["released_at"])
+
+
+def test_three_clicks_approve_held_deletions_and_one_undoes_it(
+    editor: Any, world: HarvestedSite
 ) -> None:
-    Browser(app, editor).post(path(held, "preview"))
-    work()
-    # Start the browser only now, because nothing can harvest beside Playwright's loop.
-    page = request.getfixturevalue("page")
-    page.context.set_extra_http_headers({"Authorization": editor["token"]})
-    for name, heading in (("preview", "Would be held"), ("held", "Held deletions")):
-        for width in (1200, 320):
-            page.set_viewport_size({"width": width, "height": 700})
-            assert page.goto(path(held, name)).status == 200
-            assert page.get_by_role("heading", name=heading).count() == 1
-            assert findings(page) == [], (name, width)
+    clicks = Clicks()
+    editor.goto("/harvest/")
+    clicks.on(editor.get_by_role("link", name=f"{HELD} datasets would be deleted"))
+    clicks.on(editor.get_by_role("link", name=f"Delete {HELD} datasets"))
+    dialog = editor.get_by_role("dialog", name=f"Delete {HELD} of {ALL + 1} datasets?")
+    dialog.wait_for()
+    assert not is_approved(world)
+    clicks.on(dialog.get_by_role("button", name=f"Delete {HELD} datasets"))
+    editor.get_by_role("heading", name=f"The next job deletes {HELD} datasets").wait_for()
+    assert is_approved(world)
+    assert clicks.count == 3
+
+    clicks.on(editor.get_by_role("button", name="Undo"))
+    editor.get_by_role("heading", name="We stopped that").wait_for()
+    assert not is_approved(world)
+
+
+def test_the_dialog_can_be_left_with_the_keyboard(editor: Any, world: HarvestedSite) -> None:
+    editor.goto(f"/harvest/{world.ocean.source['name']}/held")
+    editor.get_by_role("link", name=f"Delete {HELD} datasets").press("Enter")
+    dialog = editor.get_by_role("dialog")
+    dialog.wait_for()
+    editor.wait_for_function("document.querySelector('.modal').contains(document.activeElement)")
+    editor.keyboard.press("Escape")
+    dialog.wait_for(state="hidden")
+    assert not is_approved(world)
+
+
+def test_without_scripts_the_question_is_a_page(
+    chromium: Any, site: str, editor: Any, world: HarvestedSite
+) -> None:
+    headers = {"Authorization": world.editor["token"]}
+    context = chromium.new_context(
+        base_url=site, java_script_enabled=False, extra_http_headers=headers
+    )
+    try:
+        tab = context.new_page()
+        tab.goto(f"/harvest/{world.ocean.source['name']}/held")
+        tab.get_by_role("link", name=f"Delete {HELD} datasets").click()
+        assert tab.get_by_role("heading", name=f"Delete {HELD} of {ALL + 1} datasets?").is_visible()
+        tab.get_by_role("link", name="Keep them").click()
+        assert not is_approved(world)
+        tab.get_by_role("link", name=f"Delete {HELD} datasets").click()
+        tab.get_by_role("button", name=f"Delete {HELD} datasets").click()
+        assert tab.get_by_role("button", name="Undo").is_visible()
+        assert is_approved(world)
+    finally:
+        context.close()
+
+
+def test_three_clicks_tell_why_a_dataset_was_not_harvested(
+    editor: Any, world: HarvestedSite
+) -> None:
+    clicks = Clicks()
+    editor.goto("/harvest/")
+    clicks.on(editor.locator(f".dataset-heading a[href$='/harvest/{world.ocean.source['name']}']"))
+    clicks.on(editor.get_by_role("link", name="Admin"))
+    row = editor.locator(".fr-row--job", has_text=world.titles[1])
+    assert "could not be harvested. Its metadata file has a syntax error" in row.inner_text()
+    clicks.on(row.get_by_role("link", name="With errors"))
+    editor.get_by_role("heading", name="1 record with an error").wait_for()
+    assert clicks.count == 3
+
+
+def test_axe_finds_nothing_and_no_page_scrolls_sideways(editor: Any, world: HarvestedSite) -> None:
+    ocean, away = world.ocean.source["name"], world.away.source["name"]
+    list_id = call_action("freshness_harvest_hold_show", id=world.ocean.source["id"])["list_id"]
+    pages = (
+        "/harvest/",
+        "/harvest/new",
+        f"/harvest/{ocean}",
+        f"/harvest/admin/{ocean}",
+        f"/harvest/{ocean}/job",
+        f"/harvest/{ocean}/job/{world.jobs[1].id}",
+        f"/harvest/{ocean}/held",
+        f"/harvest/{ocean}/held/delete?list_id={list_id}",
+        f"/harvest/{ocean}/preview",
+        f"/harvest/{away}/preview",
+    )
+    for width in (1440, 375):
+        editor.set_viewport_size({"width": width, "height": 800})
+        for path in pages:
+            assert editor.goto(path).status == 200, path
+            editor.evaluate(
+                "for (const part of document.querySelectorAll('.fr details')) part.open = true"
+            )
+            wide = "document.documentElement.scrollWidth"
+            assert editor.evaluate(wide) <= width, (path, width)
+            found = Axe().run(editor, context=".fr").response["violations"]
+            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (path, width)

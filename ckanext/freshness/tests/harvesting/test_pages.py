@@ -1,8 +1,9 @@
-"""The pages for a source's editors: held deletions, their release, previews."""
+"""The pages of harvest sources for their editors, and what others see of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import product
 from typing import Any
@@ -10,51 +11,28 @@ from typing import Any
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
 import pytest
-from bs4 import BeautifulSoup
-from ckan.lib.jobs import Worker
+from bs4 import BeautifulSoup, Tag
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import job_from_id, model
-from ckanext.freshness.harvesting import preview_job
+from ckanext.freshness.harvesting import holds, preview_job
+from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.harvesting.preview_job import PreviewState
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
-from ckanext.freshness.tests.servers.fdp import FdpServer
+from ckanext.freshness.tests.harvesting.harvested_site import (
+    ALL,
+    KEPT,
+    HarvestedSite,
+    make_harvested_site,
+    work,
+)
 from ckanext.harvest import model as harvest_model
 
-pytestmark = pytest.mark.usefixtures("clean_site", "clean_redis")
+make_world = make_harvested_site
 
-
-@pytest.fixture
-def editor() -> dict[str, Any]:
-    """A user with an API token who may edit the source of :func:`harvest`."""
-    return factories.UserWithToken()
-
-
-@pytest.fixture
-def source(fdp: FdpServer, editor: dict[str, Any]) -> Harvest:
-    """A source with three datasets, not yet harvested."""
-    catalog = fdp.add_catalog()
-    for number in range(3):
-        fdp.add_dataset(catalog, title=f"Dataset <{number}>")
-    members = [{"name": editor["name"], "capacity": "editor"}]
-    return add_source(fdp.source_url, owner_org=factories.Organization(users=members)["id"])
-
-
-@pytest.fixture
-def harvest(source: Harvest) -> Harvest:
-    """The same source, harvested."""
-    source.run()
-    return source
-
-
-@pytest.fixture
-def held(fdp: FdpServer, harvest: Harvest) -> Harvest:
-    """The same source, emptied and harvested again."""
-    for record in fdp.datasets:
-        fdp.remove(record)
-    harvest.run()
-    return harvest
+HELD = ALL - KEPT
+NOW = datetime.now(timezone.utc)
 
 
 class Browser:
@@ -64,8 +42,9 @@ class Browser:
         self._app = app
         self._headers = {"Authorization": user["token"]} if user else {}
 
-    def get(self, path: str, status: int = 200) -> BeautifulSoup:
-        answer = self._app.get(path, headers=self._headers, status=status)
+    def get(self, path: str, status: int = 200, *, by_htmx: bool = False) -> BeautifulSoup:
+        headers = self._headers | ({"HX-Request": "true"} if by_htmx else {})
+        answer = self._app.get(path, headers=headers, status=status)
         return BeautifulSoup(answer.body, "html.parser")
 
     def post(self, path: str, status: int = 200, **fields: str) -> BeautifulSoup:
@@ -73,8 +52,28 @@ class Browser:
         return BeautifulSoup(answer.body, "html.parser")
 
 
-def words(page: BeautifulSoup) -> str:
+@pytest.fixture
+def editor(app: Any, world: HarvestedSite) -> Browser:
+    """The browser of somebody who may edit the sources."""
+    return Browser(app, world.editor)
+
+
+@pytest.fixture
+def idle(world: HarvestedSite) -> Harvest:
+    """A source of its own that was never harvested."""
+    return add_source(f"http://127.0.0.1:9/{factories.Dataset.stub().name}")
+
+
+def words(page: Any) -> str:
     return re.sub(r"\s+", " ", page.get_text(" "))
+
+
+def texts(part: BeautifulSoup | Tag, selector: str) -> list[str]:
+    return [one.get_text(" ", strip=True) for one in part.select(selector)]
+
+
+def hrefs(part: BeautifulSoup | Tag, selector: str) -> list[str]:
+    return [str(one["href"]) for one in part.select(selector)]
 
 
 def tabs(page: BeautifulSoup) -> list[str]:
@@ -85,99 +84,208 @@ def path(harvest: Harvest, page: str) -> str:
     return f"/harvest/{harvest.source['name']}/{page}"
 
 
-# Held deletions
-
-
-def test_held_deletions_and_their_release(app: Any, editor: dict[str, Any], held: Harvest) -> None:
-    browser = Browser(app, editor)
-    page = browser.get(f"/harvest/admin/{held.source['name']}")
-    assert tabs(page)[-2:] == ["Preview", "Held deletions"]
-    assert "3 datasets were not deleted" in words(page)
-    assert "3 records of it are current" in words(page)
-    (link,) = (one for one in page.select("a") if one.get_text(strip=True) == "Look at the list")
-    listed = browser.get(str(link["href"]))
-    assert [one.get_text() for one in listed.select("tbody a[href^='/dataset/']")] == [
-        dataset["title"] for dataset in in_order(held)
-    ]
-    urls = [one["href"] for one in listed.select("tbody a[rel=nofollow]")]
-    assert urls == [one["url"] for one in hold(held)["held"]]
-
-    stale = browser.post(path(held, "held"), list_id="of yesterday")
-    assert "Nothing was released: the list has changed" in words(stale)
-    assert hold(held)["released_at"] is None
-
-    (form,) = browser.get(path(held, "held")).select("form.form-actions")
-    assert form["method"] == "post"
-    (list_id,) = (str(one["value"]) for one in form.select("[name=list_id]"))
-    page = browser.post(path(held, "held"), list_id=list_id)
-    assert "the next job deletes these 3 datasets" in words(page)
-    assert re.search(rf"Released by {editor['fullname']} on", words(page))
-    assert page.select_one("form.form-actions") is None
-    assert hold(held)["released_by"] == editor["name"]
-    assert held.run().stats["deleted"] == 3
-    assert "No deletions of this source are held" in words(browser.get(path(held, "held")))
-
-
-def in_order(harvest: Harvest) -> list[dict[str, Any]]:
-    found = harvest.datasets()
-    return [found[one["url"]] for one in hold(harvest)["held"]]
+def admin(harvest: Harvest) -> str:
+    return f"/harvest/admin/{harvest.source['name']}"
 
 
 def hold(harvest: Harvest) -> dict[str, Any]:
     return call_action("freshness_harvest_hold_show", id=harvest.source["id"])
 
 
-def test_strangers_see_and_do_nothing(app: Any, held: Harvest) -> None:
-    for user, page in product((factories.UserWithToken(), None), ("held", "preview")):
-        browser = Browser(app, user)
-        browser.get(path(held, page), status=403)
-        browser.post(path(held, page), status=403, list_id=hold(held)["list_id"])
-    assert hold(held)["released_at"] is None
-    assert preview_job.progress(held.source["id"], now()).state is PreviewState.NONE
+def list_id(page: BeautifulSoup) -> str:
+    (field,) = page.select("[name=list_id]")
+    return str(field["value"])
 
 
-def test_there_is_no_such_source(app: Any, editor: dict[str, Any]) -> None:
-    for page in ("held", "preview"):
-        Browser(app, editor).get(f"/harvest/nobody/{page}", status=404)
-        Browser(app, editor).post(f"/harvest/nobody/{page}", status=404)
+# Sources and jobs
 
 
-def test_sources_of_other_harvesters(app: Any) -> None:
+def test_sources_in_trouble_are_named_to_their_editors(app: Any, world: HarvestedSite) -> None:
+    for user, is_told in ((world.editor, True), (world.stranger, False), (None, False)):
+        page = Browser(app, user).get("/harvest/")
+        (note,) = page.select("#freshness-attention") or [BeautifulSoup("", "html.parser")]
+        links = {str(link["href"]) for link in note.select("a")}
+        assert (path(world.ocean, "held") in links) is is_told
+        assert (f"{HELD} datasets would be deleted" in words(note)) is is_told
+        assert ("The server refuses connections" in words(note)) is is_told
+        header = Browser(app, user).get(f"/harvest/{world.ocean.source['name']}")
+        said = f"{HELD} of {ALL + 1} datasets would be deleted. We stopped that." in words(header)
+        assert said is is_told
+
+
+def test_a_source_at_a_glance(editor: Browser, world: HarvestedSite) -> None:
+    page = editor.get(admin(world.ocean))
+    assert tabs(page) == ["Dashboard", "Jobs", "Edit", "Preview", f"Held deletions ({HELD})"]
+    newest, middle, oldest = (words(row) for row in page.select(".fr-row--job"))
+    assert "Deletions on hold" in newest
+    assert f"The deletion of {HELD} records was put on hold." in newest
+    assert f"{KEPT + 1} unchanged" in newest
+    assert "With errors" in middle
+    assert (
+        f"“{world.titles[1]}” could not be harvested. Its metadata file has a syntax error near line"
+        in middle
+    )
+    assert "1 new 1 changed" in middle
+    assert "1 with an error" in middle
+    assert "Finished" in oldest
+    assert f"{ALL} new" in oldest
+    assert "second" in oldest, "its duration"
+    assert words(editor.get(path(world.ocean, "job"))).count("Deletions on hold") == 1
+    failed = words(editor.get(admin(world.away)))
+    assert "Failed" in failed
+    assert "The server refuses connections" in failed
+
+
+def test_a_job_names_the_records_that_it_could_not_harvest(
+    editor: Browser, world: HarvestedSite
+) -> None:
+    page = editor.get(path(world.ocean, f"job/{world.jobs[1].id}"))
+    (section,) = page.select("section[aria-labelledby=record-errors]")
+    assert "1 record with an error" in words(section)
+    assert texts(section, "a[href^='/dataset/']") == [world.titles[1]]
+    assert "Its metadata file has a syntax error near line" in words(section)
+    assert "malformed" in words(section.select_one("details")), "the parser's words, folded"
+    (record,) = hrefs(section, "a[rel=nofollow]")
+    assert record.startswith("http://127.0.0.1")
+    assert page.select("[hx-get]") == []
+    assert world.jobs[1].id in words(page)
+
+
+def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harvest) -> None:
+    job = idle.start()
+    admins = factories.SysadminWithToken()
+    sysadmin = Browser(editor._app, admins)
+    for url in (admin(idle), path(idle, f"job/{job}")):
+        (part,) = sysadmin.get(url).select("[hx-get][hx-trigger='every 5s']")
+        assert part["hx-select"] == f"#{part['id']}"
+        assert "Waiting" in words(part)
+
+
+def test_sources_of_other_harvesters(app: Any, world: HarvestedSite) -> None:
     """Their pages are unchanged and offer no preview."""
     with p.use_plugin("ckan_harvester"):
-        source = add_source("http://127.0.0.1:9", source_type="ckan").source
-        page = Browser(app, factories.SysadminWithToken()).get(f"/harvest/admin/{source['name']}")
+        source = add_source("http://127.0.0.1:9/other", source_type="ckan").source
+        sysadmin = Browser(app, factories.SysadminWithToken())
+        page = sysadmin.get(f"/harvest/admin/{source['name']}")
         assert tabs(page) == ["Dashboard", "Jobs", "Edit"]
+        assert page.select(".fr") == []
+        assert page.select_one("aside.secondary") is not None
+        assert "No jobs yet for this source" in words(page)
         with pytest.raises(tk.ValidationError, match="type ckan"):
             call_action("freshness_harvest_preview", id=source["id"])
 
 
-def test_a_url_that_is_no_web_address_is_no_link(
-    app: Any, editor: dict[str, Any], held: Harvest
-) -> None:
-    from ckanext.freshness.harvesting.holds import hold_of
+# Held deletions
 
-    row = hold_of(held.source["id"])
+
+def test_the_list_shows_titles_and_reasons(editor: Browser, world: HarvestedSite) -> None:
+    page = editor.get(path(world.ocean, "held"))
+    assert f"{HELD} of {ALL + 1} datasets would be deleted. We stopped that." in words(page)
+    titles = texts(page, ".fr-two .fr-main > a")
+    assert sorted(titles) == sorted(["Tides of the north", *world.titles[1:HELD]])
+    assert "Each of them: The source no longer lists it." in words(page)
+    assert "max_delete_fraction" not in words(page)
+    urls = [one["url"] for one in hold(world.ocean)["held"]]
+    assert hrefs(page, ".fr-two a[rel=nofollow]") == urls
+
+
+def test_approving_asks_first_and_can_be_undone(editor: Browser, world: HarvestedSite) -> None:
+    shown = editor.get(path(world.ocean, "held"))
+    (link,) = (one for one in shown.select("a") if one.get_text() == f"Delete {HELD} datasets…")
+    asked = editor.get(str(link["href"]))
+    assert f"Delete {HELD} of {ALL + 1} datasets?" in words(asked)
+    assert f"{KEPT + 1} stay." in words(asked)
+    assert hold(world.ocean)["released_at"] is None
+    # With scripts, the same question is asked in a dialog of the list's page.
+    assert list_id(asked) == list_id(shown) == hold(world.ocean)["list_id"]
+
+    told = editor.post(path(world.ocean, "held"), list_id=list_id(asked))
+    assert f"The next job deletes {HELD} datasets" in words(told)
+    assert f"Approved by {world.editor['fullname']}" in words(told)
+    assert hold(world.ocean)["released_by"] == world.editor["name"]
+    assert holds.decisions(holds.hold_of(world.ocean.source["id"])).held == frozenset()
+
+    (form,) = told.select("form[action$='/held/undo']")
+    again = editor.post(path(world.ocean, "held/undo"), list_id=list_id(told))
+    assert form is not None
+    assert "We stopped that." in words(again)
+    assert hold(world.ocean)["released_at"] is None
+    assert len(holds.decisions(holds.hold_of(world.ocean.source["id"])).held) == HELD
+
+
+def test_a_list_that_nobody_has_seen_is_not_approved(editor: Browser, world: HarvestedSite) -> None:
+    stale = "of yesterday"
+    for page in (
+        editor.get(path(world.ocean, f"held/delete?list_id={stale}")),
+        editor.post(path(world.ocean, "held"), list_id=stale),
+        editor.post(path(world.ocean, "held/undo"), list_id=stale),
+    ):
+        assert "list has changed since you looked at it" in words(page)
+    assert hold(world.ocean)["released_at"] is None
+
+
+def test_nothing_is_undone_while_a_job_reads_the_source(
+    editor: Browser, world: HarvestedSite
+) -> None:
+    shown = hold(world.ocean)
+    editor.post(path(world.ocean, "held"), list_id=shown["list_id"])
+    job = world.ocean.start()
+    try:
+        with locked(holds.gather_lock(job)):
+            page = editor.post(path(world.ocean, "held/undo"), list_id=shown["list_id"])
+        assert "It is too late to undo this" in words(page)
+        assert hold(world.ocean)["released_at"] is not None
+    finally:
+        harvest_model.HarvestJob.get(job).delete()
+        model.Session.commit()
+        editor.post(path(world.ocean, "held/undo"), list_id=shown["list_id"])
+    assert hold(world.ocean)["released_at"] is None
+
+
+def test_strangers_see_and_do_nothing(app: Any, world: HarvestedSite, idle: Harvest) -> None:
+    shown = hold(world.ocean)["list_id"]
+    pages = ("held", "preview", "held/undo", f"held/delete?list_id={shown}")
+    for user, page in product((world.stranger, None), pages):
+        browser = Browser(app, user)
+        if page != "held/undo":
+            browser.get(path(world.ocean, page), status=403)
+        if "?" not in page:
+            browser.post(path(world.ocean, page), status=403, list_id=shown)
+    Browser(app, world.stranger).post(path(idle, "preview"), status=403)
+    assert hold(world.ocean)["released_at"] is None
+    assert preview_job.progress(idle.source["id"], NOW).state is PreviewState.NONE
+
+
+def test_there_is_no_such_source(editor: Browser) -> None:
+    for page in ("held", "preview"):
+        editor.get(f"/harvest/nobody/{page}", status=404)
+        editor.post(f"/harvest/nobody/{page}", status=404)
+
+
+def test_a_url_that_is_no_web_address_is_no_link(editor: Browser, world: HarvestedSite) -> None:
+    row = holds.hold_of(world.ocean.source["id"])
     assert row is not None
-    row.held = [{**row.held[0], "url": "javascript:alert(1)"}]
+    before = row.held
+    row.held = [{**before[0], "url": "javascript:alert(1)", "package_id": None}]
     model.Session.commit()
-    page = Browser(app, editor).get(path(held, "held"))
+    page = editor.get(path(world.ocean, "held"))
+    row.held = before
+    model.Session.commit()
     assert "javascript:alert(1)" in words(page)
     assert page.select("a[href^=javascript]") == []
 
 
 def test_other_sites_cannot_send_the_forms(
-    monkeypatch: pytest.MonkeyPatch, make_app: Any, held: Harvest
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: HarvestedSite
 ) -> None:
     """CKAN's own protection is off.
 
     In 2.11 it does not cover plugins; in 2.12 an earlier request without a session switches it off.
     """
-    pages = [path(held, page) for page in ("held", "preview")]
+    pages = [path(world.ocean, page) for page in ("held", "held/undo", "preview")]
     monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
     browser = make_app().test_client()  # with cookies, and the same one for all
     for page in pages:
-        browser.get(page, status=403)
         browser.post(page)
     password = "a long password"
     user = factories.Sysadmin(password=password)
@@ -186,120 +294,115 @@ def test_other_sites_cannot_send_the_forms(
     fields = {"login": user["name"], "password": password, "_csrf_token": token}
     browser.post("/user/login", data=fields)
 
-    list_id = hold(held)["list_id"]
+    shown = hold(world.ocean)["list_id"]
     for page in pages:
-        browser.post(page, data={"list_id": list_id}, status=400)
-    assert hold(held)["released_at"] is None
-    assert preview_job.progress(held.source["id"], now()).state is PreviewState.NONE
+        browser.post(page, data={"list_id": shown}, status=400)
+    assert hold(world.ocean)["released_at"] is None
 
-    for page in pages:
-        form = BeautifulSoup(browser.get(page).body, "html.parser")
-        inputs = form.select("#content form input, .primary form input")
+    for page, is_released in ((pages[0], True), (pages[1], False)):
+        listed = BeautifulSoup(browser.get(pages[0]).body, "html.parser")
+        inputs = listed.select(f"form[action='{page}'] input")
         browser.post(page, data={one["name"]: one["value"] for one in inputs}, status=200)
-    assert hold(held)["released_at"]
-    assert preview_job.progress(held.source["id"], now()).state is PreviewState.WAITING
+        assert bool(hold(world.ocean)["released_at"]) is is_released
 
 
 # Previews
 
 
-def now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
-def work() -> None:
-    """Run the waiting background jobs."""
-    Worker().work(burst=True)
-
-
-def look_again(page: BeautifulSoup) -> list[str]:
-    """Return the targets of the links that reload the page."""
-    return [str(link["href"]) for link in page.select("a") if link.get_text() == "Look again"]
-
-
-@pytest.mark.usefixtures("with_test_worker")
-def test_a_preview_from_the_page(
-    app: Any, editor: dict[str, Any], fdp: FdpServer, harvest: Harvest
-) -> None:
-    fdp.change(fdp.datasets[0], title="Edited")
-    fdp.add_dataset(fdp.catalogs[0])
-    browser = Browser(app, editor)
-    page = browser.get(path(harvest, "preview"))
-    assert "Preview the next job" in words(page)
-    assert look_again(page) == []
-
-    fdp.reset()
-    page = browser.post(path(harvest, "preview"))
-    assert "it waits for a background worker" in words(page)
-    assert look_again(page) == [path(harvest, "preview")]
-    # The page does not reload while somebody reads it (WCAG 2.2.1).
-    assert page.select_one("meta[http-equiv=refresh]") is None
-    assert page.select_one(".module-content form") is None
-    assert fdp.requests == []  # not within a web request
-
-    work()
-    page = browser.get(path(harvest, "preview"))
-    rows = {
-        row.select("th")[0].get_text(): row.select("td")[0].get_text()
-        for row in page.select("tr:has(th)")
-    }
-    assert rows == {
-        "Records now": "3",
+def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite) -> None:
+    page = editor.get(path(world.ocean, "preview"))
+    numbers = zip(texts(page, ".fr-legend a"), texts(page, ".fr-legend b"), strict=True)
+    legend = dict(numbers)
+    assert legend == {
         "New": "1",
         "Changed": "1",
-        "Moved": "0",
-        "Deleted": "0",
-        "Unchanged": "2",
-        "Not readable": "0",
-        "Kept, though not read": "0",
+        "Couldn't be read, kept as is": "1",
+        "Unchanged": str(ALL - 2),
     }
-    assert "its contents changed" in words(page)
-    assert fdp.iri_of(fdp.datasets[0]) in words(page)
-    assert look_again(page) == []
+    assert "Wave heights" in words(page.select_one("#preview-new"))
+    changed = words(page.select_one("#preview-changed"))
+    assert f"Title: “Tides of the north” (was “{world.titles[0]}”)" in changed
+    assert "Keywords: “tides” added" in changed
+    (unreadable,) = page.select("#preview-unreadable .fr-main")
+    assert texts(unreadable, "a") == [world.titles[1]]
+    sentence = texts(unreadable, "small")[0]
+    assert sentence.startswith("Its metadata file has a syntax error near line")
+    assert page.select("[hx-get]") == []
+    assert "Make a new preview" in words(page)
 
-    for record in fdp.datasets:
-        fdp.remove(record)
-    browser.post(path(harvest, "preview"))
-    work()
-    page = browser.get(path(harvest, "preview"))
-    assert "The brake would hold 3 deletions: the source lists nothing at all" in words(page)
+
+def test_a_preview_of_a_source_that_cannot_be_read(editor: Browser, world: HarvestedSite) -> None:
+    page = editor.get(path(world.away, "preview"))
+    assert "We couldn't read the source, so a job would change nothing" in words(page)
+    assert "The server refuses connections" in words(page)
+    assert page.select(".fr-legend, .fr-fold") == []
 
 
-@pytest.mark.usefixtures("with_test_worker")
-def test_a_preview_that_cannot_be_made(app: Any, editor: dict[str, Any], source: Harvest) -> None:
-    row = harvest_model.HarvestSource.get(source.source["id"])
+def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
+    """It is not made within a web request. htmx asks for its progress; without scripts, there is a link."""
+    sysadmin = Browser(app, factories.SysadminWithToken())
+    here = path(idle, "preview")
+    assert "Preview the next job" in words(sysadmin.get(here))
+    page = sysadmin.post(here)
+    assert "Waiting to start" in words(page)
+    (part,) = page.select("#freshness-preview[hx-get]")
+    assert (part["hx-get"], part["hx-trigger"]) == (here, "every 2s")
+    assert [one["href"] for one in page.select("a") if one.get_text() == "Refresh"] == [here]
+    # The page does not reload while somebody reads it (WCAG 2.2.1).
+    assert page.select_one("meta[http-equiv=refresh]") is None
+    assert page.select(".module-content form") == []
+
+    job = job_from_id(f"freshness-preview-{idle.source['id']}")
+    job.set_status("started")
+    job.heartbeat(datetime.now(timezone.utc), 60)
+    for meta, told in (
+        ({"read": 268, "listed": 429}, "Reading the source: 268 of 429 records"),
+        ({"read": 268, "listed": None}, "Reading the source: 268 records so far"),
+    ):
+        job.meta |= meta
+        job.save_meta()
+        asked = sysadmin.get(here, by_htmx=True)
+        assert told in words(asked)
+        assert asked.select_one("html") is None, "only the part that changes"
+    job.delete()
+
+
+def test_a_preview_that_cannot_be_made(app: Any, idle: Harvest) -> None:
+    row = harvest_model.HarvestSource.get(idle.source["id"])
     row.config = '{"headers": {"X-Key": {"env": "NO_SUCH_VARIABLE"}}}'
     model.Session.commit()
-    browser = Browser(app, editor)
-    browser.post(path(source, "preview"))
+    browser = Browser(app, factories.SysadminWithToken())
+    browser.post(path(idle, "preview"))
     work()
-    page = words(browser.get(path(source, "preview")))
+    page = words(browser.get(path(idle, "preview")))
     assert "NO_SUCH_VARIABLE, which is not set" in page
     assert "Make a new preview" in page
 
 
-def test_one_preview_at_a_time(editor: dict[str, Any], source: Harvest) -> None:
-    source_id = source.source["id"]
-    first = preview_job.start(source_id, "A source", editor["name"], now())
-    assert (first.state, first.asked_by) == (PreviewState.WAITING, editor["name"])
-    second = preview_job.start(source_id, "A source", "somebody else", now())
-    assert second.asked_by == editor["name"]
-    assert len(call_action("job_list")) == 1
+@pytest.fixture
+def job_id(idle: Harvest) -> Iterator[str]:
+    """A preview that waits."""
+    preview_job.start(idle.source["id"], "A source", "editor", NOW)
+    yield idle.source["id"]
+    job_from_id(f"freshness-preview-{idle.source['id']}").delete()
+
+
+def test_one_preview_at_a_time(job_id: str) -> None:
+    first = preview_job.progress(job_id, NOW)
+    assert (first.state, first.asked_by) == (PreviewState.WAITING, "editor")
+    assert preview_job.start(job_id, "A source", "somebody else", NOW).asked_by == "editor"
 
 
 @pytest.mark.parametrize(
     ("minutes", "state"), [(1, PreviewState.RUNNING), (10, PreviewState.FAILED)]
 )
-def test_a_worker_that_was_killed(source: Harvest, minutes: int, state: PreviewState) -> None:
+def test_a_worker_that_was_killed(job_id: str, minutes: int, state: PreviewState) -> None:
     """The page notices it, and another preview can be started."""
-    source_id = source.source["id"]
-    preview_job.start(source_id, "A source", "editor", now())
-    job = job_from_id(f"freshness-preview-{source_id}")
-    connection = job.connection
+    job = job_from_id(f"freshness-preview-{job_id}")
     job.set_status("started")
-    connection.lrem(job.origin and f"rq:queue:{job.origin}", 0, job.id)
-    job.heartbeat(now(), 60)
-    later = now() + timedelta(minutes=minutes)
-    assert preview_job.progress(source_id, later).state is state
-    again = preview_job.start(source_id, "A source", "another", later)
+    job.connection.lrem(job.origin and f"rq:queue:{job.origin}", 0, job.id)
+    job.heartbeat(NOW, 60)
+    later = NOW + timedelta(minutes=minutes)
+    assert preview_job.progress(job_id, later).state is state
+    again = preview_job.start(job_id, "A source", "another", later)
     assert again.asked_by == ("editor" if state is PreviewState.RUNNING else "another")
