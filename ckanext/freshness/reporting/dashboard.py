@@ -19,6 +19,7 @@ from . import (
     lists,
     report,
     run_problems,
+    run_summary,
     run_tables,
     table_access,
     tables,
@@ -188,13 +189,19 @@ def trend(
 
 def _last_run(now: datetime) -> LastRun | None:
     run = run_tables.newest_check()
-    return None if run is None else LastRun(run_state(run, now), run)
+    if run is None:
+        return None
+    is_alive = run.ended_at is None and run_summary.is_alive(run.id, now)
+    return LastRun(run_state(run, now, is_alive=is_alive), run)
 
 
-def run_state(run: run_problems.FinishedRun, now: datetime) -> str:
-    """Return the state of a run: ``finished``, ``running``, ``failed`` or ``late``."""
+def run_state(run: run_problems.FinishedRun, now: datetime, *, is_alive: bool = True) -> str:
+    """Return the state of a run: ``finished``, ``running``, ``failed`` or ``late``.
+
+    :param is_alive: whether something is still doing a run that has not ended
+    """
     if run.error or (run.ended_at is None and now - run.started_at > run_problems.STALLED):
         return "failed"
     if run.ended_at is None:
-        return "running"
+        return "running" if is_alive else "failed"
     return "late" if run_problems.is_silent(run.started_at, now) else "finished"

@@ -18,14 +18,14 @@ FIELDS = ("part", "name", "figure", "value")
 """The columns of a run's CSV file."""
 
 _HOST_FIGURES = (
-    Column("visits", N_("Visits"), ColumnKind.NUMBER),
-    Column("errors", N_("Errors"), ColumnKind.NUMBER),
-    Column("blocked", N_("Cannot tell"), ColumnKind.NUMBER),
+    Column("visits", N_("Checks"), ColumnKind.NUMBER),
+    Column("errors", N_("Failed"), ColumnKind.NUMBER),
+    Column("blocked", N_("Couldn't be checked"), ColumnKind.NUMBER),
     Column("last_modified", N_("Send Last-Modified"), ColumnKind.NUMBER),
     Column("etag", N_("Send ETag"), ColumnKind.NUMBER),
     Column("agreed", N_("Last-Modified agreed with the hash"), ColumnKind.NUMBER),
-    Column("missed", N_("It missed a change"), ColumnKind.NUMBER),
-    Column("moved", N_("It moved without one"), ColumnKind.NUMBER),
+    Column("missed", N_("Last-Modified missed a change"), ColumnKind.NUMBER),
+    Column("moved", N_("Last-Modified moved without a change"), ColumnKind.NUMBER),
 )
 
 
@@ -100,7 +100,7 @@ def tables(run: Mapping[str, Any]) -> list[RunTable]:
     :param run: a result of ``freshness_run_show``
     """
     counted = (
-        ("resources", N_("Resources"), N_("What was found")),
+        ("resources", N_("Resources"), N_("What the checks found")),
         ("datasets", N_("Datasets"), N_("Status, and what was updated")),
         ("frequencies", N_("Update frequencies"), N_("Update frequency")),
     )
@@ -114,9 +114,9 @@ def tables(run: Mapping[str, Any]) -> list[RunTable]:
         for name, title, label in counted
     ]
     hosts = metrics.hosts(metrics.RunMetrics(hosts=run["hosts"]))
-    columns = (Column("name", N_("Host")), *_HOST_FIGURES)
+    columns = (Column("name", N_("Server")), *_HOST_FIGURES)
     rows: list[Row] = [{"name": name, **numbers} for name, numbers in hosts]
-    return [*counts, RunTable("hosts", N_("Hosts"), columns, rows)]
+    return [*counts, RunTable("hosts", N_("Servers"), columns, rows)]
 
 
 def flat(run: Mapping[str, Any]) -> Iterator[Row]:

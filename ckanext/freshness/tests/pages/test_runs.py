@@ -224,6 +224,8 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
         # Without JavaScript, there is a link.
         assert "Look again" in words(page, '.fr-note a[href="/freshness/run/going"]')
         assert read("/freshness/runs", world["sysadmin"]).select("#freshness-runs[hx-get]")
+        (part,) = read("/de/freshness/run/going", world["sysadmin"]).select("[hx-get]")
+        assert part["hx-get"] == "/de/freshness/run/going"
     page = read("/freshness/run/going", world["sysadmin"])
     assert not page.select("[hx-get]")
     assert words(page, ".fr-note h2") == "Interrupted"

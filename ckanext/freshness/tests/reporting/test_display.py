@@ -64,6 +64,28 @@ def test_a_share_is_never_all_or_nothing_unless_it_is(
     assert display.percent(part, whole, display.locale_of(language)) == text
 
 
+@pytest.mark.parametrize(
+    ("language", "size", "text"),
+    [
+        ("en", 0, "0 kB"),
+        ("en", 640_000, "640 kB"),
+        ("en", 999_999, "1,000 kB"),
+        ("de", 3_140_000, "3,1 MB"),
+        ("en", 1_800_000_000, "1.8 GB"),
+        ("fr", 1_800_000_000, "1,8 Go"),
+        ("en", 10**16, "10,000 TB"),
+    ],
+)
+def test_a_size(language: str, size: int, text: str) -> None:
+    found = display.size(size, display.locale_of(language))
+    assert " ".join(found.split()) == text
+
+
+def test_a_date_in_full() -> None:
+    for language, text in (("en", "22 November 2026"), ("de", "22. November 2026")):
+        assert display.date_of(NOW, UTC, display.locale_of(language)) == text
+
+
 def test_every_status_has_a_look_of_its_own() -> None:
     assert set(display.STATUSES) == {status.value for status in Status}
     for states in (display.STATUSES, display.LINKS):

@@ -1,0 +1,55 @@
+"""What the stored counts of a run say: groups of outcomes, changed datasets, hosts in trouble."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ckanext.freshness.checking.decisions import Outcome
+from ckanext.freshness.reporting.run_findings import (
+    OUTCOMES,
+    changed_datasets,
+    outcomes,
+    troubles,
+)
+from ckanext.freshness.tests.reporting.test_metrics import FIRST
+
+
+def test_each_outcome_is_in_one_group() -> None:
+    grouped = [outcome for group in OUTCOMES.values() for outcome in group]
+    assert sorted(grouped, key=str) == sorted(Outcome, key=str)
+
+
+def test_the_last_part_of_a_label_is_the_outcome() -> None:
+    """Labels without an outcome are of resources that were not checked."""
+    assert outcomes(FIRST) == {"undetectable": 14, "failed": 169, "changed": 35, "unchanged": 272}
+
+
+def test_datasets_with_changed_files() -> None:
+    labels = {
+        "0: Fresh, Updated hash": 1,
+        "0: Fresh, Updated filestore,http header,hash": 2,
+        "0: Fresh, Updated http header,error": 4,
+        "1: Due, Updated nothing": 8,
+        "Freshness Unavailable, Updated no resources": 16,
+    }
+    assert changed_datasets(labels) == 7
+
+
+@pytest.mark.parametrize(
+    ("figures", "found"),
+    [
+        ({"visits": 9, "errors": 0, "blocked": 8}, None),
+        ({"visits": 9, "errors": 0, "blocked": 9}, ("blocked", 9)),
+        ({"visits": 9, "errors": 2, "blocked": 7}, ("failing", 2)),
+        ({"visits": 9, "errors": 2, "put_off": 2}, ("failing", 2)),
+        ({"visits": 9, "errors": 2, "put_off": 3}, ("waiting", 3)),
+        ({"visits": 0, "errors": 0, "blocked": 0}, None),
+        # Earlier versions did not count all of them.
+        ({"visits": 9}, None),
+    ],
+)
+def test_hosts_in_trouble(figures: dict[str, Any], found: tuple[str, int] | None) -> None:
+    told = [(one.kind, one.affected) for one in troubles({"*": figures, "a.org": figures})]
+    assert told == ([] if found is None else [found])
