@@ -1,0 +1,59 @@
+"""The pages about freshness, for pictures of all and for the tests that look at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+READERS = ("anonymous", "editor", "sysadmin")
+
+
+@dataclass(frozen=True, slots=True)
+class SitePage:
+    """A page.
+
+    :ivar path: with the placeholders ``organization``, ``dataset``, ``resource``, ``harvested``, ``source``,
+        ``iati_source``, ``job``, ``job_source``, ``run`` and ``cycle``
+    :ivar readers: who may open it, of :data:`READERS`
+    """
+
+    name: str
+    path: str
+    readers: tuple[str, ...] = READERS
+
+
+_EDITORS = ("editor", "sysadmin")
+_SYSADMINS = ("sysadmin",)
+
+SITE_PAGES = (
+    SitePage("dashboard", "/freshness"),
+    SitePage("organization", "/freshness/organization/{organization}"),
+    SitePage("worklist", "/freshness/mine", _EDITORS),
+    SitePage("mails", "/freshness/mails", _EDITORS),
+    SitePage("datasets", "/freshness/datasets"),
+    SitePage("needs-update", "/freshness/datasets?status=needs_update"),
+    SitePage("due", "/freshness/due"),
+    SitePage("changes", "/freshness/changes"),
+    SitePage("broken", "/freshness/broken"),
+    SitePage("unclear", "/freshness/unclear"),
+    SitePage("mismatches", "/freshness/mismatches"),
+    SitePage("organizations", "/freshness/organizations"),
+    SitePage("sources", "/freshness/sources"),
+    SitePage("hosts", "/freshness/hosts"),
+    SitePage("history", "/freshness/history"),
+    SitePage("runs", "/freshness/runs", _SYSADMINS),
+    SitePage("run", "/freshness/run/{run}", _SYSADMINS),
+    SitePage("run-servers", "/freshness/run/{run}/servers", _SYSADMINS),
+    SitePage("run-cycle", "/freshness/run/{cycle}", _SYSADMINS),
+    SitePage("iati", "/iati"),
+    SitePage("iati-failing", "/iati/failing"),
+    SitePage("dataset", "/dataset/{dataset}/freshness"),
+    SitePage("dataset-page", "/dataset/{dataset}"),
+    SitePage("resource-page", "/dataset/{dataset}/resource/{resource}"),
+    SitePage("harvested", "/dataset/{harvested}"),
+    SitePage("search", "/dataset/"),
+    SitePage("source", "/harvest/{source}"),
+    SitePage("source-held", "/harvest/{source}/held", _SYSADMINS),
+    SitePage("source-preview", "/harvest/{source}/preview", _SYSADMINS),
+    SitePage("source-job", "/harvest/{job_source}/job/{job}", _SYSADMINS),
+    SitePage("source-iati", "/harvest/{iati_source}"),
+)
