@@ -12,7 +12,6 @@ import ckan.plugins.toolkit as tk
 from dateutil.parser import isoparse
 
 from ..aging.messages import N_
-from ..checking.decisions import Outcome
 from ..ckan_adapter import Letter
 from ..dates import utc_words
 from ..reporting import display, labels
@@ -148,7 +147,7 @@ def _link_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
 def _link_row(finding: Finding, facts: MailFacts) -> Row:
     dataset = facts.datasets[finding.item.package_id or ""]
     since = _day(isoparse(finding.details["failing_since"]), facts.now)
-    link = {**finding.details, "not_visited": None, "outcome": Outcome.ERROR.value}
+    link = {**finding.details, "state": "broken", "attempts": ()}
     ids = {"id": dataset.name, "resource_id": finding.item.about}
     title = finding.title or tk._("Unnamed resource")
     return {
@@ -235,7 +234,9 @@ _FAILED = {
 
 
 def _day(moment: datetime | None, now: datetime) -> str | None:
-    return moment and display.day(moment, now, tk.h.get_display_timezone(), _locale())
+    if moment is None:
+        return None
+    return display.day(moment, now, tk.h.get_display_timezone(), _locale())
 
 
 def _locale() -> Any:

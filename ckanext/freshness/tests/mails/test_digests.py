@@ -143,8 +143,9 @@ def break_link(package_id: str, position: int, day: float) -> None:
             unconfirmed=False,
             tried_at=at,
             failures=3,
+            strip="fff",
             failing_since=at - timedelta(days=2),
-            attempts=[{"words": f"No such file{EVIL}", "status": 404, "outcome": "error"}],
+            attempts=[{"words": f"404{EVIL}", "status": 404, "outcome": "error"}],
             wrote={},
         )
     )
@@ -189,7 +190,7 @@ def test_broken_links_go_to_the_people_who_may_see_them(world: World) -> None:
     assert stage.addresses == [ADMIN, ANN, ROOT]
     for words in both(stage.to(ANN)):
         assert "Title of rain" in words and "hidden" not in words
-        assert "No such file" in words and "3 failed checks in a row since" in words
+        assert "The file is gone (404 Not Found). It has failed since" in words
         assert "Broken link" in words
         assert "/dataset/rain/resource/" in words and "/freshness/mine" not in words
     for words in both(stage.to(ADMIN)):
@@ -242,7 +243,7 @@ def test_one_mail_a_day_and_broken_links_once_a_week(world: World) -> None:
 def test_a_link_that_breaks_again_is_news(world: World) -> None:
     assert world["broken again"].addresses == [ANN]
     for words in both(world["broken again"].to(ANN)):
-        assert words.count("No such file") == 1
+        assert words.count("The file is gone") == 1
 
 
 def test_a_copy_of_the_overdue_list_names_who_was_asked(world: World) -> None:
@@ -257,7 +258,7 @@ def test_a_copy_of_the_overdue_list_names_who_was_asked(world: World) -> None:
 def test_a_kind_that_is_switched_off_is_not_sent(world: World) -> None:
     (mail,) = [mail for stage in world.values() for mail in stage.mails if mail.to == (QUIET,)]
     for words in both(mail):
-        assert "Title of calm" in words and "No such file" not in words
+        assert "Title of calm" in words and "The file is gone" not in words
 
 
 def test_no_mail_has_foreign_headers_or_markup_or_secrets(world: World) -> None:

@@ -142,11 +142,8 @@ def test_actions(clean_site: None) -> None:
             call(action, root, address="nobody")
         with pytest.raises(helpers.logic.ValidationError):
             call(action, root, address=["a@b"])
-    for wrong in (
-        {"opted_out": "perhaps"},
-        {"kinds": ["no-such"]},
-        {"kinds": "broken"},
-        {"kinds": [[]]},
-    ):
+    wrongs: list[dict[str, Any]] = [{"opted_out": "perhaps"}]
+    wrongs += [{"kinds": kinds} for kinds in (["no-such"], "broken", [[]])]
+    for wrong in wrongs:
         with pytest.raises(helpers.logic.ValidationError):
             call("freshness_opt_out", root, **wrong)
