@@ -257,6 +257,7 @@ REFUSED = {
     "datasets?status=old": "status: must be one of fresh, due, overdue",
     "changes?since=soon": "since: soon is neither a date such as 2026-01-31 nor",
     "datasets?page=0": "page: must be a number of 1 or more, not 0",
+    "datasets?page=0000000019999999999999999999": "page: must be a number of 1 or more",
     "datasets?page=501": "offset: Log in to see more than the first 25000 rows",
     "hosts?organization=relief": "organization: The table hosts is of all organizations",
 }

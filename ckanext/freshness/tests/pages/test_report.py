@@ -185,39 +185,7 @@ def test_mails_are_linked_for_who_is_logged_in(read: Read, world: World) -> None
     assert not read("/freshness").select(link)
 
 
-# Sorting, pages, filters.
-
-
-SORTED = {
-    "": ["bridges", "camps", "highways", "unknown", "wells"],
-    "sort=-title": ["wells", "unknown", "highways", "camps", "bridges"],
-    # Solr sorts rows without a value first.
-    "sort=due": ["unknown", "camps", "highways", "wells", "bridges"],
-    "status=fresh": ["bridges", "wells"],
-    "status=needs_update&sort=-title": ["highways", "camps"],
-    "organization=roads": ["highways"],
-}
-
-
-def test_sorted_and_chosen(get: Get, world: World) -> None:
-    for query, found in SORTED.items():
-        rows = rows_of(get(f"/freshness/datasets.csv?{query}"))
-        assert [row["name"] for row in rows] == found, query
-
-
-def test_pages(read: Read, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ckanext.freshness.views import report as pages
-
-    monkeypatch.setattr(pages, "LONG", 3)
-    first = read("/freshness/datasets?sort=title")
-    (link,) = first.select('a[rel="next"]')
-    second = read(str(link["href"]))
-    assert not second.select('a[rel="next"]')
-    assert second.select('a[rel="prev"]')
-    listed = ["About bridges" in one.get_text() for one in (first, second)]
-    assert listed == [True, False]
-    listed = ["About wells" in one.get_text() for one in (first, second)]
-    assert listed == [False, True]
+# Parts of a table.
 
 
 def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
@@ -230,23 +198,6 @@ def test_any_table_begins_where_it_is_asked_to(get: Get, world: World) -> None:
             answer = json.loads(get(f"{url}&limit=1&offset={offset}", user).body)["result"]
             assert [row["name"] for row in answer["rows"]] == every[offset : offset + 1], name
             assert answer["more"] is (offset < len(every) - 1), name
-
-
-REFUSED = {
-    "datasets?sort=notes": "sort: must be one of due, title, not notes",
-    "datasets?status=old": "status: must be one of fresh, due, overdue",
-    "changes?since=soon": "since: soon is neither a date such as 2026-01-31 nor",
-    "datasets?page=0": "page: must be a number of 1 or more, not 0",
-    "datasets?page=0000000019999999999999999999": "page: must be a number of 1 or more",
-    "datasets?page=501": "offset: Log in to see more than the first 25000 rows",
-    "hosts?organization=relief": "organization: The table hosts is of all organizations",
-}
-
-
-def test_what_cannot_be_asked_is_said(read: Read, world: World) -> None:
-    for query, words in REFUSED.items():
-        page = read(f"/freshness/{query}", status=400)
-        assert words in " ".join(page.get_text().split()), query
 
 
 def test_visitors_read_the_first_rows(
