@@ -227,6 +227,11 @@ def test_every_column_sorts(read: Any, get: Get, name: str) -> None:
     assert all(heading.select("a") for heading in headings[:-1])
 
 
+def test_one_tab_is_active(read: Any) -> None:
+    for name, tab in (("datasets", "Datasets"), ("unclear", "Links"), ("sources", "Sources")):
+        assert [words(one) for one in read(name).select(".nav-tabs .active")] == [tab]
+
+
 LINK_ACTIONS = ["Edit link", "Check again"]
 ACTIONS = {
     ("broken", "nobody"): {},
