@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 
 class FieldNames(NamedTuple):
-    """The names of our extras and Solr fields; the facet has the name of the status.
+    """The names of our extras and Solr fields; the facets have the names of the group and the status.
 
-    :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it
+    :ivar due_date: Solr's date field with the value of ``due``; likewise the two that follow it, and
+        ``last_modified_date``
+    :ivar group: Solr's field for the group of the status
     """
 
     status: str
@@ -22,6 +24,8 @@ class FieldNames(NamedTuple):
     due_date: str
     overdue_date: str
     delinquent_date: str
+    last_modified_date: str
+    group: str
 
     @property
     def extras(self) -> tuple[str, ...]:

@@ -27,10 +27,12 @@ from .logic import frequency_form
 from .reporting import (
     display,
     extra_pages,
+    facet,
     harvest_jobs,
     harvest_words,
     labels,
     link_checks,
+    metadata,
     url_facts,
 )
 
@@ -43,9 +45,9 @@ __all__ = [
     "freshness_duration",
     "freshness_evidence_label",
     "freshness_extra_pages",
-    "freshness_facet_items",
     "freshness_facet_label",
-    "freshness_facet_name",
+    "freshness_facet_names",
+    "freshness_facet_values",
     "freshness_frequencies",
     "freshness_frequency_field",
     "freshness_frequency_label",
@@ -65,6 +67,7 @@ __all__ = [
     "freshness_link",
     "freshness_link_problem",
     "freshness_link_reason",
+    "freshness_metadata",
     "freshness_moment",
     "freshness_month",
     "freshness_next_harvest",
@@ -74,6 +77,7 @@ __all__ = [
     "freshness_percent",
     "freshness_resource_link",
     "freshness_size",
+    "freshness_sorting",
     "freshness_state",
     "freshness_status",
     "freshness_status_label",
@@ -175,21 +179,42 @@ def freshness_cause_label(cause: str) -> str:
     return labels.cause_label(cause)
 
 
-def freshness_facet_name() -> str:
-    """Return the name of the status facet, as CKAN's templates know it."""
-    return NAMES.status
+def freshness_facet_names() -> tuple[str, str]:
+    """Return the names of the facet of groups and the facet of statuses, as CKAN's templates know them."""
+    return NAMES.group, NAMES.status
 
 
-def freshness_facet_items(search_facets: dict[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the items of the status facet, in the order in which data age."""
-    items = tk.h.get_facet_items_dict(NAMES.status, search_facets or {}, limit=0)
-    known = [item for item in items if item["name"] in _STATUSES]
-    return sorted(known, key=lambda item: _STATUSES.index(item["name"]))
+def freshness_facet_values(search_facets: dict[str, Any] | None) -> list[facet.FacetValue]:
+    """Return the values of the facet: groups with their statuses, in the order in which data age."""
+    groups, statuses = (
+        tk.h.get_facet_items_dict(name, search_facets or {}, limit=0)
+        for name in freshness_facet_names()
+    )
+    return facet.levels(groups, statuses)
 
 
-def freshness_facet_label(item: dict[str, Any]) -> str:
-    """Return the words of an item of the status facet, as on the badge."""
-    return freshness_status_label(item["name"])
+def freshness_facet_label(value: facet.FacetValue) -> str:
+    """Return the words of a value of the facet; of a status, those on the badge."""
+    return labels.facet_label(value.field, value.name)
+
+
+def freshness_metadata(package: dict[str, Any]) -> metadata.Metadata:
+    """Return the extras of a dataset in words and links."""
+    extras = tk.h.sorted_extras(package.get("extras") or [])
+    return metadata.describe(extras, _locale(), settings.frequency_keys(), tk._)
+
+
+def freshness_sorting(
+    sorting: list[tuple[str, str]] | None, package_type: str | None
+) -> list[tuple[str, str]] | None:
+    """Return the orders that a search form offers, with that of the last data update at the end.
+
+    :param sorting: labels and orders; None for those of CKAN's form
+    :param package_type: of the packages that the form searches
+    """
+    if not sorting or not settings.is_judged(package_type):
+        return sorting
+    return [*sorting, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
 
 
 def freshness_is_followed(package_type: str | None) -> bool:

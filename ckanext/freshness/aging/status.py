@@ -22,6 +22,14 @@ class Status(Enum):
     """Freshness unknown: no frequency, no resources, or no known modification."""
 
 
+GROUPS = {
+    "up_to_date": (Status.FRESH,),
+    "needs_update": (Status.DUE, Status.OVERDUE, Status.DELINQUENT),
+    "unknown": (Status.UNAVAILABLE,),
+}
+"""The statuses of each group. The groups are the first level of the facet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Boundaries:
     """The moments at which the status of an unchanged dataset changes."""

@@ -27,6 +27,12 @@ _MEANING = {
     Status.UNAVAILABLE: N_("We don't know how often this dataset should change, or when it did."),
 }
 
+_GROUPS = {
+    "up_to_date": N_("Up to date"),
+    "needs_update": N_("Needs update"),
+    "unknown": N_("Freshness unknown"),
+}
+
 _EVIDENCE = {
     Evidence.UPLOAD: N_("A file was uploaded, or dated by hand"),
     Evidence.URL: N_("The resource's URL was changed"),
@@ -117,10 +123,17 @@ def status_label(status: Status) -> str:
 
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
-    """Give the values of the status facet their labels, in place."""
-    for item in search_facets.get(NAMES.status, {}).get("items", []):
-        if item["name"] in _VALUES:
-            item["display_name"] = status_label(Status(item["name"]))
+    """Give the values of our facets their labels, in place."""
+    for field in (NAMES.group, NAMES.status):
+        for item in search_facets.get(field, {}).get("items", []):
+            item["display_name"] = facet_label(field, item["name"])
+
+
+def facet_label(field: str, value: str) -> str:
+    """Return the words for a value of one of our facets; an unknown value as it is."""
+    if field == NAMES.group:
+        return _translated(_GROUPS, value)
+    return status_label(Status(value)) if value in _VALUES else value
 
 
 def status_meaning(status: Status) -> str:

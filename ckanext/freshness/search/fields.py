@@ -1,4 +1,4 @@
-"""Puts a dataset's freshness into its Solr document, and the facet onto pages that list datasets.
+"""Puts a dataset's freshness into its Solr document, and the facets onto pages that list datasets.
 
 Searches, facets and lists use the stored status, so that the count of a facet is the number of datasets
 that it finds.
@@ -12,17 +12,18 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from .. import settings
-from ..aging.status import Status
+from ..aging.status import GROUPS
 from ..ckan_adapter import own_extras
 from ..dates import parse_date
 from ..field_names import NAMES
 
-_STATUSES = {status.value for status in Status}
+_GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
 
 _DATES = {
     NAMES.due_date: NAMES.due,
     NAMES.overdue_date: NAMES.overdue,
     NAMES.delinquent_date: NAMES.delinquent,
+    NAMES.last_modified_date: NAMES.last_modified,
 }
 """Solr's date fields, with the extras whose values they hold."""
 
@@ -45,8 +46,9 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
         ours[key] = fields.pop(f"extras_{key}", plain)
     if ours:
         fields |= {field: ours.get(extra) for field, extra in _DATES.items()}
-    if ours.get(NAMES.status) in _STATUSES:
+    if ours.get(NAMES.status) in _GROUP_OF:
         fields[NAMES.status] = ours[NAMES.status]
+        fields[NAMES.group] = _GROUP_OF[ours[NAMES.status]]
     if ours.get(NAMES.undetermined):
         fields[NAMES.undetermined] = ours[NAMES.undetermined]
     for key in [key for key in fields if key.endswith("_date")]:
@@ -65,13 +67,14 @@ def _solr_date(value: Any) -> str | None:
 
 
 def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, Any]:
-    """Add our facet to a page's facets, if the page lists packages that are judged.
+    """Add our facets to a page's facets, if the page lists packages that are judged.
 
     :param titles: the facets' titles by field, in the order of the page; changed in place
     :param package_type: None on the pages of organizations and groups, which list all types
     """
     if package_type is None or package_type in settings.dataset_types():
-        titles[NAMES.status] = tk._("Freshness")
+        # One list shows both. The title also names the chosen values of a search.
+        titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
     return titles
 
 

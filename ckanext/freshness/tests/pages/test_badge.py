@@ -17,6 +17,14 @@ from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
 HTMX = {"HX-Request": "true"}
 COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
 """Datasets of the organization by status."""
+FACET = [
+    ("Up to date", "1"),
+    ("Needs update", "6"),
+    ("Due", "2"),
+    ("Overdue", "3"),
+    ("Long overdue", "1"),
+    ("Freshness unknown", "2"),
+]
 
 
 def make_world() -> dict[str, Any]:
@@ -57,19 +65,49 @@ def test_lists_and_pages_say_the_status(read: Read, world: dict[str, Any]) -> No
         page = read(f"/dataset/{name}")
         assert badges(page) == [label]
         (badge,) = page.select("h1 a.fr-badge")
-        assert badge["href"] == f"/dataset/{name}/freshness"
+        (in_list,) = read("/dataset/").select(f"a.fr-badge[href='/dataset/{name}/freshness']")
+        for one in (badge, in_list):
+            assert one["href"] == f"/dataset/{name}/freshness"
+            assert one["title"] == helpers.freshness_status_meaning(status.value)
 
 
-def test_the_facet_is_in_the_order_of_aging(read: Read, world: dict[str, Any]) -> None:
-    """Values are ordered by status, not by count, with the texts of the badges."""
-    wanted = [(LABELS[status], str(count)) for status, count in COUNTS.items()]
-    assert facet(read("/dataset/")) == wanted
-    assert facet(read("/organization/relief")) == wanted
-    page = read("/dataset/?freshness=overdue")
-    assert badges(page) == [LABELS[Status.OVERDUE]] * COUNTS[Status.OVERDUE]
-    assert [one.get_text(strip=True) for one in page.select(".filtered.pill")] == [
-        LABELS[Status.OVERDUE]
-    ]
+def pills(page: BeautifulSoup) -> list[str]:
+    return [one.get_text(strip=True) for one in page.select(".filtered.pill")]
+
+
+def test_the_facet_has_groups_with_their_statuses(read: Read, world: dict[str, Any]) -> None:
+    assert facet(read("/dataset/")) == FACET
+    assert facet(read("/organization/relief")) == FACET
+    page = read("/dataset/?freshness_group=needs_update")
+    assert set(badges(page)) == {"Due", "Overdue", "Long overdue"}
+    assert len(badges(page)) == 6
+    assert facet(page) == FACET[1:5]
+    assert pills(page) == ["Needs update"]
+    page = read("/dataset/?freshness_group=needs_update&freshness=overdue")
+    assert badges(page) == ["Overdue"] * 3
+    assert facet(page) == [("Needs update", "3"), ("Overdue", "3")]
+    assert pills(page) == ["Needs update", "Overdue"]
+    chosen = page.select(".nav-facet a[aria-current]")
+    # The second of them takes the status away and leaves the group.
+    assert "freshness_group=needs_update" in str(chosen[1]["href"])
+    assert "freshness=overdue" not in str(chosen[1]["href"])
+
+
+def test_a_search_can_be_sorted_by_the_last_data_update(read: Read, world: dict[str, Any]) -> None:
+    for path in ("/dataset/", "/organization/relief"):
+        page = read(path)
+        orders = {
+            str(one["value"]): one.get_text() for one in page.select("#field-order-by option")
+        }
+        assert next(iter(orders)).startswith("score desc")
+        assert list(orders.items())[-1] == ("freshness_last_modified_date desc", "Last data update")
+    page = read("/dataset/?sort=freshness_last_modified_date+desc")
+    (selected,) = page.select("#field-order-by option[selected]")
+    assert selected.get_text() == "Last data update"
+    ages = [badge for badge in badges(page) if badge != LABELS[Status.UNAVAILABLE]]
+    order = [LABELS[status] for status in Status]
+    assert ages == sorted(ages, key=order.index)
+    assert "Last data update" not in str(read("/organization/").select("#field-order-by"))
 
 
 def test_a_facet_without_values(read: Read, world: dict[str, Any]) -> None:
@@ -83,7 +121,7 @@ def test_badges_come_with_what_htmx_swaps(app: Any, world: dict[str, Any]) -> No
     assert "freshness" in "".join(styles(app.get("/organization/without").body))
     page = BeautifulSoup(app.get("/dataset/?freshness=fresh", headers=HTMX).body, "html.parser")
     assert badges(page) == [LABELS[Status.FRESH]]
-    assert facet(page) == [(LABELS[Status.FRESH], "1")]
+    assert facet(page) == [("Up to date", "1"), ("Up to date", "1")]
 
 
 def styles(body: str) -> list[str]:

@@ -99,9 +99,9 @@ def documents() -> list[dict[str, Any]]:
     return result
 
 
-def facet() -> dict[str, int]:
-    found = helpers.call_action("package_search", rows=0, **{"facet.field": ["freshness"]})
-    counts: dict[str, int] = found["facets"]["freshness"]
+def facet(field: str = "freshness") -> dict[str, int]:
+    found = helpers.call_action("package_search", rows=0, **{"facet.field": [field]})
+    counts: dict[str, int] = found["facets"][field]
     return counts
 
 
@@ -113,10 +113,13 @@ def test_documents_tell_the_status_and_the_boundaries(five: dict[str, str]) -> N
         "freshness_due_date": shown["freshness_due"],
         "freshness_overdue_date": shown["freshness_overdue"],
         "freshness_delinquent_date": shown["freshness_delinquent"],
+        "freshness_last_modified_date": shown["freshness_last_modified"],
     }
     assert not [key for key in document if key.startswith("extras_freshness")]
     assert document["extras_review_date"]
     assert facet() == dict.fromkeys(five, 1)
+    assert facet("freshness_group") == {"up_to_date": 1, "needs_update": 3, "unknown": 1}
+    assert found(fq="freshness_group:needs_update") == ["delinquent", "due", "overdue"]
     dated = make_connection().search(q="freshness_due_date:[* TO *]", rows=0)
     assert dated.hits == 4
 
@@ -190,7 +193,9 @@ def test_pages_and_their_links(app: Any, five: dict[str, str]) -> None:
             body = app.get(page, query_string={"freshness": status}, status=200).body
             assert [name for name in five if f'/dataset/a-{name}"' in body] == [status], page
         body = app.get(page, status=200).body
-        assert [name for name in five if f"freshness={name}" in body] == list(five), page
+        assert [name for name in five if f"freshness={name}" in body] == list(five)[1:4], page
+        for group in ("up_to_date", "needs_update", "unknown"):
+            assert f"freshness_group={group}" in body, page
         assert heading.search(body), page
     assert not heading.search(app.get("/harvest", status=200).body)
 
