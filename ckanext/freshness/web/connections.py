@@ -53,11 +53,11 @@ class _Connector(aiohttp.TCPConnector):
         super().__init__(**named)
         self._used: WeakSet[Any] = WeakSet()
 
-    async def connect(self, request: aiohttp.ClientRequest, *arguments: Any, **named: Any) -> Any:
+    async def connect(self, req: aiohttp.ClientRequest, *arguments: Any, **named: Any) -> Any:
         """Return a connection without unread bytes, which would be taken for the answer to the next
         request."""
         while True:
-            connection = await super().connect(request, *arguments, **named)
+            connection = await super().connect(req, *arguments, **named)
             protocol = connection.protocol
             if protocol is None:
                 return connection
@@ -65,7 +65,7 @@ class _Connector(aiohttp.TCPConnector):
                 # Tracing would tell the same, at the price of a dozen calls for each request.
                 _over_kept.set(protocol in self._used)
                 self._used.add(protocol)
-                if request.headers.get("Connection") == "close":
+                if req.headers.get("Connection") == "close":
                     # Not every server that closes the connection as asked announces it in its answer.
                     protocol.force_close()
                 return connection

@@ -142,8 +142,7 @@ def test_actions(clean_site: None) -> None:
             call(action, root, address="nobody")
         with pytest.raises(helpers.logic.ValidationError):
             call(action, root, address=["a@b"])
-    wrongs: list[dict[str, Any]] = [{"opted_out": "perhaps"}]
-    wrongs += [{"kinds": kinds} for kinds in (["no-such"], "broken", [[]])]
-    for wrong in wrongs:
+    impossible: list[Any] = [["no-such"], "broken", [[]]]
+    for wrong in ({"opted_out": "perhaps"}, *({"kinds": kinds} for kinds in impossible)):
         with pytest.raises(helpers.logic.ValidationError):
             call("freshness_opt_out", root, **wrong)
