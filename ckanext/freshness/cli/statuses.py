@@ -20,8 +20,8 @@ from .commands import site_user
 from .progress import ProgressCounter, progress_of
 
 _HEALED = NN_(
-    "Indexed {count} dataset of an interrupted run",
-    "Indexed {count} datasets of an interrupted run",
+    "Indexed {count} dataset whose document in the search index was old",
+    "Indexed {count} datasets whose documents in the search index were old",
 )
 _REAPED = NN_(
     "Deleted the rows of {count} purged dataset", "Deleted the rows of {count} purged datasets"

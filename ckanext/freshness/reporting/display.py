@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import ROUND_HALF_UP, Decimal
 
 from babel import Locale
@@ -71,12 +71,21 @@ def locale_of(language: str) -> Locale:
 
 def ago(moment: datetime, now: datetime, locale: Locale) -> str:
     """Return a moment relative to now: "3 days ago", "in 2 months"."""
-    return format_timedelta(moment - now, add_direction=True, locale=locale)
+    return _in_words(moment - now, locale, with_direction=True)
 
 
 def lasting(since: datetime, now: datetime, locale: Locale) -> str:
     """Return the time that has passed since a moment: "9 days"."""
-    return format_timedelta(now - since, locale=locale)
+    return _in_words(now - since, locale)
+
+
+def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False) -> str:
+    if abs(delta) < timedelta(days=1):
+        return format_timedelta(delta, add_direction=with_direction, locale=locale)
+    # By default Babel rounds 6 to 10 days to a week.
+    return format_timedelta(
+        delta, granularity="day", threshold=1.5, add_direction=with_direction, locale=locale
+    )
 
 
 def day(moment: datetime, now: datetime, zone: tzinfo, locale: Locale) -> str:

@@ -102,7 +102,7 @@ _CAUSES = {
     "frequency": N_("The update frequency was changed"),
     "time": N_("Time passed"),
     "check": N_("The links were checked"),
-    "recompute": N_("All statuses were computed anew"),
+    "recompute": N_("The status was computed again"),
 }
 
 _RESOURCE_CHANGES = {

@@ -144,7 +144,7 @@ def test_what_the_page_says(get: Any) -> None:
     assert chips == ["All 4", "Broken links 1", "Need an update 2", "No update frequency 1"]
     (broken,) = page.select("li[data-state=bad]")
     assert "404" in words(broken)
-    assert "Broken for 1 week , 5 checks in a row." in words(broken)
+    assert "Broken for 9 days , 5 checks in a row." in words(broken)
     assert "Visitors get the copy of 12 Nov : download (2.3 MiB)" in words(broken)
     (edit,) = [link["href"] for link in broken.select("a") if "Edit link" in words(link)]
     assert edit.endswith("/edit#field-resource-url")
