@@ -70,12 +70,30 @@ def test_the_tables_of_words_are_in_the_template() -> None:
 
 NUMBER = re.compile(r"\{count\}|%\(count\)s")
 NO_NOUN = {
-    "Records now: {count}",
-    '%(shown)s of %(count)s are shown; "ckan freshness preview" lists all.',
-    "These are %(count)s of %(total)s resources, those that fail first.",
+    "All {count}",
+    "All {count} errors",
+    "All {count} jobs",
+    "And {count} more.",
+    "Currently harvested: {count}",
+    "Held deletions ({count})",
+    "Listed are {count} of the servers with most links.",
+    "More than {count}",
+    "The deletion of {count} records was put on hold.",
+    "The first {count} are shown.",
+    "The first {shown} of {count} are shown.",
+    "The newest {count} of {total} dates; the files have all of them.",
+    "The newest {shown} of {count} jobs are shown.",
+    "of more than {count} checked",
+    "of {count}",
+    "of {count} checked",
+    "of {count} with known freshness",
+    "{count} could not be made",
+    "{count} failed",
+    "{count} of {current} datasets and organizations",
+    "{count} of {total} resources, failing links first.",
+    "{count} worked",
     "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
     "too long. Check whether this machine reaches their hosts",
-    "These are the newest %(count)s of %(total)s dates; the files below have all of them.",
 }
 """Texts that are the same for one and for many, or are never about one."""
 
@@ -86,7 +104,7 @@ def test_what_is_counted_has_its_plural() -> None:
 
 
 def test_there_is_a_translation() -> None:
-    assert "de" in LOCALES
+    assert {"de", "es", "fr"} <= set(LOCALES)
 
 
 @pytest.mark.parametrize("locale", LOCALES)
@@ -100,13 +118,15 @@ def test_a_translation_is_complete(locale: str) -> None:
         assert all(strings), f"{locale} lacks: {message.id}"
         assert not message.fuzzy, message.id
         assert not list(message.check(translated)), message.id
-        for one in strings:
-            assert braces(one) == braces(message.id), message.id
+        forms = (message.id,) if isinstance(message.id, str) else tuple(message.id)
+        # The English singular may leave out the number.
+        assert braces(strings[0]) in map(braces, forms), message.id
+        assert all(braces(string) == braces(forms[-1]) for string in strings[1:]), message.id
 
 
-def braces(text: Any) -> set[str]:
+def braces(text: str) -> set[str]:
     """The names in braces, which Babel's own check leaves out."""
-    return set(re.findall(r"\{(\w*)\}", text if isinstance(text, str) else text[0]))
+    return set(re.findall(r"\{(\w*)\}", text))
 
 
 @pytest.mark.parametrize("locale", LOCALES)
