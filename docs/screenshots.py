@@ -144,7 +144,9 @@ def found_on(page: Page) -> dict[str, str]:
         "organization": datasets.ORGANIZATION,
         "dataset": broken["name"],
         "resource": broken["resource_id"],
-        "harvested": _call(page, "package_search", fq="harvest_source_id:*", rows="1")["results"][0]["name"],
+        "harvested": _call(page, "package_search", fq="harvest_source_id:*", rows="1")["results"][
+            0
+        ]["name"],
         "source": "demo-region",
         "iati_source": iati.SOURCE,
         "job": _call(page, "harvest_source_show", id="demo-gone")["status"]["last_job"]["id"],

@@ -23,7 +23,11 @@ pytestmark = pytest.mark.skipif(
     not PAGE.exists(), reason="about a checkout, which an installed copy is not"
 )
 
-OF_HARVESTS = {"freshness_harvest_hold", "freshness_harvests", "freshness_link"}
+OF_HARVESTS = {
+    *(name for name in helpers.__all__ if name.startswith("freshness_harvest")),
+    "freshness_link",
+    "freshness_next_harvest",
+}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +15,9 @@ from bs4 import BeautifulSoup
 from ckan import authz
 from ckan.tests import factories
 
+from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
 from ckanext.freshness.reporting import table_access
 from ckanext.freshness.tests.pages.conftest import Read
@@ -78,7 +82,7 @@ def test_the_answer_comes_first(read: Read, world: World) -> None:
     answer = text_of(page.select_one(".fr-answer"))
     assert answer.startswith("50% of 4 datasets with known freshness are up to date.")
     assert "Up 10 points from 40% a month ago." in answer
-    assert "Links were last checked 3" in answer
+    assert re.search(r"Links were last checked \d+ minutes ago", answer)
     assert "Not counted: 1 dataset whose freshness is unknown" in text_of(page)
     assert "haven't been checked" not in page.get_text()
     # Those who see private datasets count them; the past has only public ones.
@@ -249,7 +253,8 @@ def test_last_night(read: Read, world: World, case: str) -> None:
         for key, value in values.items():
             setattr(run, key, value.replace(tzinfo=None) if hasattr(value, "tzinfo") else value)
         model.Session.commit()
-        page = read("/freshness", world.people["sysadmin"])
+        with locked(run_records.lock("first")) if case == "running" else nullcontext():
+            page = read("/freshness", world.people["sysadmin"])
         shown = cards(page)["Last night's run"]
         assert (shown[0], shown[2]) == (word, colour)
         assert ("Links are being checked now." in text_of(page)) is (case == "running")

@@ -217,7 +217,7 @@ def test_a_schema_without_a_field_for_it(scheming: None, edit: Any, app: Any) ->
     assert extras("data") == {"data_update_frequency": "365"}
     assert status("data") == "fresh"
     page = BeautifulSoup(app.get("/dataset/data").body, "html.parser")
-    assert page.select_one("h1 .freshness-badge") is not None
+    assert page.select_one("h1 .fr-badge") is not None
     listed = page.select(".additional-info th")
     assert [one for one in listed if one.get_text().startswith("freshness")] == []
 
