@@ -36,7 +36,6 @@ CHOSEN = {
     "dashboard": ("dashboard", "sysadmin"),
     "worklist": ("worklist", "editor"),
     "dataset": ("dataset", "editor"),
-    "links": ("broken", "anonymous"),
     "run": ("run", "sysadmin"),
     "iati": ("iati", "anonymous"),
     "held": ("source-held", "sysadmin"),
