@@ -54,6 +54,9 @@ class Clicks:
 
     def on(self, target: Any) -> None:
         self.count += 1
+        target.wait_for()
+        # A link that opens a dialog leads to a page as long as the scripts have not been loaded.
+        target.page.wait_for_load_state()
         target.click()
 
 

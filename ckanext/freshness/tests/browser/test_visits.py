@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from ckan.lib import jobs
 
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.tests.harvesting.harvested_site import work
 from ckanext.freshness.tests.pages import test_visits
 from ckanext.freshness.tests.servers.file_host import FileHost
 
@@ -55,7 +55,7 @@ def test_the_page_loads_itself_anew_when_the_check_has_ended(
         page.get_by_role("button", name="Check links now").click()
         page.get_by_text("Checking the links").wait_for()
         assert page.get_by_text("Link works.").count() == 0
-        jobs.Worker().work(burst=True)
+        work()
         model.Session.remove()
         page.get_by_text("Link works.").wait_for()
     page.get_by_role("button", name="Check links now").wait_for()

@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 22, 10, 0, tzinfo=UTC)
         ("en", timedelta(days=-3), "3 days ago"),
         ("en", timedelta(days=2), "in 2 days"),
         ("en", timedelta(minutes=-12), "12 minutes ago"),
-        ("en", timedelta(hours=-23), "23 hours ago"),
+        ("en", timedelta(hours=-20), "20 hours ago"),
         ("en", timedelta(hours=-30), "1 day ago"),
         ("en", timedelta(days=-9), "9 days ago"),
         ("en", timedelta(days=-14), "2 weeks ago"),
