@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from .. import settings
 from ..checking import run_records
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
-from ..harvesting.locks import is_held
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import run_tables
 from ..runs import night

@@ -9,8 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
-from ..harvesting.locks import is_held
 from ..harvesting.sources import source_type_named
 from ..model import HarvestHold
 from . import Finding, counted, note, problem

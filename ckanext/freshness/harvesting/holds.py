@@ -16,9 +16,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_tables, model
+from ..ckan_adapter.locks import is_held
 from ..dates import utc
 from ..model import HarvestHold
-from .locks import is_held
 from .strategy import HeldDeletions
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..ckan_adapter import harvesting_user, model, rebuild
+from ..ckan_adapter.locks import locked
 from . import identifiers, known_records, object_states
 from .known_records import RESOURCE_IDS
 from .licenses import license_index
-from .locks import locked
 from .object_states import PendingObject
 from .object_writer import set_extras
 from .organizations import OrganizationInUse, OrganizationWriter

@@ -26,12 +26,12 @@ from ..ckan_adapter import (
     solr_commit,
     without_solr_commits,
 )
+from ..ckan_adapter.locks import locked
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
 from . import holds, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
-from .locks import locked
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages import ImportFailed, PackageWriter
 from .source_config import ConfigError

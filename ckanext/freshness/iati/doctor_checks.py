@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..doctor import Finding, note, problem
-from ..harvesting.locks import is_held
 from ..model import CheckRun
 from .cycle import cycle
 from .cycle.sources import sources

@@ -9,8 +9,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import NN_
+from ..ckan_adapter.locks import is_held
 from ..dates import utc_now
-from ..harvesting.locks import is_held
 from ..reporting import display
 from ..reporting.run_summary import RunKind
 from .cycle import cycle

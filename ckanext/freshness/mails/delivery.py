@@ -16,7 +16,7 @@ from enum import Enum
 
 from .. import settings
 from ..ckan_adapter import MailError, MailFailure, mailer_problem, model, page_context, send_mail
-from ..harvesting.locks import locked_if_free
+from ..ckan_adapter.locks import locked_if_free
 from . import findings, messages, outbox, recipients, rules
 from .kinds import MailKind
 from .messages import MailFacts

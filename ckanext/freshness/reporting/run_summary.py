@@ -15,8 +15,8 @@ from .. import settings
 from ..aging.messages import N_, NN_
 from ..checking import run_records
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import is_held
 from ..dates import aware
-from ..harvesting.locks import is_held
 from ..model import CheckRun
 from . import run_findings, run_tables
 from .display import State

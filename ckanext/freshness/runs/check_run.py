@@ -41,11 +41,11 @@ from ..checking.selection import (
     shard_of,
 )
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import locked_if_free
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import share
 from ..copies.store import StoreError
 from ..dates import utc
-from ..harvesting.locks import locked_if_free
 from ..interfaces import IFreshnessDetectors
 from ..reporting.labels import counted
 from ..search import unindexed

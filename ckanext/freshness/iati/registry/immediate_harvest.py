@@ -20,9 +20,9 @@ import redis
 import sqlalchemy as sa
 
 from ...ckan_adapter import harvest_tables, harvesting_user, model
+from ...ckan_adapter.locks import is_held, locked_if_free
 from ...dates import utc, utc_now
 from ...harvesting import holds, stages
-from ...harvesting.locks import is_held, locked_if_free
 from ...harvesting.object_writer import GATHERED, ONCE, PAGED, set_extras
 from ...harvesting.sources import SourceType, source_type_named
 

@@ -13,9 +13,9 @@ from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking.run_records import shards
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.doctor import Finding, Severity, checks, site
 from ckanext.freshness.doctor.examination import examine
-from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 from ckanext.freshness.runs import night
 

@@ -14,11 +14,11 @@ from ckan import model
 from ckan.tests import factories
 from ckan.tests.helpers import changed_config
 
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.copies.location import open_store
 from ckanext.freshness.doctor import Finding, Severity, copies, site
 from ckanext.freshness.doctor.examination import CHECKS
-from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati import doctor_checks
 from ckanext.freshness.iati.cycle import cycle
 from ckanext.freshness.model import CheckRun, Copy

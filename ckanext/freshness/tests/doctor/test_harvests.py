@@ -15,12 +15,12 @@ from ckan.lib.search import common
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
 from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
 from ckanext.freshness.harvesting import sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
-from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.servers.fdp import FdpServer
 from ckanext.harvest import model as harvest_model

@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
+from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.doctor import harvests
 from ckanext.freshness.harvesting import stages
-from ckanext.freshness.harvesting.locks import is_held, locked
 from ckanext.freshness.harvesting.object_writer import ObjectWriter, discard_attempt
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, sysadmin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin

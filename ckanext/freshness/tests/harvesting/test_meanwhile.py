@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source, stored, sysadmin
 from ckanext.freshness.tests.harvesting.test_killed import (
     PATIENCE,

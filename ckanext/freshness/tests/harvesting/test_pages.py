@@ -16,8 +16,8 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import job_from_id, model
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.harvesting import holds, preview_job
-from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.harvesting.preview_job import PreviewState
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
 from ckanext.freshness.tests.harvesting.harvested_site import (

@@ -19,8 +19,8 @@ from ckan.tests import factories, helpers
 from click.testing import CliRunner
 
 from ckanext.freshness.ckan_adapter import disconnect
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.cli import freshness
-from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.mails import delivery, outbox, rules
 from ckanext.freshness.mails.delivery import DeliveryState, MailReport
 from ckanext.freshness.mails.kinds import MailKind

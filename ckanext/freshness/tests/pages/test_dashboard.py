@@ -17,7 +17,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.model import CheckRun, HistoryDay
 from ckanext.freshness.reporting import table_access
 from ckanext.freshness.tests.pages.conftest import Read

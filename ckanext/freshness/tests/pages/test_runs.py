@@ -13,7 +13,7 @@ from ckan.tests import factories
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import model
-from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.reporting.test_metrics import FIRST, FREQUENCIES, NUMBERS

@@ -19,7 +19,7 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.ckan_adapter import disconnect, model
-from ckanext.freshness.harvesting.locks import is_held
+from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.runs import night_parts, queued_run
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini

@@ -13,7 +13,7 @@ from ckan.cli.cli import ckan
 from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter import disconnect
-from ckanext.freshness.harvesting.locks import locked
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.iati import gauges
 from ckanext.freshness.iati.cycle.sources import update_all
 from ckanext.freshness.iati.registry.immediate_harvest import harvest_now

@@ -11,8 +11,8 @@ import pytest
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import disconnect, model
+from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.harvesting import stages
-from ckanext.freshness.harvesting.locks import locked
 from ckanext.freshness.iati.registry.immediate_harvest import (
     HarvestProgress,
     HarvestRefused,

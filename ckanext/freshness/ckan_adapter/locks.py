@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
-
-from ..ckan_adapter import model
+from ckan import model
 
 _LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 """Errors of a lost connection, at first and later. Its locks have ended with it."""
