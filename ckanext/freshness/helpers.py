@@ -338,7 +338,7 @@ def freshness_harvest_change(change: dict[str, Any]) -> str:
 def freshness_next_harvest(source_id: str) -> datetime | None:
     """Return when a source is harvested next; None if somebody must start the job."""
     row = harvest_tables.source_row(source_id)
-    return aware(row.next_run) if row is not None and row.next_run else None
+    return aware(row.next_run) if row is not None else None
 
 
 def freshness_link(url: str) -> Any:

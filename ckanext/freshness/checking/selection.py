@@ -375,6 +375,7 @@ def is_broken(
     failures: int,
     failing_since: datetime | None,
     tried_at: datetime | None,
+    *,
     least_failures: int,
     least_span: timedelta,
 ) -> bool:

@@ -138,8 +138,8 @@ def jobs(
             row["source_id"],
             JOBS[_state(row)],
             aware(row["created"]),
-            _moment(row["gather_started"]),
-            _moment(row["finished"]),
+            aware(row["gather_started"]),
+            aware(row["finished"]),
             {key: row[key] for key in _COUNTED if row[key]},
             of_sources.get(row["id"], ()),
             of_records.get(row["id"], ()),
@@ -191,7 +191,3 @@ def _title(content: str | None) -> str | None:
     with contextlib.suppress(ValueError):
         return str(Record.from_json(content or "").fields.get("title") or "") or None
     return None
-
-
-def _moment(naive: datetime | None) -> datetime | None:
-    return None if naive is None else aware(naive)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from .. import settings
@@ -73,11 +74,15 @@ def write(
 def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
     """Return of each link whether it was broken before its check, and whether it is now."""
     checks = settings.checks()
-    limits = (checks.broken_after_failures, checks.broken_after)
+    broken = partial(
+        is_broken,
+        least_failures=checks.broken_after_failures,
+        least_span=checks.broken_after,
+    )
     return [
         (
-            is_broken(row.failures_before, row.failing_since_before, row.tried_at_before, *limits),
-            is_broken(row.failures, row.failing_since, row.tried_at, *limits),
+            broken(row.failures_before, row.failing_since_before, row.tried_at_before),
+            broken(row.failures, row.failing_since, row.tried_at),
         )
         for row in rows
     ]
