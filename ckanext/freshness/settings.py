@@ -127,9 +127,6 @@ class Checks:
     """Which resources are checked, and when."""
     archived_keys: tuple[str, ...]
     """Extras that are true if a dataset is archived."""
-    broken_after_failures: int
-    broken_after: timedelta
-    """The least time between the first and the last of these failures."""
     confirm_after: float
     """Seconds until a changed file is downloaded again."""
     concurrency: int
@@ -138,6 +135,15 @@ class Checks:
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
     """The policies of hosts that have their own."""
+
+    @property
+    def broken_after_failures(self) -> int:
+        return self.rules.broken_after_failures
+
+    @property
+    def broken_after(self) -> timedelta:
+        """The least time between the first and the last of these failures."""
+        return self.rules.broken_after
 
 
 def checks() -> Checks:
@@ -155,13 +161,13 @@ def checks() -> Checks:
         internal_hosts=values.hosts(words("check.internal_hosts")) | _own_hosts(),
         adhoc_hosts=adhoc_hosts(),
         intervals=values.intervals(words("visit_intervals")),
+        broken_after_failures=int(option("check.broken_after_failures")),
+        broken_after=timedelta(hours=float(option("check.broken_after_hours"))),
         rotation=timedelta(days=float(option("check.rotation_days"))),
     )
     return Checks(
         rules=rules,
         archived_keys=words("check.archived_keys"),
-        broken_after_failures=int(option("check.broken_after_failures")),
-        broken_after=timedelta(hours=float(option("check.broken_after_hours"))),
         confirm_after=float(option("check.confirm_after")),
         concurrency=int(option("check.concurrency")),
         limits=_limits(values.CHECK),

@@ -364,6 +364,7 @@ _CANDIDATE = {
     "tried_at": "c.tried_at",
     "succeeded_at": "c.succeeded_at",
     "failures": "c.failures",
+    "failing_since": "c.failing_since",
     "unconfirmed": "c.unconfirmed",
     "is_new": "c.first_seen >= :now",
     "is_touched": f"coalesce(({_OWN_DATE}) > coalesce(c.seen_modified, '-infinity'), false)",

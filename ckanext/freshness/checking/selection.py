@@ -3,7 +3,8 @@
 The rules are those of HDX's data freshness process. A resource that is fresh by its dates is not checked. Daily
 data are always checked. In the *rotation*, each run also reads the share of all resources that has not been
 hashed for the longest time, so that every file is read from time to time. We add two rules: datasets with a low
-update frequency are checked less often, and so are URLs that fail, up to a week apart.
+update frequency are checked less often; a URL that fails is checked every night until it is broken, then less
+often, up to a week apart.
 
 :func:`choose` decides for one resource. :class:`Selection` chooses from a whole catalogue.
 
@@ -29,6 +30,10 @@ SLACK = timedelta(hours=1)
 
 DAILY = 1
 _DAY = timedelta(days=1)
+
+_DOUBTFUL = 14 * _DAY
+"""How long a URL that failed is checked every night. Only a server that blocks checks after a failure keeps a
+URL neither broken nor working for so long."""
 
 
 class SelectionReason(Enum):
@@ -58,11 +63,13 @@ class SelectionReason(Enum):
     RECENT = "recent"
     """The last check is recent, measured by the dataset's update frequency."""
     BACKING_OFF = "backing off"
-    """The URL failed. The interval doubles with each failure."""
+    """The URL failed, and the last check is recent."""
     VISIT_UNCONFIRMED = "visit: unconfirmed"
     """The last check found another hash and could not confirm it."""
     VISIT_ASKED = "visit: asked for"
     """The caller asked for this resource, or for all."""
+    VISIT_FAILING = "visit: failing"
+    """The URL failed, whatever the dataset's status."""
     VISIT_DAILY = "visit: daily"
     """Daily data are checked whatever their status."""
     VISIT_NO_DATE = "visit: no date"
@@ -117,7 +124,9 @@ class SelectionRules:
     :ivar internal_hosts: hosts of the site, normalised
     :ivar adhoc_hosts: hosts that make files on request, normalised
     :ivar intervals: between two checks of a resource
-    :ivar longest_back_off: upper limit of the intervals that double with each failure
+    :ivar broken_after_failures: failures in a row after which a URL may be broken
+    :ivar broken_after: the least time between the first and the last of these failures
+    :ivar longest_back_off: upper limit of the intervals of broken URLs, which double with each failure
     :ivar rotation: age from which a hash is renewed. In days, its inverse is the share of all resources that
         the rotation of one run reads. Zero turns the rotation off.
     :ivar everything: check fresh resources, too
@@ -128,6 +137,8 @@ class SelectionRules:
     internal_hosts: Collection[str] = frozenset()
     adhoc_hosts: Collection[str] = frozenset()
     intervals: Intervals = field(default_factory=Intervals)
+    broken_after_failures: int = 3
+    broken_after: timedelta = _DAY
     longest_back_off: timedelta = 7 * _DAY
     rotation: timedelta = 30 * _DAY
     everything: bool = False
@@ -152,6 +163,7 @@ class Candidate(NamedTuple):
     :ivar tried_at: end of the last check
     :ivar succeeded_at: end of the last check that found the file
     :ivar failures: number of failed checks since then
+    :ivar failing_since: end of the first of these
     :ivar unconfirmed: whether the last check found another hash and could not confirm it
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
@@ -173,6 +185,7 @@ class Candidate(NamedTuple):
     tried_at: datetime | None
     succeeded_at: datetime | None
     failures: int
+    failing_since: datetime | None
     unconfirmed: bool
     is_new: bool
     is_touched: bool
@@ -336,6 +349,8 @@ def _reason(candidate: Candidate, now: datetime, rules: SelectionRules) -> Selec
         return SelectionReason.VISIT_UNCONFIRMED
     if rules.everything:
         return SelectionReason.VISIT_ASKED
+    if candidate.failures:
+        return SelectionReason.VISIT_FAILING
     if not candidate.assessed:
         return SelectionReason.NOT_ASSESSED
     frequency = candidate.frequency_days
@@ -355,13 +370,31 @@ def _ignores_interval(candidate: Candidate, reason: SelectionReason, rules: Sele
 
 
 def _interval(candidate: Candidate, rules: SelectionRules) -> timedelta:
-    """Return how long a resource waits between two checks: doubled by each failure after the first."""
+    """Return how long a resource waits between two checks."""
     interval = rules.intervals.of(candidate.frequency_days)
-    if candidate.failures <= 1 or interval >= rules.longest_back_off:
+    if not candidate.failures:
         return interval
+    if may_soon_be_broken(candidate, rules):
+        return _DAY
     # The limit of the exponent only avoids huge numbers: a week is reached long before.
     doublings = min(candidate.failures - 1, 20)
     return min(interval * int(2**doublings), rules.longest_back_off)
+
+
+def may_soon_be_broken(candidate: Candidate, rules: SelectionRules) -> bool:
+    """Return whether a URL has failed, but not yet so often and so long that it is broken."""
+    if not candidate.failures:
+        return False
+    since, tried = candidate.failing_since, candidate.tried_at
+    if since is not None and tried is not None and tried - since >= _DOUBTFUL:
+        return False
+    return not is_broken(
+        candidate.failures,
+        since,
+        tried,
+        least_failures=rules.broken_after_failures,
+        least_span=rules.broken_after,
+    )
 
 
 def was_found(candidate: Candidate) -> bool:

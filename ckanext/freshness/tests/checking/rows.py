@@ -24,6 +24,7 @@ NEW = Candidate(
     tried_at=None,
     succeeded_at=None,
     failures=0,
+    failing_since=None,
     unconfirmed=False,
     is_new=False,
     is_touched=False,

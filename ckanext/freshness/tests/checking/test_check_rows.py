@@ -185,6 +185,7 @@ def test_rows_have_what_the_rules_need() -> None:
             tried_at=None,
             succeeded_at=None,
             failures=0,
+            failing_since=None,
             unconfirmed=False,
             is_new=True,
             is_touched=False,

@@ -48,8 +48,14 @@ def hashed(at: datetime, **more: Any) -> dict[str, Any]:
 
 
 def failed(visited_at: datetime, failures: int, **more: Any) -> dict[str, Any]:
-    """A resource whose checks have always failed."""
-    return {"visited_at": visited_at, "tried_at": visited_at, "failures": failures, **more}
+    """A resource whose checks have always failed, each night."""
+    return {
+        "visited_at": visited_at,
+        "tried_at": visited_at,
+        "failures": failures,
+        "failing_since": visited_at - min(failures - 1, 5000) * DAY,
+        **more,
+    }
 
 
 def reason(rules: SelectionRules = RULES, **facts: Any) -> SelectionReason:
@@ -146,15 +152,17 @@ def test_the_intervals_are_the_sites() -> None:
 @pytest.mark.parametrize(
     ("frequency", "failures", "days"),
     [
-        *((30, failures, days) for failures, days in enumerate([1, 1, 2, 4, 7, 7, 7])),
-        *((1, failures, days) for failures, days in enumerate([1, 1, 2, 4, 7])),
-        *((180, failures, days) for failures, days in enumerate([3, 3, 6, 7, 7])),
-        *((365, failures, days) for failures, days in enumerate([7, 7, 7])),
+        *((30, failures, days) for failures, days in enumerate([1, 1, 1, 4, 7, 7, 7])),
+        *((1, failures, days) for failures, days in enumerate([1, 1, 1, 4, 7])),
+        *((180, failures, days) for failures, days in enumerate([3, 1, 1, 7, 7])),
+        *((365, failures, days) for failures, days in enumerate([7, 1, 1, 7])),
         (30, 10**6, 7),
         (30, 2**31 - 1, 7),
     ],
 )
-def test_what_fails_is_asked_less_and_less_often(frequency: int, failures: int, days: int) -> None:
+def test_what_fails_is_checked_nightly_until_it_is_broken_then_less_often(
+    frequency: int, failures: int, days: int
+) -> None:
     at = NOW - days * DAY + HOUR
 
     def seen(visited_at: datetime) -> SelectionReason:
@@ -167,10 +175,40 @@ def test_what_fails_is_asked_less_and_less_often(frequency: int, failures: int, 
     )
 
 
-def test_an_interval_longer_than_the_longest_back_off_stays() -> None:
+@pytest.mark.parametrize(
+    ("failures", "span", "days"),
+    [
+        # Three failures, but within one day.
+        (3, DAY - SECOND, 1),
+        (3, DAY, 7),
+        # A server that has blocked our checks since the first failure.
+        (1, 14 * DAY - SECOND, 1),
+        (1, 14 * DAY, 7),
+    ],
+)
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"due": NOW + 100 * DAY, "frequency_days": 365},
+        {"due": None, "frequency_days": None},
+        {"due": None, "frequency_days": -1},
+        {"assessed": False, "due": None, "frequency_days": None},
+    ],
+)
+def test_what_fails_is_checked_whatever_the_datasets_status(
+    facts: dict[str, Any], failures: int, span: timedelta, days: int
+) -> None:
+    at = NOW - days * DAY + HOUR
+    facts = {**failed(at, failures), "failing_since": at - span, **facts}
+    assert reason(**facts) is SelectionReason.VISIT_FAILING
+    facts |= {"visited_at": at + SECOND}
+    assert reason(**facts) is SelectionReason.BACKING_OFF
+
+
+def test_a_broken_url_is_checked_once_a_week_however_long_the_sites_intervals_are() -> None:
     rules = replace(RULES, intervals=Intervals((), 20 * DAY))
-    assert reason(rules, **failed(NOW - 19 * DAY, 5)) is SelectionReason.BACKING_OFF
-    assert reason(rules, **failed(NOW - 20 * DAY, 5)).is_checked
+    assert reason(rules, **failed(NOW - 6 * DAY, 5)) is SelectionReason.BACKING_OFF
+    assert reason(rules, **failed(NOW - 7 * DAY, 5)).is_checked
 
 
 def test_an_unconfirmed_change_is_asked_for_again_at_once() -> None:
@@ -220,9 +258,10 @@ FRESH: dict[str, Any] = {"due": NOW + DAY}
         (FRESH | hashed(LONG_AGO, visited_at=NOW, tried_at=NOW, succeeded_at=NOW), True),
         # Not found lately: it waits for a week.
         (FRESH | hashed(LONG_AGO, visited_at=NOW, tried_at=NOW), False),
-        (FRESH | failed(NOW - 7 * DAY + HOUR + SECOND, 1), False),
-        (FRESH | failed(NOW - 7 * DAY + HOUR, 1), True),
-        (FRESH | failed(NOW - 7 * DAY + HOUR, 100), True),
+        # What fails is checked apart from the rotation: without a hash, it is read whole.
+        (FRESH | failed(NOW - 7 * DAY + HOUR, 100), False),
+        (FRESH | failed(NOW - 7 * DAY + HOUR, 100, has_hash=True), True),
+        (FRESH | failed(NOW - 7 * DAY + HOUR + SECOND, 100, has_hash=True), False),
     ],
 )
 def test_the_rotation_takes_what_was_not_hashed_for_long(
@@ -247,7 +286,7 @@ def test_the_rotation_picks_the_oldest() -> None:
         "fresh": FRESH | hashed(NOW - DAY),
         "older": FRESH | hashed(NOW - 40 * DAY),
         "oldest": FRESH | hashed(NOW - 50 * DAY),
-        "failed": FRESH | failed(NOW - 35 * DAY, 3),
+        "blocked": FRESH | failed(NOW - 35 * DAY, 0),
         "never": FRESH,
         "due": hashed(NOW - 60 * DAY),
         "due too": {},
@@ -318,6 +357,7 @@ ROWS = st.builds(
     tried_at=MOMENTS,
     succeeded_at=MOMENTS,
     failures=st.integers(0, 2**31 - 1),
+    failing_since=MOMENTS,
     unconfirmed=st.booleans(),
     is_new=st.booleans(),
     is_touched=st.booleans(),
@@ -360,7 +400,7 @@ def test_each_is_picked_once_and_the_rotation_keeps_to_its_budget(
 
 
 def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() -> None:
-    """A third of the resources can never be read. They get no more than their turns."""
+    """A third of the resources can never be read, and delays no other."""
     rows = [NEW._replace(resource_id=str(number), frequency_days=None) for number in range(90)]
     by_id = {row.resource_id: row for row in rows}
     gaps = dict.fromkeys(by_id, 0)
@@ -370,9 +410,8 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
         selection = Selection(now, RULES, rotation_budget(len(by_id), RULES))
         for row in by_id.values():
             selection.add(row)
-        chosen = selection.chosen()
-        assert len(chosen) <= 3
-        for row in chosen:
+        assert len(selection.rotation()) <= 3
+        for row in selection.chosen():
             id_ = row.resource_id
             facts = hashed(now) if int(id_) % 3 else failed(now, row.failures + 1)
             by_id[id_] = row._replace(**facts)
@@ -404,11 +443,12 @@ def test_within_its_time_the_rotation_comes_to_each_whatever_cannot_be_read() ->
             NextCheck(NOW + 20 * DAY - SLACK, True),
         ),
         ({"frequency_days": None, "due": None}, NextCheck(NOW, True)),
-        # It fails: the interval doubles.
+        # It fails: each night, until it is broken.
+        (failed(NOW, 2, due=NOW + 9 * DAY), NextCheck(NOW + DAY - SLACK)),
+        # It is broken: the interval doubles.
         (failed(NOW - DAY, 3, hashed_at=NOW - DAY), NextCheck(NOW + 3 * DAY - SLACK)),
         (failed(NOW - DAY, 3), NextCheck(NOW + 3 * DAY - SLACK)),
-        # Its turn waits as well.
-        (failed(NOW - DAY, 3, frequency_days=None), NextCheck(NOW + 6 * DAY - SLACK, True)),
+        (failed(NOW - DAY, 3, frequency_days=None), NextCheck(NOW + 6 * DAY - SLACK)),
         # Nothing but the confirmation is missing.
         (hashed(NOW, unconfirmed=True), NextCheck(NOW)),
         # Never.
