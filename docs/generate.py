@@ -239,6 +239,7 @@ TABLES = (
     model.DatasetFreshness,
     model.FreshnessEvidence,
     model.FreshnessTransition,
+    model.DataChange,
     model.Copy,
     model.IatiDataset,
     model.Mail,

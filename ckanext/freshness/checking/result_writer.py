@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from ..ckan_adapter import lock_packages, model
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
+from . import data_changes
 from .check_rows import lock_table_shared
 from .decisions import Outcome
 from .results import CheckResult
@@ -80,8 +81,9 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
     :returns: the results that were written, each with a row of the resource's own fields (``url_type``,
         ``last_modified``, ``size``, ``mimetype``, ``hash``), what a check has written into them (``wrote``, see
         :mod:`.fields`), whether it has changed that changes can be determined (``doubt_changed``), and its
-        failures after and before the check (``failures``, ``failures_before``, ...). Results for resources
-        that are gone, or have another URL since, are not written.
+        failures after and before the check (``failures``, ``failures_before``, ...). If the check shows that
+        data have changed, ``was`` has the earlier ``attempts`` and ``succeeded_at``. Results for resources that
+        are gone, or have another URL since, are not written.
     """
     by_id = {result.resource.resource_id: result for result in results}
     if not by_id:
@@ -114,6 +116,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "found_kind": memory.found,
             "visited": attempt.reason not in _NOT_ASKED,
             "failed": result.counts_as_failure,
+            "changes": data_changes.evidence_of(result) is not None or None,
             "outcome": result.outcome.value,
             "at": utc(attempt.at).isoformat(),
             "changed_at": utc_text(result.changed_at),
@@ -151,7 +154,7 @@ def _storable(text: str) -> str:
 _COLUMNS = """
     resource_id text, url text, handed_to text, etag text, last_modified text, hash text,
     earlier text[], outdated boolean, tabular boolean, promised text, found_kind text,
-    visited boolean, failed boolean, outcome text, found boolean,
+    visited boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, final_url text, sent_etag text, sent_modified text, modified timestamp"""
@@ -204,4 +207,7 @@ WHERE c.resource_id = f.resource_id AND c.url = f.url
 RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash,
     c.wrote, c.undetermined IS DISTINCT FROM before.undetermined AS doubt_changed,
     c.failures, c.failing_since, c.tried_at, before.failures AS failures_before,
-    before.failing_since AS failing_since_before, before.tried_at AS tried_at_before"""
+    before.failing_since AS failing_since_before, before.tried_at AS tried_at_before,
+    CASE WHEN f.changes THEN jsonb_build_object(
+        'attempts', before.attempts, 'succeeded_at', before.succeeded_at
+    ) END AS was"""

@@ -73,7 +73,7 @@ def nightly() -> None:
 
 @click.command()
 def prune() -> None:
-    """Delete runs and status changes whose retention has ended."""
+    """Delete runs, status changes and data changes whose retention has ended."""
     click.echo(night_parts.prune(utc_now()).words)
 
 

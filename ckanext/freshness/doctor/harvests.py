@@ -168,6 +168,7 @@ def sizes(now: datetime) -> Iterator[Finding]:
     advice = {
         "harvest_log": "ckan harvester clean-harvest-log",
         "harvest_object": "ckan harvester source clear-history --keep-current true SOURCE",
+        "freshness_change": "ckan freshness prune",
         "freshness_run": "ckan freshness prune",
         "freshness_transition": "ckan freshness prune",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .changes import DataChange
 from .check import CheckRun, ResourceCheck
 from .copies import Copy, IatiDataset
 from .freshness import (
@@ -18,6 +19,7 @@ from .report import HistoryDay
 __all__ = [
     "CheckRun",
     "Copy",
+    "DataChange",
     "DatasetFreshness",
     "FreshnessEvidence",
     "FreshnessTransition",

@@ -8,7 +8,7 @@ from uuid import uuid4
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import NN_
-from ..checking import run_records
+from ..checking import data_changes, run_records
 from ..ckan_adapter import SEARCH_FAULTS
 from ..dates import utc_now
 from ..mails import delivery
@@ -52,16 +52,18 @@ def statuses(now: datetime) -> PartReport:
 
 
 def prune(now: datetime) -> PartReport:
-    """Delete old rows of runs, old history of statuses, and copies that are not needed any more."""
+    """Delete old runs, old history of statuses and data, and copies that are not needed any more."""
     kept = history.retention()
     gone = run_records.prune(now, keep_runs=KEEP_RUNS, keep_transitions=kept)
     days = history.prune(now, kept)
     resource_copies.prune(now)
-    words = tk._("Forgot {runs}, {transitions} and {days}").format(
+    changes = data_changes.prune(now)
+    words = tk._("Forgot {runs}, {transitions}, {changes} and {days}").format(
         runs=counted(NN_("{count} run", "{count} runs"), gone.runs),
         transitions=counted(
             NN_("{count} change of a status", "{count} changes of statuses"), gone.transitions
         ),
+        changes=counted(NN_("{count} change of data", "{count} changes of data"), changes),
         days=counted(NN_("{count} day of history", "{count} days of history"), days),
     )
     return PartReport(words)

@@ -18,6 +18,8 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Status
+from ..checking import data_changes
+from ..checking.data_changes import DataChange
 from ..ckan_adapter import (
     lock_packages,
     model,
@@ -25,7 +27,7 @@ from ..ckan_adapter import (
     write_extras,
     write_extras_in_session,
 )
-from . import observation, resource_fields, snapshot
+from . import edit_changes, observation, resource_fields, snapshot
 from .judgement import (
     FreshnessRow,
     Judgement,
@@ -172,17 +174,19 @@ def assess_packages(
     keys_of_types: dict[str, tuple[str, ...]] = {}
     for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
         own_edit = None if edit is None else _completed(edit, dataset)
+        found_pieces = (found or {}).get(dataset.id, ())
         judgement = judge(
             dataset,
             [
                 *observation.observed(dataset, now, writer, _replaced(own_edit)),
-                *(found or {}).get(dataset.id, ()),
+                *found_pieces,
             ],
             now,
             rules,
         )
         row = row_of(dataset, judgement, now, rules)
         changes.add(dataset, judgement.pieces, row, now, writer)
+        changes.of_data += edit_changes.of_dataset(dataset, judgement.pieces, found_pieces, now)
         is_anew = dataset.row is not None and dataset.row.judge_anew
         for transition in _transitions(
             dataset, row, now, TransitionCause.RECOMPUTE if is_anew else cause
@@ -302,6 +306,7 @@ class _TableChanges:
         self.resources: list[dict[str, Any]] = []
         self.gone: list[str] = []
         self.transitions: list[dict[str, Any]] = []
+        self.of_data: list[DataChange] = []
 
     def add(
         self,
@@ -343,7 +348,8 @@ class _TableChanges:
                 )
 
     def write(self) -> None:
-        """Write all rows by one statement."""
+        """Write all rows: changes of data by a statement of their own, since they are few."""
+        data_changes.write(self.of_data)
         tables = {
             "datasets": self.datasets,
             "evidence": self.evidence,

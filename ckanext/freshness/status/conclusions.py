@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import settings
 from ..aging.evidence import DatedEvidence, Evidence
-from ..checking import dataset_rows, result_writer
+from ..checking import data_changes, dataset_rows, result_writer
 from ..checking.decisions import Outcome
 from ..checking.results import CheckResult
 from ..checking.selection import is_broken
@@ -65,6 +65,8 @@ def write(
     # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
     if doubted := doubted - concerned:
         concerned.update(dataset_rows.passed(sorted(doubted), now))
+    changes = (data_changes.of_check(result, row) for result, row in written)
+    data_changes.write([change for change in changes if change is not None])
     touched = resource_fields.write_found(written, settings.resource_fields())
     marks = assess_and_commit(sorted(concerned), now, run_id, found, touched)
     turns = _turns([row for _, row in written])

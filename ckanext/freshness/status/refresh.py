@@ -159,12 +159,15 @@ def _ids(statement: str, **parameters: Any) -> list[str]:
 def _reap(*, everything: bool) -> int:
     """Remove our rows of purged packages, for which CKAN calls no hook.
 
-    :param everything: also look in the tables of evidence, resources and transitions for packages that
+    :param everything: also look in the tables of changes, evidence, resources and transitions for packages that
         have no row of freshness
     :returns: the number of these packages
     """
     gone = _ids(_GONE.format(table="freshness_dataset"))
-    others = ("freshness_evidence", "freshness_resource", "freshness_transition")
+    others = (
+        *("freshness_change", "freshness_evidence"),
+        *("freshness_resource", "freshness_transition"),
+    )
     if everything:
         gone = sorted(
             {*gone, *(id_ for table in others for id_ in _ids(_GONE.format(table=table)))}

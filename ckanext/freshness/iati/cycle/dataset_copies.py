@@ -16,7 +16,8 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from ...aging.evidence import DatedEvidence, Evidence
-from ...checking import run_records
+from ...checking import data_changes, run_records
+from ...checking.data_changes import DataChange
 from ...ckan_adapter import model
 from ...copies import store_keys
 from ...copies.store import KeepRequest, StagedBody, Store, StoredCopy, StoreError
@@ -281,6 +282,7 @@ class ResultStore:
         ]
         shelf.verified(verified, now)
         evidence = _evidence(settled)
+        data_changes.write([_change(each) for each in settled if _has_changed(each)])
         marks = conclusions.assess_and_commit(sorted(evidence), now, self.run_id, evidence)
         for each in settled:
             self._count(each)
@@ -367,12 +369,39 @@ def _evidence(settled: Iterable[SettledResult]) -> dict[str, list[DatedEvidence]
     found: dict[str, list[DatedEvidence]] = {}
     for each in settled:
         changed_at = each.decision.changed_at
-        if changed_at is not None and each.decision.outcome is IatiOutcome.DOWNLOADED:
+        if changed_at is not None and _has_changed(each):
             dated = DatedEvidence(
                 changed_at.replace(microsecond=0), Evidence.HASH, each.resource_id
             )
             found.setdefault(each.result.input.package_id, []).append(dated)
     return found
+
+
+def _has_changed(settled: SettledResult) -> bool:
+    """Decide whether a check found new contents, and stored them."""
+    decision = settled.decision
+    return decision.changed_at is not None and decision.outcome is IatiOutcome.DOWNLOADED
+
+
+def _change(settled: SettledResult) -> DataChange:
+    """Return the change of a file's contents as the stream of data changes tells it."""
+    checked, at = settled.result.input, settled.decision.changed_at
+    before, after = checked.state.good, settled.decision.state.good
+    assert at is not None and before is not None and after is not None
+    return DataChange(
+        package_id=checked.package_id,
+        resource_id=checked.resource_id,
+        evidence=Evidence.HASH,
+        seen_at=at,
+        changed_before=at,
+        changed_after=before.verified_on_server,
+        hash_before=f"sha1:{before.hash_excluding_generated_timestamp}",
+        hash_after=f"sha1:{after.hash_excluding_generated_timestamp}",
+        size_before=before.content_length,
+        size_after=after.content_length,
+        media_type_before="application/xml",
+        media_type_after=settled.result.mimetype,
+    )
 
 
 _COPIES_OF_OTHERS = """

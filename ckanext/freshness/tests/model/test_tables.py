@@ -16,6 +16,7 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import (
     CheckRun,
     Copy,
+    DataChange,
     DatasetFreshness,
     FreshnessEvidence,
     FreshnessTransition,
@@ -36,6 +37,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
     "004_check": (Copy, IatiDataset),
     "005_copies": (Mail, MailPerson, MailStart),
     "006_mails": (HistoryDay,),
+    "018_groups": (DataChange,),
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]

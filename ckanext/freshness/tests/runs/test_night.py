@@ -156,7 +156,10 @@ def test_the_nightly_command(act: Act, cli: Any, monkeypatch: pytest.MonkeyPatch
     done = cli.invoke(ckan, ["freshness", "nightly"])
     assert done.exit_code == 0, done.output
     assert "refresh: Computed the status of 1 dataset: 1 changed" in done.output
-    assert "prune: Forgot 0 runs, 0 changes of statuses and 0 days of history" in done.output
+    assert (
+        "prune: Forgot 0 runs, 0 changes of statuses, 0 changes of data and 0 days of history"
+        in done.output
+    )
     shown = act("package_show", id=made["id"])["extras"]
     assert {one["key"]: one["value"] for one in shown}["freshness"] == "delinquent"
     with locked(LOCK):

@@ -1,0 +1,136 @@
+"""Writes changes of data into the stream that :mod:`..reporting.change_stream` reads.
+
+A change is written in the transaction that stores its evidence. Therefore a process that is killed neither
+loses a change nor writes it twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from ..aging.evidence import Evidence
+from ..ckan_adapter import model
+from ..dates import parse_date, utc, utc_text
+from .decisions import Outcome
+from .results import CheckResult
+
+KEEP = timedelta(days=730)
+"""How long a change is kept."""
+
+_CERTAIN = frozenset(
+    outcome.value
+    for outcome in (
+        *(Outcome.NOT_MODIFIED, Outcome.HEADER, Outcome.SAME_HASH),
+        *(Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED),
+    )
+)
+"""Outcomes of checks that knew the file for certain."""
+_UNCERTAIN = frozenset({Outcome.API.value, Outcome.UNCONFIRMED.value})
+"""Outcomes of checks that met a file, but perhaps not the one that is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataChange:
+    """A change of data; see :class:`..model.DataChange` for its fields. Moments are aware."""
+
+    package_id: str
+    resource_id: str | None
+    evidence: Evidence
+    seen_at: datetime
+    changed_before: datetime
+    changed_after: datetime | None = None
+    stated_at: datetime | None = None
+    hash_before: str | None = None
+    hash_after: str | None = None
+    size_before: int | None = None
+    size_after: int | None = None
+    media_type_before: str | None = None
+    media_type_after: str | None = None
+    summary: Mapping[str, Any] | None = None
+
+
+def evidence_of(result: CheckResult) -> Evidence | None:
+    """Return how the result of a check shows that data have changed; None if it shows no change.
+
+    The first look at a file shows no change, nor does a newer date of a file with the same hash. A file that
+    could not be confirmed is checked again, and shows its change then.
+    """
+    if result.handed_to is not None:
+        return None
+    if result.outcome is Outcome.CHANGED:
+        return Evidence.HASH
+    known = result.resource.memory.hash is not None
+    is_compared = result.outcome not in (Outcome.HEADER, Outcome.FIRST_HASH)
+    if result.modified is None or is_compared or not known:
+        return None
+    return Evidence.HTTP_HEADER
+
+
+def of_check(result: CheckResult, row: Any) -> DataChange | None:
+    """Return the change that the result of a check shows; None if it shows none.
+
+    :param row: of the resource, as :func:`.result_writer.write` returns it
+    """
+    evidence = evidence_of(result)
+    if evidence is None:
+        return None
+    seen_at = result.changed_at or result.attempt.at
+    before = result.resource.memory
+    return DataChange(
+        package_id=result.resource.package_id,
+        resource_id=result.resource.resource_id,
+        evidence=evidence,
+        seen_at=seen_at,
+        changed_before=seen_at,
+        changed_after=_last_known(row),
+        stated_at=result.modified,
+        hash_before=None if before.outdated else before.hash,
+        hash_after=result.memory.hash if result.hashed else None,
+        size_before=row.size,
+        size_after=result.size,
+        media_type_before=row.mimetype or None,
+        media_type_after=result.mimetype,
+    )
+
+
+def _last_known(row: Any) -> datetime | None:
+    """Return when a check last knew the old file for certain; None if that is unknown."""
+    for attempt in row.was["attempts"]:
+        if attempt["outcome"] in _CERTAIN:
+            return parse_date(attempt["at"])
+        if attempt["outcome"] in _UNCERTAIN:
+            return None
+    # All stored attempts failed, so that the last success is older.
+    return parse_date(row.was["succeeded_at"])
+
+
+def write(changes: Sequence[DataChange]) -> None:
+    """Write changes; nothing is committed."""
+    if not changes:
+        return
+    rows = [{"id": str(uuid4()), **asdict(change)} for change in changes]
+    model.Session.execute(sa.text(_WRITE), {"rows": json.dumps(rows, default=_plain)})
+
+
+def _plain(value: Any) -> str:
+    return value.value if isinstance(value, Evidence) else str(utc_text(value))
+
+
+def prune(now: datetime) -> int:
+    """Delete changes that are older than :data:`KEEP`, commit, and return their number."""
+    statement = sa.text("DELETE FROM freshness_change WHERE seen_at < :before")
+    gone = model.Session.execute(statement, {"before": utc(now - KEEP)}).rowcount
+    model.Session.commit()
+    return int(gone)
+
+
+_WRITE = """
+INSERT INTO freshness_change
+SELECT * FROM jsonb_populate_recordset(NULL::freshness_change, CAST(:rows AS jsonb))"""

@@ -1,0 +1,290 @@
+"""The stream of data changes: what is written by checks, edits and harvests, and what is not."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from werkzeug.datastructures import FileStorage
+
+from ckanext.freshness import settings
+from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
+from ckanext.freshness.checking import check_rows, data_changes
+from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.status import conclusions, edit_changes
+from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
+from ckanext.freshness.tests.clock import freeze_time
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+Dataset = dict[str, Any]
+
+MADE = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+OLD = KnownContent(hash="sha256:old")
+NEW = KnownContent(hash="sha256:new")
+
+
+def new(act: Act) -> Dataset:
+    with freeze_time(MADE):
+        dataset: Dataset = act(
+            "package_create", name=f"d-{uuid4()}", resources=[{"url": "http://x.org/a.csv"}]
+        )
+    check_rows.sync(MADE, settings.aging().dataset_types)
+    return dataset
+
+
+def result(
+    dataset: Dataset,
+    now: datetime,
+    outcome: Outcome,
+    before: KnownContent,
+    after: KnownContent,
+    **more: Any,
+) -> CheckResult:
+    resource = dataset["resources"][0]
+    asked = ResourceToCheck(resource["id"], dataset["id"], resource["url"], before)
+    attempt = Attempt(now, "GET", outcome)
+    return CheckResult(asked, "x.org", outcome, after, attempt, hashed=True, **more)
+
+
+def conclude(now: datetime, *results: CheckResult) -> None:
+    conclusions.write(results, "run", now, now)
+
+
+def changes(dataset: Dataset) -> list[dict[str, Any]]:
+    model.Session.remove()
+    rows = model.Session.execute(
+        sa.text("SELECT * FROM freshness_change WHERE package_id = :id ORDER BY seen_at"),
+        {"id": dataset["id"]},
+    )
+    return [dict(row) for row in rows.mappings()]
+
+
+def at(moment: datetime) -> datetime:
+    return moment.replace(tzinfo=None)
+
+
+def test_a_check_writes_a_confirmed_change_with_both_states(act: Act) -> None:
+    dataset = new(act)
+    first = {"size": 10, "mimetype": "text/csv"}
+    conclude(
+        MADE + DAY, result(dataset, MADE + DAY, Outcome.FIRST_HASH, KnownContent(), OLD, **first)
+    )
+    for day, outcome in ((2, Outcome.NOT_MODIFIED), (3, Outcome.ERROR)):
+        conclude(MADE + day * DAY, result(dataset, MADE + day * DAY, outcome, OLD, OLD))
+    assert changes(dataset) == []
+    seen = MADE + 4 * DAY
+    second = {"size": 12, "mimetype": "application/json", "changed_at": seen}
+    conclude(seen, result(dataset, seen, Outcome.CHANGED, OLD, NEW, **second))
+    (change,) = changes(dataset)
+    assert change | {"id": "", "position": None} == {
+        "id": "",
+        "position": None,
+        "package_id": dataset["id"],
+        "resource_id": dataset["resources"][0]["id"],
+        "seen_at": at(seen),
+        "changed_after": at(MADE + 2 * DAY),
+        "changed_before": at(seen),
+        "stated_at": None,
+        "evidence": "hash",
+        "hash_before": "sha256:old",
+        "hash_after": "sha256:new",
+        "size_before": 10,
+        "size_after": 12,
+        "media_type_before": "text/csv",
+        "media_type_after": "application/json",
+        "summary": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "known"),
+    [
+        ([Outcome.SAME_HASH, Outcome.CANNOT_TELL], 2),
+        ([Outcome.SAME_HASH, Outcome.UNCONFIRMED], None),
+        ([Outcome.SAME_HASH, Outcome.API, Outcome.ERROR], None),
+        ([Outcome.SAME_HASH, *[Outcome.ERROR] * 6], 2),
+    ],
+)
+def test_the_old_file_is_known_until_the_last_certain_check(
+    act: Act, outcomes: list[Outcome], known: int | None
+) -> None:
+    dataset = new(act)
+    results: list[Any] = [(Outcome.FIRST_HASH, KnownContent(), OLD, {})]
+    results += [(one, OLD, OLD, {"counts_as_failure": one is Outcome.ERROR}) for one in outcomes]
+    last = MADE + (len(results) + 1) * DAY
+    results.append((Outcome.CHANGED, OLD, NEW, {"changed_at": last}))
+    for day, (outcome, before, after, more) in enumerate(results, 1):
+        now = MADE + day * DAY
+        conclude(now, result(dataset, now, outcome, before, after, **more))
+    (change,) = changes(dataset)
+    assert change["changed_after"] == (None if known is None else at(MADE + known * DAY))
+
+
+def test_a_killed_run_neither_loses_nor_doubles_a_change(
+    act: Act, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = new(act)
+    conclude(MADE + DAY, result(dataset, MADE + DAY, Outcome.FIRST_HASH, KnownContent(), OLD))
+    seen = MADE + 2 * DAY
+    changed = result(dataset, seen, Outcome.CHANGED, OLD, NEW, changed_at=seen)
+    with monkeypatch.context() as killed:
+        killed.setattr(model.Session, "commit", model.Session.rollback)
+        conclude(seen, changed)
+    assert changes(dataset) == []
+    memory = check_rows_hash(dataset)
+    assert memory == "sha256:old"
+    conclude(seen, changed)
+    assert [one["evidence"] for one in changes(dataset)] == ["hash"]
+    assert check_rows_hash(dataset) == "sha256:new"
+
+
+def check_rows_hash(dataset: Dataset) -> str | None:
+    model.Session.remove()
+    found = model.Session.execute(
+        sa.text("SELECT hash FROM freshness_check WHERE package_id = :id"), {"id": dataset["id"]}
+    )
+    value: str | None = found.scalar()
+    return value
+
+
+EDITS: dict[str, tuple[Callable[[Act, Dataset], Any], list[str]]] = {
+    "metadata": (lambda act, d: act("package_patch", id=d["id"], notes="edited"), []),
+    "a confirmation": (lambda act, d: act("freshness_confirm", id=d["id"]), []),
+    "another URL": (
+        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], url="http://x.org/b"),
+        ["url"],
+    ),
+    "an upload": (
+        lambda act, d: act("resource_patch", id=d["resources"][0]["id"], upload=a_file()),
+        ["upload"],
+    ),
+    "an older date": (
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified="2020-01-01T00:00:00"
+        ),
+        [],
+    ),
+    "a newer date": (
+        lambda act, d: act(
+            "resource_patch", id=d["resources"][0]["id"], last_modified="2026-01-03T00:00:00"
+        ),
+        ["upload"],
+    ),
+    "a new resource": (
+        lambda act, d: act("resource_create", package_id=d["id"], url="http://x.org/c"),
+        [],
+    ),
+}
+
+
+def a_file() -> FileStorage:
+    return FileStorage(io.BytesIO(b"a,b\n1,2\n"), filename="data.csv")
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_edits_that_change_data(act: Act, name: str) -> None:
+    edit, expected = EDITS[name]
+    dataset = new(act)
+    with freeze_time(MADE + 5 * DAY):
+        edit(act, dataset)
+        # A second edit of something else shows nothing anew.
+        act("package_patch", id=dataset["id"], title="Edited again")
+    found = changes(dataset)
+    assert [one["evidence"] for one in found] == expected
+    assert all(one["changed_after"] == at(MADE) for one in found)
+    assert all(one["seen_at"] == at(MADE + 5 * DAY) for one in found)
+
+
+# The rules for dates that a source or a script states, without a site.
+
+
+def piece(evidence: Evidence, day: int, resource: str | None = "r") -> DatedEvidence:
+    return DatedEvidence(MADE + day * DAY, evidence, resource)
+
+
+def snapshot(*pieces: DatedEvidence, is_known: bool = True, **more: Any) -> DatasetSnapshot:
+    class Row:
+        judge_anew = False
+
+    resource = ResourceSnapshot(
+        *("r", "", "http://x.org/", None, "", MADE, None, {}, is_known, None, None),
+        *(None, None, None, (), None),
+    )
+    dataset = DatasetSnapshot("p", "dataset", MADE, {}, True, {}, Row(), [resource], [], pieces)
+    return replace(dataset, **more)
+
+
+HARVEST = piece(Evidence.HARVEST, 1)
+WHOLE = piece(Evidence.HARVEST, 1, None)
+STATED: list[tuple[str, DatasetSnapshot, list[DatedEvidence], list[str | None]]] = [
+    ("a newer date", snapshot(HARVEST), [piece(Evidence.HARVEST, 2)], ["r"]),
+    ("the same date", snapshot(HARVEST), [HARVEST], []),
+    ("the first date", snapshot(), [HARVEST], []),
+    (
+        "a date of a new resource",
+        snapshot(HARVEST, is_known=False),
+        [piece(Evidence.HARVEST, 2)],
+        [],
+    ),
+    ("of a dataset seen first", snapshot(HARVEST, row=None), [piece(Evidence.HARVEST, 2)], []),
+    (
+        "a date before a change that a check has seen",
+        snapshot(HARVEST, piece(Evidence.HASH, 5)),
+        [piece(Evidence.HARVEST, 4), piece(Evidence.HASH, 5)],
+        [],
+    ),
+    ("another URL of a harvested link", snapshot(HARVEST), [HARVEST, piece(Evidence.URL, 3)], []),
+    (
+        "of the dataset alone",
+        snapshot(HARVEST, WHOLE),
+        [HARVEST, replace(WHOLE, when=MADE + 2 * DAY)],
+        [None],
+    ),
+    (
+        "of the dataset and its resource",
+        snapshot(HARVEST, WHOLE),
+        [piece(Evidence.HARVEST, 2), replace(WHOLE, when=MADE + 2 * DAY)],
+        ["r"],
+    ),
+    (
+        "of a script",
+        snapshot(piece(Evidence.SCRIPT, 1, None)),
+        [piece(Evidence.SCRIPT, 2, None)],
+        [None],
+    ),
+    ("a review", snapshot(WHOLE), [WHOLE, piece(Evidence.REVIEW, 9, None)], []),
+]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"), [one[1:] for one in STATED], ids=[one[0] for one in STATED]
+)
+def test_stated_dates_that_show_a_change(
+    before: DatasetSnapshot, after: list[DatedEvidence], expected: list[str | None]
+) -> None:
+    found = edit_changes.of_dataset(before, after, [], MADE + 9 * DAY)
+    assert [one.resource_id for one in found] == expected
+    assert edit_changes.of_dataset(before, after, after, MADE + 9 * DAY) == []
+
+
+def test_old_changes_are_pruned(act: Act) -> None:
+    dataset = new(act)
+    for name, day in (("old", 1), ("kept", 2)):
+        seen = MADE + day * DAY
+        data_changes.write(
+            [data_changes.DataChange(dataset["id"], name, Evidence.HASH, seen, seen)]
+        )
+    model.Session.commit()
+    assert data_changes.prune(MADE + 1.5 * DAY + data_changes.KEEP) == 1
+    assert [one["resource_id"] for one in changes(dataset)] == ["kept"]
