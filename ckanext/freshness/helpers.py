@@ -21,6 +21,7 @@ from .ckan_adapter import declared_fields, edits_some_organization, harvest_tabl
 from .ckan_adapter.tables import TablesMissingError
 from .dates import aware, utc_now
 from .field_names import NAMES
+from .harvesting.messages import with_code
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
@@ -320,14 +321,16 @@ def freshness_harvest_counts(job: harvest_jobs.HarvestJob) -> list[str]:
     return harvest_words.job_counts(dict(job.counts))
 
 
-def freshness_harvest_error(message: str) -> harvest_words.PlainError:
+def freshness_harvest_error(
+    message: str, code: dict[str, Any] | None = None
+) -> harvest_words.PlainError:
     """Return an error of a harvest in a sentence, with the message behind it."""
-    return harvest_words.error(message)
+    return harvest_words.error(with_code(message, code))
 
 
-def freshness_harvest_reason(text: str) -> str:
-    """Return in a sentence why a record is deleted or kept."""
-    return harvest_words.reason(text)
+def freshness_harvest_reason(record: dict[str, Any]) -> str:
+    """Return in a sentence why a record of a preview or of a held list is there."""
+    return harvest_words.reason(with_code(record["reason"], record.get("reason_code")))
 
 
 def freshness_harvest_change(change: dict[str, Any]) -> str:

@@ -7,17 +7,11 @@ without that plugin need not have them.
 
 from __future__ import annotations
 
-import logging
-import uuid
 from typing import Any
 
 import ckan.plugins as p
 import sqlalchemy as sa
 from ckan import model
-
-from ..dates import utc, utc_now
-
-log = logging.getLogger(__name__)
 
 
 def _table(name: str, texts: str, dates: str = "", flags: str = "", numbers: str = "") -> Any:
@@ -116,14 +110,3 @@ def source_row(source_id: str) -> Any:
 def job_row(job_id: str) -> Any:
     """Return the row of a job; None if there is none."""
     return model.Session.execute(sa.select(JOB).where(JOB.c.id == job_id)).first()
-
-
-def add_gather_error(job_id: str, message: str) -> None:
-    """Add an error to a job, log it and commit."""
-    model.Session.execute(
-        sa.insert(GATHER_ERROR).values(
-            id=str(uuid.uuid4()), harvest_job_id=job_id, message=message, created=utc(utc_now())
-        )
-    )
-    model.Session.commit()
-    log.info(message)

@@ -19,6 +19,7 @@ from ..ckan_adapter import harvest_tables, model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc
 from ..model import HarvestHold
+from .messages import code_of
 from .strategy import HeldDeletions
 
 
@@ -139,7 +140,8 @@ def set_hold(source_id: str, job_id: str, brake: HeldDeletions | None, now: date
                     "guid": absent.known.guid,
                     "url": absent.known.url,
                     "package_id": absent.known.package_id,
-                    "reason": absent.reason,
+                    "reason": str(absent.reason),
+                    "reason_code": code_of(absent.reason),
                     "released": releases.get(absent.known.guid),
                 }
                 for absent in brake.held

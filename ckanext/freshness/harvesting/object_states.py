@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 from ..ckan_adapter import harvest_tables, model
 from ..dates import utc, utc_now
 from .known_records import ORGANIZATION_ID, RESOURCE_IDS
+from .messages import to_column
 from .object_writer import PAGED, set_extras
 from .record import loose_spelling, spellings
+
+log = logging.getLogger(__name__)
 
 _source = harvest_tables.SOURCE
 _job = harvest_tables.JOB
@@ -330,13 +334,27 @@ def retire(object_id: str, source_id: str, guid: str, package_id: str | None) ->
 # States
 
 
+def add_job_error(job_id: str, message: str) -> None:
+    """Add an error of the gather to a job, log it and commit."""
+    model.Session.execute(
+        sa.insert(harvest_tables.GATHER_ERROR).values(
+            id=str(uuid.uuid4()),
+            harvest_job_id=job_id,
+            message=to_column(message),
+            created=utc(utc_now()),
+        )
+    )
+    model.Session.commit()
+    log.info(message)
+
+
 def add_error(object_id: str, message: str) -> None:
     """Add an import error to an object and commit. Its record counts as changed until an import succeeds."""
     model.Session.execute(
         sa.insert(_error).values(
             id=str(uuid.uuid4()),
             harvest_object_id=object_id,
-            message=message,
+            message=to_column(message),
             stage="Import",
             created=utc(utc_now()),
         )

@@ -20,6 +20,7 @@ from ..ckan_adapter import harvest_tables, model, publish_jobs, unqueued_jobs
 from ..dates import utc, utc_now
 from .known_records import UNMAPPED, lost_as_json
 from .legal_values import json_text
+from .messages import to_column
 from .record import KnownRecord
 from .sources import our_names
 from .strategy import AbsentRecord, RecordClass
@@ -123,7 +124,7 @@ class ObjectWriter:
             if sighting.in_pages:
                 extras["in_pages"] = "true"
         if change.kind is RecordClass.DELETED:
-            extras["reason"] = change.reason
+            extras["reason"] = str(change.reason)
         if change.kind is RecordClass.MOVED and known:
             extras["moved_from"] = known.guid
         if change.adopted and change.adopted.becomes:
@@ -228,7 +229,7 @@ class ObjectWriter:
                 {
                     "id": str(uuid.uuid4()),
                     "harvest_object_id": row.id,
-                    "message": row.error,
+                    "message": to_column(row.error),
                     "stage": "Fetch",
                     "created": self._now,
                 }

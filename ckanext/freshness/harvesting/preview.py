@@ -15,6 +15,7 @@ from ..dates import utc_text
 from . import holds
 from .document_memory import DocumentMemory
 from .known_records import content_of
+from .messages import code_of
 from .record import Contents, KnownRecord, Record
 from .record_changes import FieldChange, changes
 from .sources import ForeignSource, Source, SourceType, source_of, source_type_named
@@ -29,7 +30,9 @@ class PreviewEntry:
     url: str
     guid: str
     reason: str
-    """For people: why the record is in its list."""
+    """Why the record is in its list, in English."""
+    reason_code: dict[str, Any] | None = None
+    """Code and values of the reason, see :func:`.messages.code_of`."""
     package_id: str | None = None
     """The dataset that the record has or takes over."""
     organization_id: str | None = None
@@ -91,7 +94,8 @@ class Preview:
             "answered": self.answered,
             "warnings": [*source.warnings, *self.warnings[:limit]],
             "drafts": self.drafts,
-            "errors": list(self.errors),
+            "errors": [str(error) for error in self.errors],
+            "error_codes": [code_of(error) for error in self.errors],
             "unmapped": [asdict(counted) for counted in self.unmapped],
             "counts": {kind.value: len(entries) for kind, entries in self.changes.items()}
             | {
@@ -115,11 +119,19 @@ class Preview:
         }
 
 
-def _entry(absent: AbsentRecord) -> PreviewEntry:
-    known = absent.known
-    return PreviewEntry(
-        known.url, known.guid, absent.reason, known.package_id, known.organization_id
-    )
+def _entry(url: str, guid: str, reason: str, owner: KnownRecord | None = None) -> PreviewEntry:
+    """Return an entry.
+
+    :param owner: the current or adopted record whose dataset it is
+    """
+    entry = PreviewEntry(url, guid, str(reason), code_of(reason))
+    if owner is not None:
+        entry.package_id, entry.organization_id = owner.package_id, owner.organization_id
+    return entry
+
+
+def _absent(absent: AbsentRecord) -> PreviewEntry:
+    return _entry(absent.known.url, absent.known.guid, absent.reason, absent.known)
 
 
 def source_type_of(source: Any) -> SourceType:
@@ -158,7 +170,7 @@ def preview(source: Any, *, now: datetime, tell: Tell | None = None) -> Preview:
         tell=tell,
     )
     if found.brake is not None:
-        result.held = [_entry(absent) for absent in found.brake.held]
+        result.held = [_absent(absent) for absent in found.brake.held]
     datasets = {entry.guid: entry.package_id for entry in result.kept}
     for entry in result.failed:
         entry.package_id = datasets.get(entry.guid)
@@ -203,9 +215,7 @@ class _Lists:
 
     def change(self, change: RecordChange) -> None:
         owner = change.known or change.adopted
-        entry = PreviewEntry(change.url, change.guid, change.reason)
-        if owner is not None:
-            entry.package_id, entry.organization_id = owner.package_id, owner.organization_id
+        entry = _entry(change.url, change.guid, change.reason, owner)
         if change.sighting is not None and change.sighting.contents is not None:
             now = _record(change.sighting.contents)
             entry.title = str(now.fields.get("title") or "") or None
@@ -222,10 +232,10 @@ class _Lists:
         entries[:] = [entry for entry in entries if entry.url != url]
 
     def failed(self, url: str, guid: str, error: str) -> None:
-        self._preview.failed.append(PreviewEntry(url, guid, error))
+        self._preview.failed.append(_entry(url, guid, error))
 
     def kept(self, absent: AbsentRecord) -> None:
-        self._preview.kept.append(_entry(absent))
+        self._preview.kept.append(_absent(absent))
 
     def answered(self, known: KnownRecord) -> None:
         """No-op: a preview does not show it."""

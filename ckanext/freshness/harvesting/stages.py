@@ -32,6 +32,7 @@ from ..dates import utc_now
 from . import holds, object_states, object_writer
 from .document_memory import DocumentMemory
 from .legal_values import json_text
+from .messages import HarvestMessage, MessageCode
 from .object_writer import PAGED, ObjectWriter, set_extras
 from .packages import ImportFailed, PackageWriter
 from .source_config import ConfigError
@@ -107,9 +108,8 @@ def _gather_once(
             writer = ObjectWriter(job_id, source.id, now)
             return _gather(source_type, source, job_id, now, writer, queued, tell)
         except ConfigError as error:
-            harvest_tables.add_gather_error(
-                job_id, f"The source's configuration cannot be used: {error}"
-            )
+            words = f"The source's configuration cannot be used: {error}"
+            object_states.add_job_error(job_id, HarvestMessage(words, MessageCode.CONFIGURATION))
             return None
 
 
@@ -135,11 +135,11 @@ def _gather(
         tell=tell,
     )
     for line in found.container_errors:
-        harvest_tables.add_gather_error(job_id, line)
+        object_states.add_job_error(job_id, line)
     if found.brake:
         package = model.Package.get(source.id)
         name = package.name if package else source.id
-        harvest_tables.add_gather_error(job_id, brake_message(found.brake, name))
+        object_states.add_job_error(job_id, brake_message(found.brake, name))
     writer.finish()
     holds.set_hold(source.id, job_id, found.brake, now)
     object_writer.prune_unchanged(source.id, job_id)
@@ -150,16 +150,18 @@ def _gather(
     return released
 
 
-def brake_message(brake: HeldDeletions, name: str) -> str:
+def brake_message(brake: HeldDeletions, name: str) -> HarvestMessage:
     """Return the gather error that reports held deletions.
 
     :param name: the source's name, as commands take it.
     """
     count = len(brake.held)
     held = "1 deletion is held" if count == 1 else f"{count} deletions are held"
-    return (
+    return HarvestMessage(
         f"{held}: {brake.reason}. Look at them on "
-        f"the source's page and release them there, or with: ckan freshness release {name}"
+        f"the source's page and release them there, or with: ckan freshness release {name}",
+        MessageCode.DELETIONS_HELD,
+        count=count,
     )
 
 
@@ -301,7 +303,8 @@ def _error_message(error: Exception, object_id: str) -> str:
     if isinstance(error, tk.ValidationError):
         summary = error.error_summary or error.error_dict
         refused = "; ".join(f"{key}: {value}" for key, value in summary.items())
-        return f"CKAN refuses the dataset: {refused}"
+        words = f"CKAN refuses the dataset: {refused}"
+        return HarvestMessage(words, MessageCode.REFUSED_BY_CKAN, why=refused)
     if isinstance(error, ImportFailed):
         return str(error)
     if isinstance(error, tk.NotAuthorized):
@@ -309,10 +312,11 @@ def _error_message(error: Exception, object_id: str) -> str:
     if isinstance(error, SearchIndexError):
         return shorten(f"Solr does not take the dataset: {error}", width=500, placeholder=" ...")
     # An editor cannot use Python's message; the log has it.
-    return (
+    return HarvestMessage(
         "An unexpected error of CKAN or of one of its extensions: the dataset is as it was. The next job "
         "tries again. If it fails too, look for this in the log of the fetch consumer: Harvest object "
-        f"{object_id} could not be imported"
+        f"{object_id} could not be imported",
+        MessageCode.UNEXPECTED,
     )
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..dates import utc_words
+from .messages import HarvestMessage, MessageCode
 from .record import Containers, KnownRecord, ReadOutcome, SeenRecord
 
 WITHDRAWN_AFTER = timedelta(hours=24)
@@ -142,8 +143,8 @@ class AbsentRecord:
 
     known: KnownRecord
     delete: bool
-    reason: str
-    """For people: why it is deleted or kept."""
+    reason: HarvestMessage
+    """Why it is deleted or kept."""
     forbidden_since: datetime | None = None
     """Keep this for the next job, as :attr:`.record.KnownRecord.forbidden_since`."""
 
@@ -305,25 +306,32 @@ def _decide(
         return None
     since = known.forbidden_since
     if not known.recognised and not is_listed:
-        reason = (
+        reason = HarvestMessage(
             f"kept: another harvester called it {known.guid!r}, which names no record of this source; "
-            "whether it is still there cannot be told"
+            "whether it is still there cannot be told",
+            MessageCode.FOREIGN,
         )
         return AbsentRecord(known, False, reason)
     for url in (containers.root, known.catalog_url, known.url):
         if (shield := containers.unreadable_as(url)) is not None:
-            return AbsentRecord(known, False, f"kept: {shield} could not be read", since)
+            words = f"kept: {shield} could not be read"
+            reason = HarvestMessage(words, MessageCode.CONTAINER_NOT_READ)
+            return AbsentRecord(known, False, reason, since)
     if seen is not None and seen.outcome is ReadOutcome.GONE:
-        return AbsentRecord(known, True, f"{known.url} answers that it is gone (404 or 410)")
+        words = f"{known.url} answers that it is gone (404 or 410)"
+        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.GONE))
     if seen is None or not is_listed:
         if not containers.unreadable:
-            return AbsentRecord(known, True, "no longer listed by the source")
+            words = "no longer listed by the source"
+            return AbsentRecord(known, True, HarvestMessage(words, MessageCode.UNLISTED))
         container = next(iter(containers.unreadable))
-        reason = f"kept: not listed any more, but {container} could not be read and may list it"
+        words = f"kept: not listed any more, but {container} could not be read and may list it"
+        reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
         return AbsentRecord(known, False, reason, since)
     if seen.outcome is ReadOutcome.FORBIDDEN:
         return _decide_forbidden(known, seen, walls, now)
-    return AbsentRecord(known, False, "kept: listed, but could not be read", since)
+    reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
+    return AbsentRecord(known, False, reason, since)
 
 
 def _is_listed(seen: SeenRecord | None) -> bool:
@@ -336,15 +344,17 @@ def _decide_forbidden(
     """Decide about a listed record that answers 401 or 403."""
     since = known.forbidden_since or now
     if known.catalog_url in walls:
-        reason = "kept: more than half of its catalog's records answer 401 or 403"
+        words = "kept: more than half of its catalog's records answer 401 or 403"
+        reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
         return AbsentRecord(known, False, reason, since)
     if seen.left_out and known.in_pages:
-        reason = "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
-        return AbsentRecord(known, True, reason)
+        words = "withdrawn: it answers 401 or 403 and the catalog's pages leave it out"
+        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.LEFT_OUT))
     if now - since >= WITHDRAWN_AFTER:
-        reason = f"withdrawn: it has answered 401 or 403 since {utc_words(since)}"
-        return AbsentRecord(known, True, reason)
-    reason = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
+        words = f"withdrawn: it has answered 401 or 403 since {utc_words(since)}"
+        return AbsentRecord(known, True, HarvestMessage(words, MessageCode.WITHDRAWN))
+    words = "kept: it answers 401 or 403; gone if a job at least 24 hours from now finds the same"
+    reason = HarvestMessage(words, MessageCode.ACCESS_REFUSED)
     return AbsentRecord(known, False, reason, since)
 
 

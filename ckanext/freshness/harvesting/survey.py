@@ -14,6 +14,7 @@ from typing import Protocol
 
 from .document_memory import DocumentMemory
 from .known_records import current_records, orphaned_records, unmapped_properties
+from .messages import HarvestMessage, MessageCode
 from .record import (
     Containers,
     CurrentRecords,
@@ -47,8 +48,8 @@ class RecordChange:
     kind: RecordClass
     guid: str
     url: str
-    reason: str
-    """For people: why it has this class."""
+    reason: HarvestMessage
+    """Why it has this class."""
     catalog_url: str | None = None
     """None for a catalog."""
     known: KnownRecord | None = None
@@ -332,16 +333,21 @@ class _Classifier:
         self._observer.failed(url, guid, error)
 
 
-def _reason(kind: RecordClass, before: KnownRecord | None, adopted: KnownRecord | None) -> str:
-    """Return, for people, why a record has its class."""
+def _reason(
+    kind: RecordClass, before: KnownRecord | None, adopted: KnownRecord | None
+) -> HarvestMessage:
+    """Return why a record has its class."""
     if kind is RecordClass.MOVED and before is not None:
         if before.catalog_url is None:
-            return f"taken over from another harvester, which called it {before.guid}"
-        return f"moved: was {before.guid}"
+            words = f"taken over from another harvester, which called it {before.guid}"
+            return HarvestMessage(words, MessageCode.TAKEN_OVER)
+        return HarvestMessage(f"moved: was {before.guid}", MessageCode.MOVED)
     if adopted is not None:
-        return "new here; takes over the dataset of a deleted source"
-    return {
+        words = "new here; takes over the dataset of a deleted source"
+        return HarvestMessage(words, MessageCode.ADOPTED)
+    words = {
         RecordClass.NEW: "listed for the first time",
         RecordClass.CHANGED: "its contents changed",
         RecordClass.UNCHANGED: "its contents are as they were",
     }[kind]
+    return HarvestMessage(words, MessageCode.AS_LISTED)

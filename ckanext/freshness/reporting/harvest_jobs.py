@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import model
 from ..dates import aware
+from ..harvesting.messages import from_column
 from ..harvesting.record import Record
 from ..harvesting.sources import our_names
 from . import harvest_words
@@ -177,9 +178,9 @@ def _errors(
     if not job_ids:
         return of_sources, of_records
     for job_id, message in model.Session.execute(sa.text(_GATHER_ERRORS), values):
-        of_sources.setdefault(job_id, []).append(harvest_words.error(message))
+        of_sources.setdefault(job_id, []).append(harvest_words.error(from_column(message)))
     for row in model.Session.execute(sa.text(_RECORD_ERRORS), values).mappings():
-        error = harvest_words.error(row["message"])
+        error = harvest_words.error(from_column(row["message"]))
         title = row["title"] or _title(row["content"])
         found = RecordError(error, title, row["name"], row["url"])
         of_records.setdefault(row["job_id"], []).append(found)

@@ -1,18 +1,18 @@
 """Harvests in plain words: why a record failed or would be deleted, and what changed in it.
 
-Harvest jobs store messages in English, for logs and for people who mend sources. The tables here give those
-that editors meet a translated sentence. Messages without a row are shown as they are, without the URL.
+The tables here have a sentence for each code of a message. Messages without a code are shown as they are.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
 from ..aging.messages import N_, NN_
+from ..harvesting.messages import MessageCode, code_of
+from . import link_words
 from .labels import counted
 
 
@@ -28,80 +28,62 @@ class PlainError:
     details: str | None = None
 
 
-_ERRORS = (
-    (r"answers (?P<status>404|410)\b", N_("It is no longer there (the server answers {status}).")),
-    (r"answers (?P<status>401|403)\b", N_("The server refuses access ({status}).")),
-    (r"answers (?P<status>429)\b", N_("The server wants fewer requests ({status}).")),
-    (r"answers (?P<status>5\d\d)\b", N_("The server has a fault ({status}).")),
-    (
-        r"is malformed near line (?P<line>\d+)",
-        N_("Its metadata file has a syntax error near line {line}."),
-    ),
-    (r"is malformed", N_("Its metadata file has a syntax error.")),
-    (r"the answer is empty", N_("The server sent an empty file.")),
-    (r"not RDF \(", N_("The server sent a web page or another file instead of metadata.")),
-    (
-        r"names? a remote @context",
-        N_("Its metadata file cannot be read on its own, because it refers to another file."),
-    ),
-    (r"its host was given up", N_("Not read, because its server had failed many times in a row.")),
-    (r"\((connect|read|total) timeout\)", N_("The server took too long to answer.")),
-    (r"TLS certificate", N_("The server's certificate is not valid.")),
-    (r"refused the connection", N_("The server refuses connections.")),
-    (r"describes .* instead", N_("Its metadata file describes another record.")),
-    (r"describes no ", N_("Its metadata file describes no dataset.")),
-    (
-        r"^CKAN refuses the dataset: (?P<why>.*)",
-        N_("This portal does not accept the dataset: {why}"),
-    ),
-    (r"^An unexpected error of CKAN", N_("An unexpected error of this portal. Tell its operator.")),
-    (
-        r"^The source's configuration cannot be used",
-        N_("The configuration of the source has a mistake."),
-    ),
-    (r"^1 deletion is held", N_("The deletion of one record was put on hold.")),
-    (
-        r"^(?P<count>\d+) deletions are held",
-        N_("The deletion of {count} records was put on hold."),
-    ),
-)
+_STATUSES = {
+    401: N_("The server refuses access ({status})."),
+    403: N_("The server refuses access ({status})."),
+    404: N_("It is no longer there (the server answers {status})."),
+    410: N_("It is no longer there (the server answers {status})."),
+    429: N_("The server wants fewer requests ({status})."),
+}
+_SERVER_FAULT = N_("The server has a fault ({status}).")
+_OTHER_STATUS = N_("The server does not return it ({status}).")
 
-REASONS = (
-    (r"^no longer listed", N_("The source no longer lists it.")),
-    (r"answers that it is gone", N_("The source says that it is gone.")),
-    (
-        r"^withdrawn: it answers 401 or 403 and",
-        N_("The source refuses access to it, and its catalog leaves it out."),
+SENTENCES: dict[MessageCode, str | tuple[str, str]] = {
+    MessageCode.HOST_GIVEN_UP: NN_(
+        "{host} failed {failed} times in a row. {count} more document was not requested.",
+        "{host} failed {failed} times in a row. {count} more documents were not requested.",
     ),
-    (
-        r"^withdrawn: it has answered 401",
-        N_("The source has refused access to it for more than a day."),
+    MessageCode.EMPTY: N_("The server sent an empty file."),
+    MessageCode.NOT_METADATA: N_("The server sent a web page or another file instead of metadata."),
+    MessageCode.MALFORMED: N_("Its metadata file has a syntax error."),
+    MessageCode.MALFORMED_NEAR_LINE: N_("Its metadata file has a syntax error near line {line}."),
+    MessageCode.REMOTE_CONTEXT: N_(
+        "Its metadata file cannot be read on its own, because it refers to another file."
     ),
-    (r"^kept: listed, but could not be read", N_("It could not be read.")),
-    (
-        r"^kept: not listed any more, but",
-        N_("It is no longer listed, but a catalog that may list it could not be read."),
+    MessageCode.DESCRIBES_ANOTHER: N_("Its metadata file describes another record."),
+    MessageCode.NO_DATASET: N_("Its metadata file describes no dataset."),
+    MessageCode.NO_CATALOG: N_("Its metadata file describes no catalog."),
+    MessageCode.NO_SOURCE: N_("This web address belongs to no FAIR Data Point and no catalog."),
+    MessageCode.REFUSED_BY_CKAN: N_("This portal does not accept the dataset: {why}"),
+    MessageCode.UNEXPECTED: N_("An unexpected error of this portal. Tell its operator."),
+    MessageCode.CONFIGURATION: N_("The configuration of the source has a mistake."),
+    MessageCode.DELETIONS_HELD: NN_(
+        "The deletion of one record was put on hold.",
+        "The deletion of {count} records was put on hold.",
     ),
-    (
-        r"^kept: more than half of its catalog",
-        N_("The source refuses access to most records of its catalog."),
+    MessageCode.INTERRUPTED: N_("The harvest was interrupted. The next one imports the rest."),
+    MessageCode.UNLISTED: N_("The source no longer lists it."),
+    MessageCode.GONE: N_("The source says that it is gone."),
+    MessageCode.LEFT_OUT: N_("The source refuses access to it, and its catalog leaves it out."),
+    MessageCode.WITHDRAWN: N_("The source has refused access to it for more than a day."),
+    MessageCode.NOT_READ: N_("It could not be read."),
+    MessageCode.MAY_BE_LISTED: N_(
+        "It is no longer listed, but a catalog that may list it could not be read."
     ),
-    (
-        r"^kept: it answers 401 or 403",
-        N_("The source refuses access to it. If it still does after a day, it counts as gone."),
+    MessageCode.CATALOG_REFUSED: N_("The source refuses access to most records of its catalog."),
+    MessageCode.ACCESS_REFUSED: N_(
+        "The source refuses access to it. If it still does after a day, it counts as gone."
     ),
-    (
-        r"^kept: another harvester called it",
-        N_("It came from another harvester, and whether it is still there cannot be told."),
+    MessageCode.FOREIGN: N_(
+        "It came from another harvester, and whether it is still there cannot be told."
     ),
-    (r"^kept: \S+ could not be read", N_("Its catalog could not be read.")),
-    (r"^taken over from another harvester", N_("Taken over from another harvester.")),
-    (r"^new here; takes over", N_("Takes over the dataset of a deleted source.")),
-    (r"^moved: was", N_("Moved to another catalog; stays the same dataset here.")),
-    (r"^listed for the first time", ""),
-    (r"^its contents", ""),
-)
-"""Why a record would be deleted, kept or imported; empty if its list says it already."""
+    MessageCode.CONTAINER_NOT_READ: N_("Its catalog could not be read."),
+    MessageCode.TAKEN_OVER: N_("Taken over from another harvester."),
+    MessageCode.ADOPTED: N_("Takes over the dataset of a deleted source."),
+    MessageCode.MOVED: N_("Moved to another catalog; stays the same dataset here."),
+    MessageCode.AS_LISTED: "",
+}
+"""Sentences by code, with the message's values. ``ANSWERED`` and ``NO_ANSWER`` have tables of their own."""
 
 FIELDS = {
     "access_rights": N_("Access rights"),
@@ -144,25 +126,40 @@ FIELDS = {
 
 
 def error(message: str) -> PlainError:
-    """Return the error that a message of a harvest tells.
-
-    :param message: may begin with the URL of the record or container
-    """
+    """Return an error of a harvest in words. The URL of its record or container is left out."""
+    words = sentence(message)
+    if words is not None:
+        return PlainError(words, str(message))
     url, _, rest = message.partition(": ")
-    plain = rest if url.startswith(("http://", "https://")) and rest else message
-    for pattern, words in _ERRORS:
-        found = re.search(pattern, plain)
-        if found:
-            return PlainError(tk._(words).format(**found.groupdict()), message)
+    plain = rest if url.startswith(("http://", "https://")) and rest else str(message)
     return PlainError(plain[:1].upper() + plain[1:])
 
 
-def reason(text: str) -> str:
-    """Return in a sentence why a record is on a list, in the reader's language; may be empty."""
-    for pattern, words in REASONS:
-        if re.search(pattern, text):
-            return str(tk._(words)) if words else ""
-    return text
+def reason(message: str) -> str:
+    """Return why a record is on a list; empty if the list's name says it."""
+    words = sentence(message)
+    return str(message) if words is None else words
+
+
+def sentence(message: str) -> str | None:
+    """Return a message in the reader's language; None if it has no code."""
+    found = code_of(message)
+    if found is None:
+        return None
+    code, values = MessageCode(found["code"]), found["values"]
+    words = _words(code, values)
+    if isinstance(words, tuple):
+        return counted(words, **values)
+    return str(tk._(words)).format(**values) if words else ""
+
+
+def _words(code: MessageCode, values: dict[str, Any]) -> str | tuple[str, str]:
+    if code is MessageCode.NO_ANSWER:
+        return link_words.REASONS[values["failure"]]
+    if code is MessageCode.ANSWERED:
+        other = _SERVER_FAULT if values["status"] >= 500 else _OTHER_STATUS
+        return _STATUSES.get(values["status"], other)
+    return SENTENCES[code]
 
 
 def change(found: dict[str, Any]) -> str:

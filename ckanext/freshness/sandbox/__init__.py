@@ -5,9 +5,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 
 class Unopened(Exception):
-    """Raised if content cannot be opened. The message follows the content's name: "is malformed"."""
+    """Raised if content cannot be opened. The message follows the content's name: "is malformed".
+
+    :ivar facts: the same for programs, as plain data that JSON can hold; may be None
+    """
+
+    def __init__(self, words: str, facts: Mapping[str, Any] | None = None) -> None:
+        super().__init__(words)
+        self.facts = facts
 
 
 class Exceeded(Unopened):

@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from . import Exceeded, Unopened
 
@@ -54,6 +54,9 @@ class ProcessLimits:
     answer: int = MIB
 
 
+_Sandbox = TypeVar("_Sandbox", bound="Sandbox")
+
+
 class Sandbox:
     """A few processes that run one function, started when needed. Belongs to one event loop.
 
@@ -70,7 +73,7 @@ class Sandbox:
         self._slots = asyncio.Semaphore(workers)
         self._idle: list[_Worker] = []
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self: _Sandbox) -> _Sandbox:
         return self
 
     def __exit__(
@@ -123,7 +126,7 @@ class Sandbox:
         if "exceeded" in reply:
             raise Exceeded(reply["exceeded"])
         if "unopened" in reply:
-            raise Unopened(reply["unopened"])
+            raise Unopened(reply["unopened"], reply.get("facts"))
         return answer
 
     def _worker_for(self, header: bytes, descriptors: list[int]) -> _Worker:

@@ -53,7 +53,7 @@ def main(function: str, memory: int, cpu_seconds: int) -> None:
                 with file or contextlib.nullcontext(), _no_descriptors():
                     answer = open_content(body, file)
             except Unopened as error:
-                reply["unopened"] = str(error)[:_LONGEST_WORDS]
+                reply |= {"unopened": str(error)[:_LONGEST_WORDS], "facts": error.facts}
             except RecursionError:
                 reply["unopened"] = "is nested too deeply"
             except MemoryError:

@@ -17,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
+from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.iati.gauges import GAUGES
@@ -134,8 +135,9 @@ def _harvests(owner: str) -> None:
     source_id = sources[1].source["id"]
     url = "https://old.example.org/dataset/1"
     known = KnownRecord(url, f"catalog=https://old.example.org/catalog/1;dataset={url}")
+    reason = HarvestMessage("no longer listed by the source", MessageCode.UNLISTED)
     brake = HeldDeletions(
-        (AbsentRecord(known, True, "not listed any more"),), 12, "the source lists nothing at all"
+        (AbsentRecord(known, True, reason),), 12, "the source lists nothing at all"
     )
     holds.set_hold(
         source_id, "0f6c6a43-6f4e-4a3e-8a0f-1a2b3c4d5e6f", brake, datetime.now(timezone.utc)

@@ -11,6 +11,7 @@ from typing import Any
 from rdflib import URIRef
 
 from ...web.urls import display_url
+from ..messages import HarvestMessage, MessageCode, about
 from ..record import (
     Containers,
     CurrentRecords,
@@ -146,7 +147,7 @@ class DatasetListing:
         if container not in self.containers.unreadable:
             self.containers.unreadable[container] = reason
             if not reported:
-                self.errors.append(f"{display_url(container)}: {reason}")
+                self.errors.append(about(display_url(container), reason))
 
     def remove(self, urls: Collection[str]) -> None:
         """Remove URLs that turned out to be containers."""
@@ -340,7 +341,8 @@ class ContainerCrawl:
                 self._containers.catalogs.discard(url)
                 self._containers.listed.discard(url)
             else:
-                reason = f"it describes {display_url(first)} instead"
+                words = f"it describes {display_url(first)} instead"
+                reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
                 self._listing.mark_unreadable(url, reason)
         return sorted(containers, key=lambda item: item[0])
 
@@ -384,4 +386,4 @@ class ContainerCrawl:
         )
         for url, failure in self._forbidden.items():
             if is_catalog_lost or url in known_urls:
-                self._listing.errors.append(str(failure))
+                self._listing.errors.append(failure.message)

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable
 from ...web.client import Client
 from ...web.urls import display_url
 from ..document_memory import DocumentMemory
+from ..messages import HarvestMessage, MessageCode
 from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ..strategy import must_ask
 from . import documents
@@ -128,7 +129,7 @@ class Crawl:
             await self._record_tasks.join()
             # A malformed record makes its page malformed: the record's own error is enough.
             self.errors += [
-                str(failure)
+                failure.message
                 for catalog, failure in self._malformed_pages
                 if catalog not in self._with_malformed_record
             ]
@@ -252,7 +253,7 @@ class Crawl:
             self._record_failed |= not is_draft
             left_out = self._is_left_out(url, listed_in)
             seen = SeenRecord(url, failure.outcome, listed_in, left_out=left_out)
-            error = None if is_draft or failure.reported else str(failure)
+            error = None if is_draft or failure.reported else failure.message
             sighting = Sighting(seen, error=error)
         self._sink(sighting, self.containers)
 
@@ -299,12 +300,13 @@ class Crawl:
         )
         subject = outline.members[url].subject
         if self._listing.listed_as(subject) not in (None, url):
-            reason = f"it describes {display_url(subject)} instead, which is listed itself"
-            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
-        if self._subjects.setdefault(subject, url) != url:
-            reason = f"it describes {display_url(subject)}, as another listed URL does"
-            raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
-        return document, outline
+            words = f"it describes {display_url(subject)} instead, which is listed itself"
+        elif self._subjects.setdefault(subject, url) != url:
+            words = f"it describes {display_url(subject)}, as another listed URL does"
+        else:
+            return document, outline
+        reason = HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER)
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, reason)
 
     async def _assemble(
         self,

@@ -21,6 +21,7 @@ from rdflib.namespace import DCTERMS, RDF
 from rdflib.term import Node
 
 from ...web.urls import display_url
+from ..messages import HarvestMessage, MessageCode
 from ..record import Record, loose_spelling
 from .mapping import MappingError
 from .rdf import DCAT, FDP_O, LDP, DocumentError, unlogged
@@ -123,8 +124,11 @@ def outline_of_container(
     )
     if not subject:
         # Servers often redirect a lost catalog to the root. It must not count as an empty catalog.
-        expected = "neither a FAIR Data Point nor a dcat:Catalog" if is_root else "no dcat:Catalog"
-        raise DocumentError(f"it describes {expected}")
+        if is_root:
+            words = "it describes neither a FAIR Data Point nor a dcat:Catalog"
+            raise DocumentError(HarvestMessage(words, MessageCode.NO_SOURCE))
+        words = "it describes no dcat:Catalog"
+        raise DocumentError(HarvestMessage(words, MessageCode.NO_CATALOG))
     below = _listed(graph, subject, _CATALOG_PREDICATES)
     datasets = _listed(graph, subject, (DCAT.dataset,))
     return DocumentOutline(
@@ -156,9 +160,13 @@ def outline_of_dataset(graph: Graph, url: str, *, final_url: str = "") -> Docume
     subjects = _datasets(graph)
     node = _named(subjects, url) or _alias(subjects, url, final_url)
     if node is None:
+        if not subjects:
+            words = "it describes no dcat:Dataset"
+            raise DocumentError(HarvestMessage(words, MessageCode.NO_DATASET))
         several = len(subjects) > 1 and "several datasets, but not the requested one"
-        other = bool(subjects) and f"{display_url(str(min(subjects)))} instead"
-        raise DocumentError(f"it describes {several or other or 'no dcat:Dataset'}")
+        other = several or f"{display_url(str(min(subjects)))} instead"
+        words = f"it describes {other}"
+        raise DocumentError(HarvestMessage(words, MessageCode.DESCRIBES_ANOTHER))
     return DocumentOutline(members={url: _member(graph, node)})
 
 
@@ -179,10 +187,11 @@ def mapped(mapper: Mapper, graph: Graph, subject: Node) -> Record:
         # Profiles of other extensions may raise anything. That is an error of one record, and the
         # crawl goes on.
         log.exception("The record %s could not be mapped", subject)
-        raise DocumentError(
+        words = (
             "the record cannot be mapped: an unexpected error of the mapping or of a profile, which the "
             "log of the gather consumer names"
-        ) from error
+        )
+        raise DocumentError(HarvestMessage(words, MessageCode.UNEXPECTED)) from error
 
 
 def distributions_of(graph: Graph, dataset: Node) -> list[str]:

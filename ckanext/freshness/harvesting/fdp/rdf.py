@@ -29,6 +29,7 @@ from rdflib.term import Node
 from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
+from ..messages import HarvestMessage, MessageCode, with_code
 from .triples import MEDIA_TYPES, Term
 
 ADMS = Namespace("http://www.w3.org/ns/adms#")
@@ -191,7 +192,14 @@ def is_made_by_server(node: Node, value: Node) -> bool:
 
 
 class DocumentError(Exception):
-    """A document that cannot be understood. The message is the reason, without the URL."""
+    """A document that cannot be understood.
+
+    :ivar reason: why, without the URL
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 def media_type(content_type: str | None) -> str:
@@ -234,7 +242,7 @@ class RdfParser:
             self._exceeded += 1
             raise DocumentError(f"the {kind} {error}") from error
         except Unopened as error:
-            raise DocumentError(f"the {kind} {brief(error)}") from error
+            raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
         if len(answer) > _BIG:
             return await asyncio.to_thread(graph_of, answer)
         return graph_of(answer)
@@ -247,12 +255,13 @@ def request(body: bytes, kind: str, url: str) -> bytes:
     :raises DocumentError: the document is empty or not RDF
     """
     if not body.strip():
-        raise DocumentError("the answer is empty")
+        raise DocumentError(HarvestMessage("the answer is empty", MessageCode.EMPTY))
     if kind not in MEDIA_TYPES:
-        raise DocumentError(
+        words = (
             f"the answer is {kind or 'of no content type'}, not RDF (text/turtle, "
             "application/rdf+xml or application/ld+json)"
         )
+        raise DocumentError(HarvestMessage(words, MessageCode.NOT_METADATA))
     return json.dumps({"media_type": kind, "base": url}).encode() + b"\n" + body
 
 

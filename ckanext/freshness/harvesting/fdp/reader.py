@@ -17,6 +17,7 @@ from ...web.client import Answer, Client, Request
 from ...web.errors import FailureReason, FetchError
 from ...web.urls import display_url, parse_url
 from ..document_memory import DocumentMemory
+from ..messages import HarvestMessage, MessageCode, about, no_answer
 from ..record import ReadOutcome
 from ..source_requests import SourceHosts
 from . import rdf
@@ -85,7 +86,11 @@ class FetchedDocument:
 
 
 class UnreadableDocument(Exception):
-    """A document that could not be fetched or understood; ``str()`` is a line for people with its URL."""
+    """A document that could not be fetched or understood.
+
+    :ivar message: a line for people, with the URL
+    :ivar reason: the same without the URL
+    """
 
     def __init__(
         self,
@@ -99,7 +104,8 @@ class UnreadableDocument(Exception):
         """
         :param reported: another error of this crawl reports the cause already.
         """
-        super().__init__(f"{display_url(url)}: {reason}")
+        self.message = about(display_url(url), reason)
+        super().__init__(self.message)
         self.url = url
         self.outcome = outcome
         self.reason = reason
@@ -113,7 +119,7 @@ def understood(url: str) -> Iterator[None]:
     try:
         yield
     except DocumentError as error:
-        raise UnreadableDocument(url, ReadOutcome.MALFORMED, str(error)) from error
+        raise UnreadableDocument(url, ReadOutcome.MALFORMED, error.reason) from error
 
 
 class DocumentReader:
@@ -154,9 +160,15 @@ class DocumentReader:
     @property
     def errors(self) -> list[str]:
         """One line for people for each host whose documents were not all requested."""
-        lines = [
-            f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
-            f"{count} more were not requested"
+        lines: list[str] = [
+            HarvestMessage(
+                f"{host}: {GIVE_UP_AFTER} documents in a row could not be read; "
+                f"{count} more were not requested",
+                MessageCode.HOST_GIVEN_UP,
+                host=host,
+                failed=GIVE_UP_AFTER,
+                count=count,
+            )
             for host, count in sorted(self._skipped.items())
         ]
         for host in sorted(self._deferred.keys() - self._with_reported_pause):
@@ -234,7 +246,7 @@ class DocumentReader:
         try:
             target = parse_url(url)
         except FetchError as error:
-            raise UnreadableDocument(url, ReadOutcome.FAILED, error.words) from error
+            raise UnreadableDocument(url, ReadOutcome.FAILED, no_answer(error)) from error
         if self._in_a_row[target.host] >= GIVE_UP_AFTER:
             self._skipped[target.host] += 1
             reason = "was not requested: its host was given up"
@@ -258,20 +270,22 @@ class DocumentReader:
         if answer.status == 200:
             return answer
         outcome = _OUTCOMES.get(answer.status, ReadOutcome.FAILED)
-        reason = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
+        words = f"it answers {answer.status}{_tried(answer.attempts)}{self._pause(answer)}"
+        reason = HarvestMessage(words, MessageCode.ANSWERED, status=answer.status)
         raise UnreadableDocument(url, outcome, reason, status=answer.status)
 
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
-        reason, reported = error.words + _tried(error.attempts), False
+        more, reported = _tried(error.attempts), False
         if error.reason is FailureReason.HOST_NOT_ALLOWED:
-            reason += ' ("allowed_hosts" in the source\'s configuration names more)'
+            more += ' ("allowed_hosts" in the source\'s configuration names more)'
         elif error.reason is FailureReason.INSIDE_ADDRESS:
-            reason += (
+            more += (
                 " (the site's option ckanext.freshness.allowed_networks names those that may be)"
             )
         elif error.reason is FailureReason.HOST_DEFERRED:
             self._deferred[parse_url(error.target or url).host] += 1
             reported = True
+        reason = no_answer(error, more)
         return UnreadableDocument(url, ReadOutcome.FAILED, reason, reported=reported)
 
     def _pause(self, answer: Answer) -> str:

@@ -14,6 +14,7 @@ from xml.parsers import expat
 import pyoxigraph
 
 from ...sandbox import Unopened
+from ..messages import HarvestMessage, MessageCode, code_of
 
 MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
@@ -58,13 +59,17 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
         terms, indices = _numbered(quads)
     except SyntaxError as error:
         if "LoadDocumentCallback" in error.msg:
-            raise Unopened("names a remote @context, which is not loaded") from error
-        where = f" near line {error.lineno}" if error.lineno else ""
+            words = "names a remote @context, which is not loaded"
+            raise _unopened(words, MessageCode.REMOTE_CONTEXT) from error
         # The message reads "Parser error at line 3 column 5: ...".
         _, _, why = error.msg.rpartition("Parser error at")
-        raise Unopened(f"is malformed{where}: {why.partition(': ')[2] or error.msg}") from error
+        why = why.partition(": ")[2] or error.msg
+        if not error.lineno:
+            raise _malformed(why) from error
+        words = f"is malformed near line {error.lineno}: {why}"
+        raise _unopened(words, MessageCode.MALFORMED_NEAR_LINE, line=error.lineno) from error
     except ValueError as error:
-        raise Unopened(f"is malformed: {error}") from error
+        raise _malformed(str(error)) from error
     return json.dumps([terms, indices], ensure_ascii=False).encode()
 
 
@@ -110,7 +115,7 @@ def _plain(term: object) -> Term:
         return [term.value]
     if datatype == _XSD + "decimal" and _HUGE.search(term.value):
         # Its digits would not fit into memory.
-        raise Unopened(f"is malformed: {term.value[:40]!r} is no xsd:decimal")
+        raise _malformed(f"{term.value[:40]!r} is no xsd:decimal")
     return [term.value, "", datatype]
 
 
@@ -127,9 +132,9 @@ def _with_harmless_entities(body: bytes) -> bytes:
 
     def declared(name: str, is_parameter: bool, value: str | None, *external: str | None) -> None:
         if is_parameter or value is None:
-            raise Unopened("is malformed: it declares an external or parameter entity")
+            raise _malformed("it declares an external or parameter entity")
         if "&" in value:
-            raise Unopened("is malformed: it declares an entity that names another one")
+            raise _malformed("it declares an entity that names another one")
 
     parser.EntityDeclHandler = declared
     parser.StartElementHandler = lambda *_: tags.append(parser.CurrentByteIndex)
@@ -141,6 +146,14 @@ def _with_harmless_entities(body: bytes) -> bytes:
     except (expat.ExpatError, LookupError):
         pass  # the RDF parser reports the error
     return body
+
+
+def _malformed(why: str) -> Unopened:
+    return _unopened(f"is malformed: {why}", MessageCode.MALFORMED)
+
+
+def _unopened(words: str, code: MessageCode, **values: int) -> Unopened:
+    return Unopened(words, code_of(HarvestMessage(words, code, **values)))
 
 
 def _double_quoted(entity: re.Match[bytes]) -> bytes:

@@ -23,6 +23,7 @@ from ...ckan_adapter import model
 from ...ckan_adapter.locks import locked_if_free
 from ...ckan_adapter.lost_database import telling_of_loss
 from ...copies.store import Store, StoreError
+from ...harvesting.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
 from ...runs.copies import options as copy_options
 from ...runs.copies import shelf
 from ...search import unindexed
@@ -33,7 +34,6 @@ from ..policy import iati_check
 from ..policy.iati_check import IatiCheckInput, IatiCheckResult
 from ..policy.rules import brakes_expiry
 from ..policy.state import IatiPolicy
-from ..registry.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
 from . import dataset_copies, dataset_rows, publication
 from .dataset_copies import CopyPlace, ResultStore, copies_prefix
 from .dataset_rows import KnownDataset

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ...harvesting.messages import HarvestMessage, MessageCode, about, no_answer
 from ...harvesting.source_requests import SourceHosts
 from ...web.client import Client, FetchError, Request
 from ...web.urls import display_url, parse_url
@@ -25,10 +26,15 @@ Take = Callable[[RegistryEntry], None]
 
 
 class UnreadableListing(Exception):
-    """A listing that was not read completely. ``str()`` is one line for people, with its URL."""
+    """A listing that was not read completely.
+
+    :ivar message: one line for people, with the URL
+    :ivar words: the same without the URL
+    """
 
     def __init__(self, url: str, words: str) -> None:
-        super().__init__(f"{display_url(url)}: {words}")
+        self.message = about(display_url(url), words)
+        super().__init__(self.message)
         self.url = url
         self.words = words
 
@@ -112,22 +118,26 @@ class Asker:
                 )
             )
         except FetchError as error:
-            raise UnreadableListing(url, error.words) from error
+            raise UnreadableListing(url, no_answer(error)) from error
         if answer.status != 200:
-            raise UnreadableListing(url, f"answered {answer.status}")
+            status = answer.status
+            words = HarvestMessage(f"answered {status}", MessageCode.ANSWERED, status=status)
+            raise UnreadableListing(url, words)
         body = answer.body or b""
         if not body.strip():
-            raise UnreadableListing(url, "answered with an empty body instead of JSON")
+            words = HarvestMessage("answered with an empty body instead of JSON", MessageCode.EMPTY)
+            raise UnreadableListing(url, words)
         # Each value but the first of a list or object follows a comma, in any encoding.
         if sum(map(body.count, (b"[", b"{", b","))) > MOST_VALUES:
             raise UnreadableListing(url, f"answered with JSON of more than {MOST_VALUES:,} values")
         try:
             return json.loads(body)
         except (ValueError, RecursionError) as error:
+            words = HarvestMessage(
+                f"answered with JSON that cannot be read: {error}", MessageCode.MALFORMED
+            )
             if body.lstrip()[:1] == b"<":
-                raise UnreadableListing(
-                    url, "answered with a page for people, not with JSON"
-                ) from error
-            raise UnreadableListing(
-                url, f"answered with JSON that cannot be read: {error}"
-            ) from error
+                words = HarvestMessage(
+                    "answered with a page for people, not with JSON", MessageCode.NOT_METADATA
+                )
+            raise UnreadableListing(url, words) from error

@@ -147,7 +147,7 @@ class RegistryCrawl:
                 await read(take)
             except UnreadableListing as error:
                 unreadable[error.url] = error.words
-                self._errors.append(str(error))
+                self._errors.append(error.message)
         if len(unreadable) > 1:
             unreadable[self._containers.root] = "none of its listings could be read"
         return CrawlEnd(self._containers, self._errors)

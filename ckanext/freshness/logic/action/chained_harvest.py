@@ -17,10 +17,9 @@ from ...ckan_adapter import (
     form_mistakes,
     reindex_source,
 )
-from ...harvesting import job_report, object_states, object_writer, sources
+from ...harvesting import immediate_harvest, job_report, object_states, object_writer, sources
 from ...harvesting.source_config import ConfigError
 from ...harvesting.sources import source_type_named, url_mistake
-from ...iati.registry import immediate_harvest
 
 log = logging.getLogger(__name__)
 

@@ -75,9 +75,10 @@ def freshness_harvest_hold_show(
     :param id: id or name of the harvest source
     :returns: null if none are held; else ``list_id`` (names exactly this list), ``job_id``,
         ``held_at``, ``reason``, ``count``, ``current`` (of how many records that are harvested now),
-        ``held`` (for each record ``guid``, ``url``, ``reason``, ``released``, ``package_id``, and ``name``,
-        ``title`` and ``state`` of its dataset or organization, with ``is_organization``), ``released_at``
-        and ``released_by`` (null until an editor releases the list)
+        ``held`` (for each record ``guid``, ``url``, ``reason``, ``reason_code`` (with the values of its
+        sentence), ``released``, ``package_id``, and ``name``, ``title`` and ``state`` of its dataset or
+        organization, with ``is_organization``), ``released_at`` and ``released_by`` (null until an editor
+        releases the list)
     """
     tk.check_access("freshness_harvest_hold_show", context, data_dict)
     hold = holds.hold_of(_source(data_dict).id)

@@ -107,7 +107,7 @@ def test_sources_in_trouble_are_named_to_their_editors(app: Any, world: Harveste
         links = {str(link["href"]) for link in note.select("a")}
         assert (path(world.ocean, "held") in links) is is_told
         assert (f"{HELD} datasets would be deleted" in words(note)) is is_told
-        assert ("The server refuses connections" in words(note)) is is_told
+        assert ("The server refused the connection" in words(note)) is is_told
         header = Browser(app, user).get(f"/harvest/{world.ocean.source['name']}")
         said = f"{HELD} of {ALL + 1} datasets would be deleted. We stopped that." in words(header)
         assert said is is_told
@@ -133,7 +133,7 @@ def test_a_source_at_a_glance(editor: Browser, world: HarvestedSite) -> None:
     assert words(editor.get(path(world.ocean, "job"))).count("Deletions on hold") == 1
     failed = words(editor.get(admin(world.away)))
     assert "Failed" in failed
-    assert "The server refuses connections" in failed
+    assert "The server refused the connection" in failed
 
 
 def test_a_job_names_the_records_that_it_could_not_harvest(
@@ -334,7 +334,7 @@ def test_a_preview_tells_what_would_change(editor: Browser, world: HarvestedSite
 def test_a_preview_of_a_source_that_cannot_be_read(editor: Browser, world: HarvestedSite) -> None:
     page = editor.get(path(world.away, "preview"))
     assert "We couldn't read the source, so a job would change nothing" in words(page)
-    assert "The server refuses connections" in words(page)
+    assert "The server refused the connection" in words(page)
     assert page.select(".fr-legend, .fr-fold") == []
 
 

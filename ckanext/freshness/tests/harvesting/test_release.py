@@ -14,6 +14,7 @@ from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
+from ckanext.freshness.harvesting.messages import HarvestMessage
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -324,7 +325,8 @@ def test_a_release_during_a_job_counts_for_the_one_after_it(
     assert hold is not None
     brake = HeldDeletions(
         tuple(
-            AbsentRecord(KnownRecord(one["url"], one["guid"]), True, "gone") for one in hold.held
+            AbsentRecord(KnownRecord(one["url"], one["guid"]), True, HarvestMessage("gone"))
+            for one in hold.held
         ),
         4,
         "the source lists nothing at all",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
+from ckanext.freshness.harvesting.messages import HarvestMessage, MessageCode
 from ckanext.freshness.harvesting.record import Containers, KnownRecord, ReadOutcome, SeenRecord
 from ckanext.freshness.harvesting.strategy import deletions
 from ckanext.freshness.reporting import harvest_words
+from ckanext.freshness.web.errors import FailureReason
 
 URL = "https://fdp.example.org/dataset/1"
 NOW = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -17,27 +20,43 @@ pytestmark = pytest.mark.usefixtures("with_request_context")
 
 
 @pytest.mark.parametrize(
-    ("message", "text"),
+    ("code", "values", "text"),
     [
-        (f"{URL}: it answers 410", "It is no longer there (the server answers 410)."),
-        (f"{URL}: it answers 403", "The server refuses access (403)."),
-        (f"{URL}: it answers 503 (tried 3 times)", "The server has a fault (503)."),
         (
-            f"{URL}: the text/turtle is malformed near line 12: The prefix dct: has not been declared",
+            MessageCode.ANSWERED,
+            {"status": 410},
+            "It is no longer there (the server answers 410).",
+        ),
+        (MessageCode.ANSWERED, {"status": 403}, "The server refuses access (403)."),
+        (MessageCode.ANSWERED, {"status": 503}, "The server has a fault (503)."),
+        (MessageCode.ANSWERED, {"status": 418}, "The server does not return it (418)."),
+        (
+            MessageCode.NO_ANSWER,
+            {"failure": "connect timeout"},
+            "The server took too long to answer.",
+        ),
+        (
+            MessageCode.MALFORMED_NEAR_LINE,
+            {"line": 12},
             "Its metadata file has a syntax error near line 12.",
         ),
-        (
-            f"{URL}: the answer is text/html, not RDF (text/turtle, application/rdf+xml)",
-            "The server sent a web page or another file instead of metadata.",
-        ),
-        (
-            "9 deletions are held: 9 of 12 records would be deleted, more than max_delete_fraction",
-            "The deletion of 9 records was put on hold.",
-        ),
+        (MessageCode.DELETIONS_HELD, {"count": 1}, "The deletion of one record was put on hold."),
+        (MessageCode.DELETIONS_HELD, {"count": 9}, "The deletion of 9 records was put on hold."),
     ],
 )
-def test_errors_are_sentences_with_the_message_behind_them(message: str, text: str) -> None:
-    assert harvest_words.error(message) == harvest_words.PlainError(text, message)
+def test_errors_are_sentences_with_the_message_behind_them(
+    code: MessageCode, values: dict[str, Any], text: str
+) -> None:
+    message = HarvestMessage(f"{URL}: said in English", code, **values)
+    assert harvest_words.error(message) == harvest_words.PlainError(text, str(message))
+
+
+def test_each_code_has_a_sentence() -> None:
+    with_tables_of_their_own = {MessageCode.ANSWERED, MessageCode.NO_ANSWER}
+    assert harvest_words.SENTENCES.keys() | with_tables_of_their_own == set(MessageCode)
+    for failure in FailureReason:
+        message = HarvestMessage("failed", MessageCode.NO_ANSWER, failure=failure.value)
+        assert harvest_words.sentence(message)
 
 
 def test_an_unknown_error_is_shown_without_its_url() -> None:

@@ -7,6 +7,7 @@ from rdflib import Graph
 from ckanext.freshness.harvesting.fdp import rdf, triples
 from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
 from ckanext.freshness.harvesting.legal_values import brief
+from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.sandbox import Unopened
 
 
@@ -20,7 +21,7 @@ def parse(body: bytes, content_type: str | None, url: str) -> Graph:
     try:
         return rdf.graph_of(triples.read(asked))
     except Unopened as error:
-        raise DocumentError(f"the {kind} {brief(error)}") from error
+        raise DocumentError(with_code(f"the {kind} {brief(error)}", error.facts)) from error
 
 
 class InProcessParser(RdfParser):

@@ -14,9 +14,9 @@ from ckan.tests import factories, helpers
 
 from ckanext.freshness.ckan_adapter import disconnect
 from ckanext.freshness.ckan_adapter.locks import locked
+from ckanext.freshness.harvesting.immediate_harvest import harvest_now
 from ckanext.freshness.iati import gauges
 from ckanext.freshness.iati.cycle.sources import update_all
-from ckanext.freshness.iati.registry.immediate_harvest import harvest_now
 from ckanext.freshness.model import CheckRun
 from ckanext.freshness.runs import queued_run
 from ckanext.freshness.tests.processes import CkanProcess, write_ini

@@ -13,7 +13,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter import disconnect, model
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.harvesting import stages
-from ckanext.freshness.iati.registry.immediate_harvest import (
+from ckanext.freshness.harvesting.immediate_harvest import (
     HarvestProgress,
     HarvestRefused,
     HarvestStage,

@@ -15,7 +15,7 @@ from ckanext.freshness.ckan_adapter import (
     model,
 )
 from ckanext.freshness.harvesting import stages
-from ckanext.freshness.iati.registry.immediate_harvest import HarvestResult, harvest_now
+from ckanext.freshness.harvesting.immediate_harvest import HarvestResult, harvest_now
 from ckanext.freshness.tests.harvesting.conftest import Harvest, extras, stored, sysadmin, written
 from ckanext.freshness.tests.iati.registry.conftest import (
     add_registry,

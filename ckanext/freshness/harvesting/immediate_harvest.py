@@ -19,12 +19,13 @@ import ckan.plugins.toolkit as tk
 import redis
 import sqlalchemy as sa
 
-from ...ckan_adapter import harvest_tables, harvesting_user, model
-from ...ckan_adapter.locks import is_held, locked_if_free
-from ...dates import utc, utc_now
-from ...harvesting import holds, stages
-from ...harvesting.object_writer import GATHERED, ONCE, PAGED, set_extras
-from ...harvesting.sources import SourceType, source_type_named
+from ..ckan_adapter import harvest_tables, harvesting_user, model
+from ..ckan_adapter.locks import is_held, locked_if_free
+from ..dates import utc, utc_now
+from . import holds, object_states, stages
+from .messages import HarvestMessage, MessageCode, from_column
+from .object_writer import GATHERED, ONCE, PAGED, set_extras
+from .sources import SourceType, source_type_named
 
 log = logging.getLogger(__name__)
 
@@ -236,8 +237,8 @@ def _end_killed(source_id: str) -> list[str]:
         ).scalars()
     )
     for job_id in ids:
-        message = "The harvesting process was killed; the next harvest imports the rest"
-        harvest_tables.add_gather_error(job_id, message)
+        words = "The harvesting process was killed; the next harvest imports the rest"
+        object_states.add_job_error(job_id, HarvestMessage(words, MessageCode.INTERRUPTED))
         model.Session.execute(
             sa.update(_job)
             .where(_job.c.id == job_id)
@@ -280,7 +281,7 @@ def _result(source_id: str, job_id: str) -> HarvestResult:
     return HarvestResult(
         job_id,
         counts,
-        tuple(source_errors),
+        tuple(map(from_column, source_errors)),
         _record_errors(job_id),
         None
         if hold is None
@@ -309,5 +310,5 @@ def _record_errors(job_id: str) -> dict[str, tuple[str, ...]]:
     )
     messages: dict[str, tuple[str, ...]] = {}
     for record_url, message in rows:
-        messages[record_url] = (*messages.get(record_url, ()), message)
+        messages[record_url] = (*messages.get(record_url, ()), from_column(message))
     return messages
