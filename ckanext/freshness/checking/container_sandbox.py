@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from types import TracebackType
 from typing import BinaryIO
 
-from ..sandbox import Unopened, processes
+from ..sandbox import Unopened
+from ..sandbox.processes import ProcessLimits, Sandbox
 from .detectors import ContainerLimits, Detector
 
 
@@ -24,38 +24,19 @@ class OpenedContainer:
     reason: str | None = None
 
 
-class ContainerSandbox:
-    """A few processes that parse containers, started when they are needed. Belongs to one event loop.
-
-    Use it as a context manager, or call :meth:`close`.
+class ContainerSandbox(Sandbox):
+    """A sandbox that hashes containers.
 
     :param workers: the largest number of processes
     """
 
     def __init__(self, workers: int = 2, limits: ContainerLimits | None = None) -> None:
         self.limits = limits or ContainerLimits()
-        self._sandbox = processes.Sandbox(
+        super().__init__(
             "ckanext.freshness.checking.container_worker:fingerprint_of",
-            processes.ProcessLimits(
-                self.limits.seconds, self.limits.cpu_seconds, self.limits.memory
-            ),
+            ProcessLimits(self.limits.seconds, self.limits.cpu_seconds, self.limits.memory),
             workers,
         )
-
-    def __enter__(self) -> ContainerSandbox:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the processes."""
-        self._sandbox.close()
 
     async def parse(self, file: BinaryIO, detectors: Sequence[type[Detector]]) -> OpenedContainer:
         """Return the hash of a file by the first detector that takes it. No file raises an exception.
@@ -70,7 +51,7 @@ class ContainerSandbox:
         }
         try:
             modules = sorted({detector.__module__ for detector in detectors})
-            answer = await self._sandbox.run(json.dumps(request).encode(), file, modules)
+            answer = await self.run(json.dumps(request).encode(), file, modules)
         except Unopened as error:
             return OpenedContainer(reason=str(error))
         return OpenedContainer(hash=json.loads(answer))
