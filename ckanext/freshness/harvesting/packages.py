@@ -21,8 +21,7 @@ from .organizations import OrganizationInUse, OrganizationWriter
 from .package_layout import CatalogSite, package_dict
 from .package_merge import merge, same_package
 from .record import LaidOutRecord, Record, guid_of
-from .source_config import parse
-from .sources import source_type_named
+from .sources import source_of, source_type_named
 
 _PACKAGES = uuid.UUID("6f1d7a34-9d0c-4c53-8f0e-3f5b1f1c2a77")
 """Namespace of the package ids. Each is made of the id of the object that creates the package."""
@@ -45,7 +44,7 @@ class PackageWriter:
         self._source_id = source.id
         self._source_is_active = source.active
         self._owner_org = package.owner_org if package else None
-        self._config, _ = parse(source.config)
+        self._config = source_of(source).config
         self._user = harvesting_user()
         source_type = source_type_named(source.type)
         if source_type is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .legal_values import TAG_CHARACTERS, is_tag
@@ -33,8 +33,10 @@ FOREIGN_KEYS = frozenset(
 )
 """Keys of other harvesters whose sources can be switched to ours. They have no effect, with a warning."""
 
-REGISTRY_KINDS = ("ckan", "bulk-data-service")
-"""Values of the key `registry`."""
+ReadValue = Callable[[Any], Any]
+"""Returns a key's value as the code uses it, or raises ValueError with the allowed values."""
+
+_NO_KEYS: Mapping[str, ReadValue] = {}
 
 _LANGUAGE = re.compile(r"^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$")
 _HEADER_NAME = re.compile(r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
@@ -77,10 +79,10 @@ class SourceConfig:
     max_records: int = 100_000
     allowed_hosts: tuple[str, ...] = ()
     headers: Mapping[str, Mapping[str, str]] | None = None
-    registry: str | None = None
-    """The kind of the registry; None means that the source's URL decides."""
     keep_copies: bool = False
     """Whether checks keep copies of the resources."""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    """Values of the keys that only sources of this type have."""
 
 
 def _boolean(value: Any) -> bool:
@@ -187,13 +189,18 @@ def _headers(value: Any) -> dict[str, dict[str, str]]:
     return value
 
 
-def _registry(value: Any) -> str:
-    if not isinstance(value, str) or value not in REGISTRY_KINDS:
-        raise ValueError(" or ".join(_quoted(kind) for kind in REGISTRY_KINDS))
-    return value
+def one_of(values: Collection[str]) -> ReadValue:
+    """Return a function that reads one of some texts."""
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or value not in values:
+            raise ValueError(" or ".join(_quoted(text) for text in values))
+        return value
+
+    return read
 
 
-KEYS: Mapping[str, Callable[[Any], Any]] = {
+KEYS: Mapping[str, ReadValue] = {
     "harvest_catalogs": _boolean,
     "profiles": _texts,
     "language": _language,
@@ -209,31 +216,36 @@ KEYS: Mapping[str, Callable[[Any], Any]] = {
     "max_records": _number(1, 10_000_000, whole=True),
     "allowed_hosts": _hosts,
     "headers": _headers,
-    "registry": _registry,
     "keep_copies": _boolean,
 }
-"""Every key, with the function that reads its value or raises ValueError with the allowed values."""
+"""The keys that sources of any type may have."""
 
 
-def parse(text: str | None, *, without: Collection[str] = ()) -> tuple[SourceConfig, list[str]]:
+def parse(
+    text: str | None, *, own_keys: Mapping[str, ReadValue] = _NO_KEYS
+) -> tuple[SourceConfig, list[str]]:
     """Read a source's configuration.
 
     :param text: JSON text; empty or None means all defaults.
-    :param without: keys that sources of this type do not have.
+    :param own_keys: keys that only sources of this type have.
     :returns: the configuration, and warnings about keys of other harvesters, which have no effect.
     :raises ConfigError: names every mistake: text that is no JSON object, unknown keys, wrong values.
     """
-    config, warnings, mistakes = examine(text, without=without)
+    config, warnings, mistakes = examine(text, own_keys=own_keys)
     if mistakes:
         raise ConfigError(*mistakes)
     return config, warnings
 
 
 def examine(
-    text: str | None, *, without: Collection[str] = ()
+    text: str | None,
+    *,
+    own_keys: Mapping[str, ReadValue] = _NO_KEYS,
+    without: Collection[str] = (),
 ) -> tuple[SourceConfig, list[str], list[str]]:
-    """Read a source's configuration as far as possible. The parameters are those of :func:`parse`.
+    """Read a source's configuration as far as possible. See :func:`parse`.
 
+    :param without: keys that sources of this type do not have.
     :returns: the configuration with defaults in place of mistakes, the warnings, and the mistakes.
     :raises ConfigError: the text is no JSON object.
     """
@@ -247,6 +259,7 @@ def examine(
         raise ConfigError("The configuration is nested too deeply to be read") from error
     if not isinstance(plain, dict):
         raise ConfigError('The configuration must be a JSON object, such as {"language": "en"}')
+    keys = {key: KEYS[key] for key in KEYS if key not in without} | dict(own_keys)
     values: dict[str, Any] = {}
     warnings: list[str] = []
     mistakes: list[str] = []
@@ -254,15 +267,15 @@ def examine(
     for key, value in plain.items():
         if key in FOREIGN_KEYS:
             warnings.append(f'"{key}" belongs to another harvester and has no effect here')
-        elif key not in KEYS or key in without:
+        elif key not in keys:
             unknown.append(_quoted(key))
         elif value is not None:
             try:
-                values[key] = KEYS[key](value)
+                values[key] = keys[key](value)
             except ValueError as error:
                 mistakes.append(f'"{key}" must be {error}')
     if unknown:
-        allowed = ", ".join(key for key in KEYS if key not in without)
         noun = "key" if len(unknown) == 1 else "keys"
-        mistakes.append(f"Unknown {noun} {', '.join(unknown)}. Allowed keys: {allowed}")
-    return SourceConfig(**values), warnings, mistakes
+        mistakes.append(f"Unknown {noun} {', '.join(unknown)}. Allowed keys: {', '.join(keys)}")
+    own = {key: values.pop(key) for key in own_keys if key in values}
+    return SourceConfig(**values, own=own), warnings, mistakes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from ..web.errors import FetchError
 from ..web.urls import parse_url
 from .document_memory import DocumentMemory
 from .record import Containers, CurrentRecords, Sink
-from .source_config import ConfigError, SourceConfig, examine, parse
+from .source_config import ConfigError, ReadValue, SourceConfig, examine, parse
 from .source_requests import OPTION, check_allowed
 
 log = logging.getLogger(__name__)
@@ -75,6 +75,10 @@ class SourceType(Protocol):
         """
 
     @property
+    def own_keys(self) -> Mapping[str, ReadValue]:
+        """Keys of the configuration that only sources of this type have."""
+
+    @property
     def adopts(self) -> tuple[str, ...]:
         """Types of deleted sources whose packages a source of this type takes over."""
 
@@ -124,7 +128,9 @@ def source_of(source: Any) -> Source:
     :param source: a HarvestSource row.
     :raises ConfigError: its configuration cannot be used.
     """
-    config, warnings = parse(source.config)
+    source_type = source_type_named(source.type)
+    own_keys = source_type.own_keys if source_type else {}
+    config, warnings = parse(source.config, own_keys=own_keys)
     title = source.title or source.url
     return Source(source.id, source.url, source.type, title, config, tuple(warnings))
 
@@ -132,16 +138,18 @@ def source_of(source: Any) -> Source:
 def check_config(
     text: str,
     *,
+    own_keys: Mapping[str, ReadValue],
     without: Collection[str] = (),
     more: Callable[[SourceConfig], None] = lambda config: None,
 ) -> None:
     """Check the configuration in a source's form, and tell the editor which keys have no effect.
 
+    :param own_keys: keys that only sources of this type have.
     :param without: keys that sources of this type do not have.
     :param more: a check of this source type; it raises ConfigError.
     :raises ConfigError: names every mistake, with the allowed values.
     """
-    config, warnings, mistakes = examine(text, without=without)
+    config, warnings, mistakes = examine(text, own_keys=own_keys, without=without)
     for check in (_check_headers, _check_groups, more):
         try:
             check(config)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from urllib.parse import urlsplit
@@ -16,7 +17,7 @@ from ...web.client import Client, run
 from ...web.hosts import Hosts
 from ..document_memory import DocumentMemory
 from ..record import CurrentRecords, Sink
-from ..source_config import ConfigError, SourceConfig
+from ..source_config import ConfigError, ReadValue, SourceConfig
 from ..source_requests import OPTION, read_headers
 from ..sources import CrawlEnd, Source, check_config
 from . import dcat_profiles
@@ -30,9 +31,6 @@ from .rdf import RdfParser
 MAPPING_VERSION = 2
 """Raise it when mapping or layout make another package of the same record: all are then read again."""
 
-NO_KEYS = frozenset({"registry"})
-"""Keys of a source's configuration that have no meaning for a FAIR Data Point."""
-
 
 @dataclass(frozen=True, slots=True)
 class FairDataPoint:
@@ -43,13 +41,14 @@ class FairDataPoint:
     adopts: tuple[str, ...] = ("fdp", "fair_data_point_harvester", "dcat_rdf")
     organizations: bool = False
     owned_keys: frozenset[str] = OWNED_KEYS
+    own_keys: Mapping[str, ReadValue] = field(default_factory=dict)
 
     def validate_config(self, text: str) -> str:
         """Check a source's configuration and return it unchanged.
 
         :raises ConfigError: the message names every mistake and the allowed values.
         """
-        check_config(text, without=NO_KEYS, more=_check_profiles)
+        check_config(text, own_keys=self.own_keys, more=_check_profiles)
         return text
 
     def crawl(

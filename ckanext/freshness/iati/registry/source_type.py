@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ from flask import has_request_context
 from ... import settings
 from ...harvesting.document_memory import DocumentMemory
 from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
-from ...harvesting.source_config import REGISTRY_KINDS, ConfigError, SourceConfig
+from ...harvesting.source_config import ConfigError, ReadValue, SourceConfig, one_of
 from ...harvesting.source_requests import OPTION, read_headers
 from ...harvesting.sources import CrawlEnd, Source, check_config
 from ...web.client import Client, run
@@ -36,13 +36,15 @@ MAPPING_VERSION = 1
 NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
 """Keys of a source's configuration that mean nothing for a registry."""
 
-CKAN, BULK_DATA_SERVICE = REGISTRY_KINDS
+CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 
 KINDS: Mapping[str, Callable[[Asker, str, Terms], Registry]] = {
     CKAN: CkanRegistry,
     BULK_DATA_SERVICE: IndexFiles,
 }
 """Registries by the value of the configuration's key ``registry``."""
+
+OWN_KEYS = {"registry": one_of(KINDS)}
 
 
 def kind_of(source_url: str, configured: str | None) -> str:
@@ -67,13 +69,14 @@ class IatiRegistry:
     adopts: tuple[str, ...] = (SOURCE_TYPE,)
     organizations: bool = True
     owned_keys: frozenset[str] = FIELD_KEYS
+    own_keys: Mapping[str, ReadValue] = field(default_factory=lambda: OWN_KEYS)
 
     def validate_config(self, text: str) -> str:
         """Check the configuration from a source's form, and return it unchanged.
 
         :raises ConfigError: names every mistake with the allowed values, or the missing permission
         """
-        check_config(text, without=NO_KEYS, more=_check_editor)
+        check_config(text, own_keys=self.own_keys, without=NO_KEYS, more=_check_editor)
         return text
 
     def crawl(
@@ -112,7 +115,7 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     )
     async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
         asker = Asker(client, source.url, allowed_hosts=config.allowed_hosts, headers=headers)
-        kind = KINDS[kind_of(source.url, config.registry)]
+        kind = KINDS[kind_of(source.url, config.own.get("registry"))]
         registry = kind(asker, source.url, Terms(config.max_records))
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     crawl_end.requests = sum(host.statistics.requests for host in hosts)

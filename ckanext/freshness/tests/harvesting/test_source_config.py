@@ -59,8 +59,6 @@ GOOD: list[tuple[str, Any, Any]] = [
     ("headers", TOKEN, TOKEN),
     ("headers", {"X-Key": {"file": "/run/secrets/fdp"}}, {"X-Key": {"file": "/run/secrets/fdp"}}),
     ("headers", {}, {}),
-    ("registry", "ckan", "ckan"),
-    ("registry", "bulk-data-service", "bulk-data-service"),
 ]
 
 BAD: list[tuple[str, Any, str]] = [
@@ -135,9 +133,6 @@ BAD: list[tuple[str, Any, str]] = [
     ("headers", [], "an object of header names"),
     ("headers", {"Host": {"env": "A"}}, "Host is set by the harvester itself"),
     ("headers", {"content-length": {"file": "a"}}, "set by the harvester itself"),
-    ("registry", "CKAN", '"ckan" or "bulk-data-service"'),
-    ("registry", True, '"ckan" or "bulk-data-service"'),
-    ("registry", ["ckan"], '"ckan" or "bulk-data-service"'),
 ]
 
 

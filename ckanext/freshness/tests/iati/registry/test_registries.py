@@ -22,7 +22,7 @@ from ckanext.freshness.harvesting.record import (
 from ckanext.freshness.harvesting.sources import CrawlEnd
 from ckanext.freshness.iati.registry import ckan_registry
 from ckanext.freshness.iati.registry.registries import Asker, Terms
-from ckanext.freshness.iati.registry.source_type import KINDS, RegistryCrawl, kind_of
+from ckanext.freshness.iati.registry.source_type import KINDS, OWN_KEYS, RegistryCrawl, kind_of
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Request
 from ckanext.freshness.tests.servers.registry import (
@@ -497,10 +497,14 @@ def test_the_kind_of_a_registry(url: str, configured: str | None, kind: str) -> 
     assert kind_of(url, configured) == kind
 
 
-def test_the_configuration_names_all_kinds() -> None:
+def test_the_configuration_names_a_kind() -> None:
     for kind in KINDS:
-        config, _ = source_config.parse(json.dumps({"registry": kind}))
-        assert config.registry == kind
+        config, _ = source_config.parse(json.dumps({"registry": kind}), own_keys=OWN_KEYS)
+        assert config.own == {"registry": kind}
+    for wrong in ("CKAN", True, ["ckan"]):
+        with pytest.raises(source_config.ConfigError) as refused:
+            source_config.parse(json.dumps({"registry": wrong}), own_keys=OWN_KEYS)
+        assert str(refused.value) == '"registry" must be "ckan" or "bulk-data-service"'
 
 
 @pytest.mark.parametrize("path", ["", "/", "/api", "/api/3", "/api/3/", "/api/3/action/"])
