@@ -12,6 +12,7 @@ import pytest
 
 from ckanext.freshness.harvesting.fdp import rdf
 from ckanext.freshness.harvesting.fdp.rdf import DocumentError, RdfParser
+from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.sandbox.processes import ProcessLimits
 from ckanext.freshness.tests.harvesting.fdp.crawling import LIMITS, Site
@@ -120,10 +121,15 @@ def errors(limits: ProcessLimits, *bodies: bytes) -> list[str]:
             for body in bodies:
                 with pytest.raises(DocumentError) as caught:
                     await parser.parse(body, XML, "http://x/")
-                said.append(str(caught.value))
+                said.append(caught.value.reason)
         return said
 
     return asyncio.run(run())
+
+
+def test_the_reason_of_a_malformed_document_keeps_its_code() -> None:
+    (error,) = errors(rdf.LIMITS, b"<a>\n<b/")
+    assert code_of(error) == {"code": "malformed near line", "values": {"line": 2}}
 
 
 def test_a_document_that_never_ends_is_ended() -> None:
