@@ -27,7 +27,7 @@ from ckanext.freshness.aging.thresholds import HDX_ROWS, Thresholds
 from ckanext.freshness.aging.vocabularies import CldFrequency, Codes, EuFrequency, Iso19115
 from ckanext.freshness.harvesting.fdp import graph_values, mapping_tables, rdf
 from ckanext.freshness.logic import auth
-from ckanext.freshness.logic.action import check, freshness, harvest, mail
+from ckanext.freshness.logic.action import changes, check, freshness, harvest, mail
 from ckanext.freshness.logic.action import report as report_action
 from ckanext.freshness.reporting import report
 
@@ -300,6 +300,7 @@ ACTIONS: tuple[tuple[str, Any], ...] = (
     ("How fresh datasets are", freshness),
     ("Checks and runs", check),
     ("Reports", report_action),
+    ("Data changes", changes),
     ("Mails", mail),
     ("Harvest sources", harvest),
 )

@@ -6,6 +6,7 @@ import click
 
 from .checks import check
 from .commands import ReportingGroup
+from .data_changes import changes
 from .harvests import preview, release
 from .iati import iati
 from .mails import notify
@@ -18,7 +19,7 @@ __all__ = ["freshness", "iati"]
 
 COMMANDS = (
     *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),
-    *(notify, uninstall),
+    *(changes, notify, uninstall),
 )
 
 

@@ -11,7 +11,19 @@ import ckan.plugins.toolkit as tk
 Result = TypeVar("Result")
 
 TEXTS = frozenset(
-    {"address", "date", "id", "list_id", "organization", "q", "since", "sort", "status", "table"}
+    {
+        "address",
+        "cursor",
+        "date",
+        "id",
+        "list_id",
+        "organization",
+        "q",
+        "since",
+        "sort",
+        "status",
+        "table",
+    }
 )
 """Arguments of this extension's actions that must be texts."""
 

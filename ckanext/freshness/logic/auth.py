@@ -9,6 +9,7 @@ import ckan.plugins.toolkit as tk
 from .arguments import reference
 
 __all__ = [
+    "freshness_change_list",
     "freshness_check",
     "freshness_confirm",
     "freshness_harvest_hold_show",
@@ -53,11 +54,21 @@ def freshness_resource_history(
 @tk.auth_allow_anonymous_access
 def freshness_report(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
     """Users who may search for datasets; the report counts the datasets that the user may see."""
+    return _may_search(context)
+
+
+def _may_search(context: dict[str, Any]) -> dict[str, Any]:
     try:
         tk.check_access("package_search", dict(context), {})
     except tk.NotAuthorized as error:
         return {"success": False, "msg": str(error)}
     return {"success": True}
+
+
+@tk.auth_allow_anonymous_access
+def freshness_change_list(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[str, Any]:
+    """Users who may search for datasets; the list has the changes of datasets that the user may see."""
+    return _may_search(context)
 
 
 @tk.auth_allow_anonymous_access

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ..aging.messages import N_
-from . import lists, streamed_lists
+from . import change_stream, lists, streamed_lists
 from .tables import Column, ColumnKind, Row, Table, TablePage, TableRequest, matching
 
 _DATASET = Column("title", N_("Dataset"), ColumnKind.DATASET)
@@ -93,6 +93,25 @@ CHANGES = Table(
     (*_OF_PACKAGE, "from_status", "to_status", "changed_at", "cause", "evidence"),
     streamed_lists.CHANGES.rows,
     streamed_lists.CHANGES.count,
+)
+DATA = Table(
+    "data",
+    N_("Data changes"),
+    N_("Data that have changed since yesterday or the chosen date, as far as this portal noticed."),
+    N_("No data have changed."),
+    (
+        Column("seen_at", N_("When"), ColumnKind.MOMENT),
+        _DATASET,
+        Column("resource", N_("Resource"), ColumnKind.RESOURCE),
+        _ORGANIZATION,
+        Column("what", N_("What changed")),
+    ),
+    (
+        *("id", *_OF_PACKAGE, "resource_id", "resource", "url", "seen_at", "what", "evidence"),
+        *change_stream.FACTS,
+    ),
+    change_stream.rows,
+    streamed_lists.DATA.count,
 )
 BROKEN = Table(
     "broken",
@@ -219,7 +238,7 @@ RUNS = Table(
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
+        *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
         *(ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
@@ -231,7 +250,7 @@ FOR_SYSADMINS = frozenset({RUNS.name})
 OF_ORGANIZATION = frozenset(
     table.name
     for table in (
-        *(STATUSES, HISTORY, DUE, CHANGES, BROKEN, MISMATCHES, UNCLEAR),
+        *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
         *(SOURCES, DATASETS),
     )
 )

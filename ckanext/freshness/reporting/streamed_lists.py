@@ -100,6 +100,9 @@ WHERE {condition} GROUP BY 1"""
         if request.organization is not None:
             parts.append("""p.owner_org IN (SELECT id FROM "group" WHERE name = :organization)""")
             values["organization"] = request.organization
+        if request.dataset is not None:
+            parts.append("p.id = :dataset")
+            values["dataset"] = request.dataset
         if request.search:
             texts = ("p.title", "p.name", *self.searched)
             parts.append(f"({' OR '.join(f'{text} ILIKE :search' for text in texts)})")
@@ -116,9 +119,9 @@ WHERE {condition} GROUP BY 1"""
 
     def _row(self, row: Mapping[str, Any]) -> Row:
         shown = with_iso_dates(row, *self.dates)
-        if "url" in shown:
+        if shown.get("url") is not None:
             # Never show users and passwords in URLs.
-            shown["url"] = display_url(shown["url"] or "")
+            shown["url"] = display_url(shown["url"])
         return shown
 
 
@@ -186,9 +189,13 @@ DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_s
 # Changes of statuses.
 
 
-def _period(request: TableRequest) -> dict[str, Any]:
+def _since(request: TableRequest) -> dict[str, Any]:
     since = request.since or request.now - timedelta(days=1)
-    return {"since": utc(since), "until": utc(request.now), "run": request.run}
+    return {"since": utc(since), "until": utc(request.now)}
+
+
+def _period(request: TableRequest) -> dict[str, Any]:
+    return {**_since(request), "run": request.run}
 
 
 CHANGES = SqlList(
@@ -208,6 +215,29 @@ CHANGES = SqlList(
     values=_period,
 )
 """Status changes with their cause, the newest first."""
+
+
+# Changes of data.
+
+DATA = SqlList(
+    columns="""o.id AS change_id, o.resource_id, coalesce(r.name, '') AS resource, r.url, o.seen_at,
+    o.evidence, o.changed_after, o.changed_before, o.stated_at, o.hash_before, o.hash_after,
+    o.size_before, o.size_after, o.media_type_before, o.media_type_after, o.summary""",
+    source="""FROM freshness_change o JOIN package p ON p.id = o.package_id
+    LEFT JOIN resource r ON r.id = o.resource_id""",
+    where="o.seen_at >= :since AND o.seen_at <= :until",
+    sorts={
+        "resource": "lower(r.name)",
+        "what": "o.evidence",
+        **_by_name("seen_at", "position", of="o"),
+    },
+    order="-seen_at",
+    tie_breaker="o.id",
+    searched=("r.name",),
+    dates=("seen_at", "changed_after", "changed_before", "stated_at"),
+    values=_since,
+)
+"""Changes of data, the newest first."""
 
 
 # Links. Results for an earlier URL or a deleted resource stay in the table until the next run.

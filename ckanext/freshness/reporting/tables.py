@@ -76,6 +76,7 @@ class TableRequest:
 
     :ivar now: the current time, aware
     :ivar organization: the name of an organization, to list only its datasets; None for all
+    :ivar dataset: the id of a dataset, to list only what belongs to it; only lists of the database do so
     :ivar since: the earliest change to list, aware; None for a day before ``now``
     :ivar run: the id of a run whose changes are listed in addition
     :ivar status: a status, to list only datasets that have it now
@@ -88,6 +89,7 @@ class TableRequest:
     context: Context
     now: datetime
     organization: str | None = None
+    dataset: str | None = None
     since: datetime | None = None
     run: str | None = None
     status: str | None = None
@@ -212,6 +214,8 @@ def as_json(rows: Iterable[Row], fields: Sequence[str]) -> Iterator[str]:
 def _cell(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(_FORMULA):
         return f"'{value}"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
     return value
 
 

@@ -24,7 +24,15 @@ from ckanext.freshness.iati.gauges import GAUGES
 from ckanext.freshness.logic import action
 from ckanext.freshness.model import CheckRun, FreshnessTransition
 from ckanext.freshness.tests.harvesting.conftest import add_source
-from ckanext.freshness.tests.pages.reports import DAY, PLAIN, changed, judge, make, visited
+from ckanext.freshness.tests.pages.reports import (
+    DAY,
+    PLAIN,
+    changed,
+    data_changed,
+    judge,
+    make,
+    visited,
+)
 from ckanext.freshness.tests.reporting.test_metrics import NUMBERS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -88,8 +96,19 @@ def _datasets(owner: str) -> str:
     judge()
     model.Session.query(FreshnessTransition).delete()
     changed(fails, to_status="overdue")
+    data_changed(fails, summary=SUMMARY, **FILES)
     return str(fails["resources"][0]["id"])
 
+
+SUMMARY = {"tables": [{"name": None, "rows": [13898, 14210], "added": ["district"]}]}
+FILES: Any = {
+    "hash_before": "sha256:" + "a" * 64,
+    "hash_after": "sha256:" + "b" * 64,
+    "size_before": 1104532,
+    "size_after": 1183970,
+    "media_type_before": "text/csv",
+    "media_type_after": "text/csv",
+}
 
 ATTEMPT = {
     "at": f"{(PLAIN - DAY).isoformat()}Z",

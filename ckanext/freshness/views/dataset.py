@@ -11,11 +11,20 @@ from flask import Blueprint, Response, jsonify
 from flask.typing import ResponseReturnValue
 
 from ..aging.messages import N_
-from ..dates import utc_now
+from ..dates import EARLIEST, utc_now
 from ..reporting import link_checks, timeline
+from ..reporting.tables import TableRequest
 from ..runs import queued_run
 from . import feed as status_feed
-from .responses import abort, error_text, file_of, redirect_to, render, require_csrf_token
+from .responses import (
+    abort,
+    error_text,
+    file_of,
+    redirect_to,
+    render,
+    require_csrf_token,
+    user_context,
+)
 
 dataset = Blueprint("freshness_dataset", __name__)
 dataset.before_request(require_csrf_token)
@@ -89,6 +98,19 @@ def feed(id: str) -> ResponseReturnValue:
     """Return the changes of a dataset's status as a feed."""
     package = _call("package_show", id=id)
     return status_feed.of_dataset(package, _call("freshness_show", id=package["id"])["transitions"])
+
+
+@dataset.route("/dataset/<id>/freshness/data.atom", methods=["GET"])
+def data_feed(id: str) -> ResponseReturnValue:
+    """Return the changes of a dataset's data as a feed."""
+    package = _call("package_show", id=id)
+    return status_feed.data(
+        TableRequest(user_context(), utc_now(), dataset=package["id"], since=EARLIEST),
+        title=package["title"] or package["name"],
+        url=tk.h.url_for("freshness_dataset.data_feed", id=package["name"], _external=True),
+        page=tk.h.url_for("freshness_dataset.read", id=package["name"], _external=True),
+        empty_since=isoparse(f"{package['metadata_created']}Z"),
+    )
 
 
 @dataset.route("/dataset/<id>/freshness", methods=["POST"])

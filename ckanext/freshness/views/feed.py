@@ -1,4 +1,4 @@
-"""Status changes as a feed (Atom, RFC 4287)."""
+"""Changes of statuses and of data as feeds (Atom, RFC 4287)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from feedgen.feed import FeedGenerator
 from flask import Response
 
 from ..aging.status import Status
-from ..reporting import labels, report
+from ..reporting import change_words, labels, report
 from ..reporting.tables import Row, TableRequest
 from .responses import keep
 
@@ -38,7 +38,7 @@ def changes(request: TableRequest) -> Response:
         updated=isoparse(rows[0]["changed_at"]) if rows else request.since,
     )
     for row in rows:
-        _add(
+        _add_status(
             feed,
             row["id"],
             row,
@@ -68,7 +68,7 @@ def of_dataset(package: dict[str, Any], transitions: list[dict[str, Any]]) -> Re
     organization = (package.get("organization") or {}).get("title")
     row = {"name": name, "title": title, "organization_title": organization}
     for change in transitions:
-        _add(
+        _add_status(
             feed,
             f"{package['id']}/{change['at']}",
             row,
@@ -77,6 +77,34 @@ def of_dataset(package: dict[str, Any], transitions: list[dict[str, Any]]) -> Re
             at=isoparse(change["at"]),
             cause=labels.transition_label(change),
         )
+    return _response(feed)
+
+
+def data(
+    request: TableRequest,
+    *,
+    title: str,
+    url: str,
+    page: str,
+    empty_since: datetime,
+) -> Response:
+    """Return a feed of the newest changes of data that the user may see.
+
+    :param title: of what the data belong to: the site, an organization or a dataset
+    :param url: of the feed
+    :param page: URL of the page that shows the same changes
+    :param empty_since: the date of a feed without entries
+    """
+    rows = list(report.rows(report.DATA, replace(request, limit=ENTRIES)))
+    feed = _feed(
+        tk._("Data changes") + f" - {title}",
+        url=url,
+        page=page,
+        updated=isoparse(rows[0]["seen_at"]) if rows else empty_since,
+    )
+    for row in rows:
+        at, details = isoparse(row["seen_at"]), change_words.details(row)
+        _add(feed, row["id"], row, title=row["what"], summary=details, at=at)
     return _response(feed)
 
 
@@ -90,7 +118,7 @@ def _feed(title: str, *, url: str, page: str, updated: datetime | None) -> FeedG
     return feed
 
 
-def _add(
+def _add_status(
     feed: FeedGenerator,
     number: object,
     row: Row,
@@ -100,22 +128,30 @@ def _add(
     at: datetime,
     cause: str,
 ) -> None:
-    """Add a change of a status.
-
-    :param number: distinguishes the change from all others of its day
-    :param row: ``name``, ``title`` and ``organization_title`` of the dataset
-    """
-    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
-    entry = feed.add_entry(order="append")
-    entry.id(f"tag:{host},{at:%Y-%m-%d}:freshness/{number}")
-    entry.title(_text(f"{row['title'][:_TITLE]}: {labels.status_label(Status(after))}"))
-    entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
-    entry.updated(at)
-    entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
+    """Add a change of a status; see :func:`_add`."""
     summary = f"{cause}."
     if before is not None:
         status = labels.status_label(Status(before))
         summary = tk._("It was: {status}. {cause}.").format(status=status, cause=cause)
+    _add(feed, number, row, title=labels.status_label(Status(after)), summary=summary, at=at)
+
+
+def _add(
+    feed: FeedGenerator, number: object, row: Row, *, title: str, summary: str, at: datetime
+) -> None:
+    """Add an entry about a dataset.
+
+    :param number: distinguishes the entry from all others of its day
+    :param row: ``name``, ``title`` and ``organization_title`` of the dataset
+    :param title: what follows the dataset's title
+    """
+    host = urlsplit(tk.config.get("ckan.site_url") or "").hostname or "ckan"
+    entry = feed.add_entry(order="append")
+    entry.id(f"tag:{host},{at:%Y-%m-%d}:freshness/{number}")
+    entry.title(_text(f"{row['title'][:_TITLE]}: {title}"))
+    entry.link(href=tk.h.url_for("freshness_dataset.read", id=row["name"], _external=True))
+    entry.updated(at)
+    entry.author(name=_text(row["organization_title"] or tk.config.get("ckan.site_title", "")))
     entry.summary(_text(summary))
 
 

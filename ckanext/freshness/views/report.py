@@ -30,7 +30,7 @@ from ..reporting.dashboard import overview
 from ..reporting.tables import Table, TableRequest
 from ..status.package_fields import same_user
 from . import feed
-from .responses import FORMATS, abort, file_of, page_number, redirect_to, render
+from .responses import FORMATS, abort, file_of, page_number, redirect_to, render, user_context
 
 report_pages = Blueprint("freshness", __name__)
 
@@ -97,6 +97,25 @@ def changes_feed() -> ResponseReturnValue:
     if request.since is None:
         request = replace(request, since=request.now - feed.PERIOD)
     return feed.changes(request)
+
+
+@report_pages.route("/freshness/data.atom")
+@_with_error_pages
+def data_feed() -> ResponseReturnValue:
+    """Return changes of data as a feed, of the whole site or of one organization."""
+    _, request = _table_and_request(report.DATA.name)
+    # Without changes, the feed keeps its date for a day.
+    since = (request.now - feed.PERIOD).replace(hour=0, minute=0, second=0, microsecond=0)
+    name = request.organization
+    return feed.data(
+        replace(request, since=request.since or since),
+        title=tk.config.get("ckan.site_title", "")
+        if name is None
+        else table_access.organization(request.context, name)["title"],
+        url=tk.h.url_for("freshness.data_feed", organization=name, _external=True),
+        page=tk.h.url_for("freshness.table", name="data", organization=name, _external=True),
+        empty_since=since,
+    )
 
 
 @report_pages.route(f"/freshness.<any({_ENDINGS}):ending>")
@@ -179,7 +198,7 @@ def table_file(name: str, ending: str) -> ResponseReturnValue:
 @_with_error_pages
 def runs() -> ResponseReturnValue:
     """List the runs."""
-    tk.check_access("freshness_run_list", dict(_context()), {})
+    tk.check_access("freshness_run_list", dict(user_context()), {})
     only = tk.request.args.get("only") or None
     if only not in (None, *run_summary.FILTERS):
         words = tk._("must be one of {allowed}, not {given}")
@@ -214,7 +233,7 @@ def run_servers(id: str) -> ResponseReturnValue:
 
 
 def _run_page(template: str, id: str) -> str:
-    run = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
+    run = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
     return render(
         template,
         {
@@ -229,7 +248,7 @@ def _run_page(template: str, id: str) -> str:
 @_with_error_pages
 def run_file(id: str, ending: str) -> ResponseReturnValue:
     """Download the counts of a run."""
-    shown = tk.get_action("freshness_run_show")(dict(_context()), {"id": id})
+    shown = tk.get_action("freshness_run_show")(dict(user_context()), {"id": id})
     return file_of(
         run_tables.flat(shown), run_tables.FIELDS, f"freshness-run-{shown['id']}", ending
     )
@@ -241,7 +260,7 @@ def metrics() -> ResponseReturnValue:
     """Return the site's metrics for Prometheus, to sysadmins and holders of the token."""
     if not _has_token():
         try:
-            tk.check_access("freshness_run_list", dict(_context()), {})
+            tk.check_access("freshness_run_list", dict(user_context()), {})
         except tk.NotAuthorized:
             words = tk._(
                 "These figures are for sysadmins, and for those who send the token of the option "
@@ -274,19 +293,12 @@ def _table_and_request(name: str) -> tuple[Table, TableRequest]:
     return found, table_access.validated_request(context, found, tk.request.args, utc_now())
 
 
-def _context() -> Mapping[str, Any]:
-    user = tk.current_user
-    if user.is_anonymous:
-        return table_access.NOBODY
-    return {"user": user.name, "auth_user_obj": user}
-
-
 def _reader() -> Mapping[str, Any]:
     """Return the context of a user who may read reports.
 
     :raises tk.NotAuthorized: the user may not
     """
-    context = _context()
+    context = user_context()
     tk.check_access("freshness_report", dict(context), {})
     return context
 

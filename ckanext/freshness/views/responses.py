@@ -10,7 +10,8 @@ import ckan.plugins.toolkit as tk
 from flask import Response, current_app, stream_with_context
 from flask.typing import ResponseReturnValue
 
-from ..reporting.tables import Row, as_csv, as_json
+from ..reporting import table_access
+from ..reporting.tables import Context, Row, as_csv, as_json
 
 Writer = Callable[[Iterable[Row], Sequence[str]], Iterator[str]]
 
@@ -49,6 +50,14 @@ def keep(response: Response, age: timedelta) -> None:
     response.headers["Cache-Control"] = f"private, max-age={age // timedelta(seconds=1)}"
     response.add_etag()
     response.make_conditional(tk.request)
+
+
+def user_context() -> Context:
+    """Return the context of the reader, for actions and tables of the report."""
+    user = tk.current_user
+    if user.is_anonymous:
+        return table_access.NOBODY
+    return {"user": user.name, "auth_user_obj": user}
 
 
 def render(template: str, values: dict[str, Any]) -> str:

@@ -12,6 +12,9 @@ import sqlalchemy as sa
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.checking import data_changes
+from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import CheckRun, FreshnessTransition, HarvestHold, ResourceCheck
 from ckanext.freshness.reporting import history, table_access
@@ -92,6 +95,24 @@ def changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any) -> N
     row = {"from_status": "fresh", "to_status": "due", "cause": "time", "evidence": "created"}
     moved = FreshnessTransition(package_id=dataset["id"], changed_at=PLAIN - ago, **{**row, **more})
     model.Session.add(moved)
+    model.Session.commit()
+
+
+def data_changed(dataset: dict[str, Any], ago: timedelta = DAY / 2, **more: Any) -> None:
+    """Add a change of the data of a dataset's resource."""
+    seen = NOW - ago
+    change = DataChange(
+        **{
+            "package_id": dataset["id"],
+            "resource_id": dataset["resources"][0]["id"],
+            "evidence": Evidence.HASH,
+            "seen_at": seen,
+            "changed_before": seen,
+            "changed_after": seen - DAY,
+            **more,
+        }
+    )
+    data_changes.write([change])
     model.Session.commit()
 
 
@@ -210,6 +231,7 @@ def make_world() -> World:
     judge()
     for name in ("wells", "clinics"):
         visited(datasets[name])
+        data_changed(datasets[name])
     visited(datasets["highways"], **WORKS)
     for name in ("camps", "clinics"):
         changed(datasets[name], from_status="overdue", to_status="delinquent")

@@ -269,7 +269,10 @@ def test_files_and_feeds(app: Any, read: Read, world: World) -> None:
     for path in ("/freshness", "/freshness/organization/relief"):
         page = read(path)
         links = {one.get_text(strip=True): str(one["href"]) for one in page.select(".fr-menu a")}
-        assert list(links) == ["CSV", "JSON", "Feed of changes", "Badge for your website", "API"]
+        assert list(links) == [
+            *("CSV", "JSON", "Feed of changes", "Feed of data changes"),
+            *("Badge for your website", "API"),
+        ]
         for label, url in links.items():
             answer = app.get(url)
             assert answer.status_code == 200, label
@@ -293,7 +296,14 @@ def test_those_who_may_not_search_see_nothing(
         return {"success": False, "msg": "This site is closed"}
 
     monkeypatch.setitem(authz._AuthFunctions._functions, "package_search", refuse)
-    for path in ("", ".csv", "/organization/relief", "/organization/relief.csv", "/changes.atom"):
+    for path in (
+        "",
+        ".csv",
+        "/organization/relief",
+        "/organization/relief.csv",
+        "/changes.atom",
+        "/data.atom",
+    ):
         page = read(f"/freshness{path}", status=403)
         assert "wells" not in page.get_text(), path
 

@@ -137,6 +137,7 @@ def test_the_page_leads_to_badge_feed_and_files(
     links = {words(one): str(one["href"]) for one in page.select("#freshness-export a")}
     assert links == {
         "Feed of status changes": "/dataset/odd/freshness.atom",
+        "Feed of data changes": "/dataset/odd/freshness/data.atom",
         "CSV": "/dataset/odd/freshness.csv",
         "JSON": "/dataset/odd/freshness.json",
     }

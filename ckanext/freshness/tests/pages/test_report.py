@@ -29,6 +29,7 @@ from ckanext.freshness.tests.pages.reports import (
     World,
     add_run,
     changed,
+    data_changed,
     judge,
     make,
     make_world,
@@ -62,13 +63,14 @@ def names(rows: Any) -> set[str]:
 
 # Visibility.
 
-OF_DATASETS = ("datasets", "due", "changes", "broken", "mismatches", "unclear")
+OF_DATASETS = ("datasets", "due", "changes", "data", "broken", "mismatches", "unclear")
 PAGES = (
     "",
     "/organization/relief",
     "/organization/relief.csv",
     "/organization/relief.json",
     "/changes.atom",
+    "/data.atom",
 )
 
 
@@ -103,6 +105,7 @@ def test_everybody_sees_what_they_may_see(get: Get, world: World, role: str) -> 
         "datasets": every - {"clinics", "hidden"} | private,
         "due": {"wells", "bridges"},
         "changes": {"camps", "highways"} | private - {"hidden"},
+        "data": {"wells"} | private - {"hidden"},
         "broken": {"wells"} | private - {"hidden"},
         "mismatches": {"wells"} | private - {"hidden"},
         "unclear": {"wells"} | private - {"hidden"},
@@ -253,6 +256,7 @@ def test_other_plugins_decide_who_sees_what(
         dataset = make(name, owner_org=owner, notes=notes)
         visited(dataset)
         changed(dataset)
+        data_changed(dataset)
     judge()
     every = {"wells", "shelters"}
     for user in (None, factories.UserWithToken(), factories.SysadminWithToken()):

@@ -1,0 +1,226 @@
+"""The stream of data changes: in the order of commits, and as visible as the datasets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import timedelta
+from typing import Any
+from xml.etree import ElementTree
+
+import ckan.plugins.toolkit as tk
+import pytest
+import sqlalchemy as sa
+from ckan.cli.cli import ckan
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.checking import data_changes
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.reporting.change_stream import FIELDS
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+World = dict[str, Any]
+ATOM = "{http://www.w3.org/2005/Atom}"
+SUMMARY = {"tables": [{"name": None, "rows": [13898, 14210], "added": ["district"]}]}
+
+
+def make_world() -> World:
+    """Two organizations; one has a private dataset."""
+    member = dict(factories.UserWithToken())
+    users = [{"name": member["name"], "capacity": "member"}]
+    relief = factories.Organization(name="relief", title="Relief Works", users=users)["id"]
+    roads = factories.Organization(name="roads", title="Road Office")["id"]
+    world = {
+        "member": member,
+        "wells": make("wells", owner_org=relief),
+        "clinics": make("clinics", owner_org=relief, private=True),
+        "highways": make("highways", owner_org=roads),
+    }
+    judge()
+    return world
+
+
+@pytest.fixture(autouse=True)
+def no_changes(kept_db: None) -> None:
+    model.Session.execute(sa.text("DELETE FROM freshness_change"))
+    model.Session.commit()
+
+
+def stream(user: dict[str, Any] | None = None, **asked: Any) -> dict[str, Any]:
+    context = {"user": user["name"] if user else "", "ignore_auth": False}
+    model.Session.remove()
+    answer: dict[str, Any] = call_action("freshness_change_list", context, **asked)
+    return answer
+
+
+def names(answer: dict[str, Any]) -> list[str]:
+    return [change["name"] for change in answer["changes"]]
+
+
+def open_change(dataset: dict[str, Any]) -> Any:
+    """Write a change in a transaction of a separate connection, and return the open transaction."""
+    connection = model.Session.get_bind().connect()
+    connection.begin()
+    connection.execute(
+        sa.text(
+            "INSERT INTO freshness_change (id, package_id, seen_at, changed_before, evidence)"
+            " VALUES (:id, :package, :now, :now, 'hash')"
+        ),
+        {
+            "id": f"open-{dataset['name']}",
+            "package": dataset["id"],
+            "now": NOW.replace(tzinfo=None),
+        },
+    )
+    return connection
+
+
+def test_a_cursor_follows_the_order_of_commits(world: World) -> None:
+    first, second = open_change(world["wells"]), open_change(world["highways"])
+    try:
+        second.commit()
+        early = stream()
+        assert names(early) == ["highways"] and not early["more"]
+        data_changed(world["wells"], DAY)
+        first.commit()
+        late = stream(cursor=early["cursor"])
+        # The one that was written first, and committed last, is not lost.
+        assert "open-wells" in [change["id"] for change in late["changes"]]
+        assert names(late) == ["wells", "wells"]
+        assert names(stream(cursor=late["cursor"])) == []
+        assert stream(cursor=late["cursor"])["cursor"] == late["cursor"]
+    finally:
+        for connection in (first, second):
+            connection.close()
+
+
+def test_pages_have_each_change_once(world: World) -> None:
+    for hours in range(5):
+        data_changed(world["wells"], timedelta(hours=hours))
+    seen: list[str] = []
+    asked: dict[str, Any] = {"limit": 2}
+    sizes = []
+    while True:
+        answer = stream(**asked)
+        sizes.append(len(answer["changes"]))
+        seen += [change["seen_at"] for change in answer["changes"]]
+        asked["cursor"] = answer["cursor"]
+        if not answer["more"]:
+            break
+    assert sizes == [2, 2, 1]
+    assert seen == sorted(seen) and len(set(seen)) == 5
+    since = stream(since=seen[3])["changes"]
+    assert [change["seen_at"] for change in since] == seen[3:]
+
+
+def test_a_cursor_that_is_older_than_the_kept_changes_is_refused(world: World) -> None:
+    data_changed(world["wells"], data_changes.KEEP + DAY)
+    old = stream()["cursor"]
+    data_changed(world["wells"])
+    data_changes.prune(NOW)
+    for cursor in (old, "nonsense"):
+        with pytest.raises(tk.ValidationError, match="kept for two years"):
+            stream(cursor=cursor)
+    assert len(stream()["changes"]) == 1
+
+
+def test_a_quiet_organization_moves_its_cursor_on(world: World) -> None:
+    assert stream(organization="roads") == {"changes": [], "cursor": None, "more": False}
+    data_changed(world["wells"])
+    answer = stream(organization="roads")
+    assert names(answer) == [] and answer["cursor"] is not None
+    data_changed(world["highways"])
+    assert names(stream(organization="roads", cursor=answer["cursor"])) == ["highways"]
+
+
+def test_changes_are_as_visible_as_their_datasets(world: World, app: Any) -> None:
+    for name in ("wells", "clinics", "highways"):
+        data_changed(world[name])
+    assert sorted(names(stream())) == ["highways", "wells"]
+    assert sorted(names(stream(world["member"]))) == ["clinics", "highways", "wells"]
+    assert sorted(names(stream(world["member"], organization="relief"))) == ["clinics", "wells"]
+    assert names(stream(id="wells")) == ["wells"]
+    with pytest.raises(tk.ObjectNotFound):
+        stream(id="clinics")
+    member = {"Authorization": world["member"]["token"]}
+    for path, headers, expected in (
+        ("/freshness/data.atom", {}, ["highways", "wells"]),
+        ("/freshness/data.atom", member, ["clinics", "highways", "wells"]),
+        ("/freshness/data.atom?organization=relief", {}, ["wells"]),
+        ("/dataset/wells/freshness/data.atom", {}, ["wells"]),
+        ("/dataset/clinics/freshness/data.atom", member, ["clinics"]),
+    ):
+        feed = ElementTree.fromstring(app.get(path, headers=headers).body)
+        titles = [entry.findtext(f"{ATOM}title", "") for entry in feed.findall(f"{ATOM}entry")]
+        assert sorted(title.split(":")[0] for title in titles) == [
+            f"About {name}" for name in expected
+        ], path
+    app.get("/dataset/clinics/freshness/data.atom", status=404)
+
+
+def test_a_feed_says_what_changed(world: World, app: Any) -> None:
+    data_changed(world["wells"], summary=SUMMARY)
+    answer = app.get("/freshness/data.atom")
+    (entry,) = ElementTree.fromstring(answer.body).findall(f"{ATOM}entry")
+    title = entry.findtext(f"{ATOM}title")
+    assert title == "About wells: 14,210 rows (+312), column district added"
+    after, before = (
+        f"{moment:%Y-%m-%d %H:%M} UTC" for moment in (NOW - 1.5 * DAY, NOW - 0.5 * DAY)
+    )
+    assert entry.findtext(f"{ATOM}summary") == (
+        "wells. The file has changed since the previous check. "
+        f"Changed between {after} and {before}."
+    )
+    headers = {"If-None-Match": answer.headers["ETag"]}
+    assert app.get("/freshness/data.atom", headers=headers).status_code == 304
+    empty = app.get("/freshness/data.atom?organization=roads")
+    headers = {"If-None-Match": empty.headers["ETag"]}
+    assert app.get("/freshness/data.atom?organization=roads", headers=headers).status_code == 304
+
+
+def test_the_whole_dataset_may_change(world: World, read: Read) -> None:
+    data_changed(world["wells"], resource_id=None, evidence=Evidence.HARVEST)
+    (row,) = read("/freshness/data").select("tbody tr")
+    text = " ".join(row.get_text(" ").split())
+    assert "The whole dataset" in text and "Modification date from the harvest source" in text
+    (change,) = stream()["changes"]
+    assert (change["resource_id"], change["url"]) == (None, None)
+
+
+def test_the_command_lists_all_changes(
+    world: World, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ckanext.freshness.cli.data_changes._PAGE", 2)
+
+    def told(*arguments: str) -> Any:
+        return cli.invoke(ckan, ["freshness", "changes", *arguments])
+
+    assert told().output.splitlines()[-1] == "No data have changed."
+    for name in ("wells", "clinics", "highways"):
+        data_changed(world[name], summary=SUMMARY)
+    data_changed(world["wells"], 9 * DAY)
+    lines = told().output.splitlines()
+    assert len(lines) == 4
+    assert any(
+        line.endswith("wells/wells  14,210 rows (+312), column district added") for line in lines
+    )
+    since = (NOW - DAY).isoformat()
+    found = json.loads(told("--json", "--since", since, "--organization", "relief").stdout)
+    assert sorted(change["name"] for change in found) == ["clinics", "wells"]
+    assert found[0].keys() == set(FIELDS) and found[0]["summary"] == SUMMARY
+    assert "secret" not in found[0]["url"]
+    table = list(csv.DictReader(io.StringIO(told("--csv").stdout)))
+    assert len(table) == 4 and json.loads(table[-1]["summary"]) == SUMMARY
+    for arguments, words in (
+        (["--since", "soon"], "--since: soon is no date"),
+        (["--organization", "nobody"], "There is no organization nobody"),
+        (["--json", "--csv"], "not both"),
+    ):
+        failed = told(*arguments)
+        assert failed.exit_code != 0 and words in failed.output
