@@ -56,7 +56,7 @@ from .jobs import (
     waiting_background_jobs,
 )
 from .labels import default_user_labels, edits_some_organization
-from .mailer import Letter, MailError, MailFailure, mailer_problem, page_context, send_mail
+from .mailer import Letter, MailError, MailFailure, MailServer, mailer_problem, page_context
 from .solr import (
     SEARCH_FAULTS,
     index_package,
@@ -82,6 +82,7 @@ __all__ = [
     "Letter",
     "MailError",
     "MailFailure",
+    "MailServer",
     "SearchIndexError",
     "SearchQueryError",
     "acknowledge_complete_objects",
@@ -124,7 +125,6 @@ __all__ = [
     "registered_source_types",
     "reindex_source",
     "removed_options_in_use",
-    "send_mail",
     "solr_answers",
     "solr_commit",
     "tolerate_malformed_dates",

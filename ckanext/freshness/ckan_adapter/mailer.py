@@ -51,6 +51,10 @@ _TAKEN = (250, 251)
 """Reply codes of success (RFC 5321, section 4.2.3)."""
 
 
+_KEPT_SECONDS = 5.0
+"""How long a kept connection may take to answer before a new one replaces it."""
+
+
 class MailError(Exception):
     """A mail that was not confirmed; the message says why."""
 
@@ -77,40 +81,74 @@ def _notifiers() -> list[Any]:
     return [] if interface is None else list(p.PluginImplementations(interface))
 
 
-def send_mail(letter: Letter, seconds: float) -> None:
-    """Send a mail within a time limit. Plugins that send CKAN's mails come first.
+class MailServer:
+    """Sends mails one after the other, over one connection as far as the mail server keeps it.
 
     CKAN's own mailer waits without a limit, and does not tell whether the server had the mail when it
-    failed. The sender needs to know, to decide whether to send the mail again.
-
-    :param seconds: the time limit
-    :raises MailError: the mail was not confirmed
+    failed. The sender needs to know, to decide whether to send the mail again. Use it as a context manager.
     """
-    faults: list[MailError | None] = []
 
-    def work() -> None:
-        try:
-            if not _notified(letter):
-                _send(letter, seconds)
-            faults.append(None)
-        except MailError as error:
-            faults.append(error)
-        except Exception as error:
-            faults.append(MailError(str(error)[:500], MailFailure.UNKNOWN))
-        finally:
-            # The session of this thread: plugins may have used the database.
-            model.Session.remove()
+    def __init__(self, seconds: float) -> None:
+        """
+        :param seconds: the time limit for one mail
+        """
+        self._seconds = seconds
+        self._kept: smtplib.SMTP | None = None
 
-    # A server that sends one byte at a time never reaches a socket timeout. Its thread is abandoned.
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
-    thread.start()
-    # One second longer than the socket timeout, whose error says more.
-    thread.join(seconds + 1)
-    if not faults:
-        words = tk._("The mail server was not done after {seconds} seconds")
-        raise MailError(words.format(seconds=f"{seconds:g}"), MailFailure.UNKNOWN)
-    if faults[0] is not None:
-        raise faults[0]
+    def __enter__(self) -> MailServer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._kept is not None:
+            # Do not wait for the answer, which may never end.
+            with contextlib.suppress(OSError):
+                self._kept.putcmd("QUIT")
+            self._kept.close()
+
+    def send(self, letter: Letter) -> None:
+        """Send a mail. Plugins that send CKAN's mails come first.
+
+        :raises MailError: the mail was not confirmed
+        """
+        kept, self._kept = self._kept, None
+        results: list[smtplib.SMTP | MailError | None] = []
+
+        def work() -> None:
+            try:
+                results.append(kept if _notified(letter) else _send(letter, self._seconds, kept))
+            except MailError as error:
+                results.append(error)
+            except Exception as error:
+                results.append(MailError(str(error)[:500], MailFailure.UNKNOWN))
+            finally:
+                # The session of this thread: plugins may have used the database.
+                model.Session.remove()
+
+        # A server that sends one byte at a time never reaches a socket timeout. Its thread is abandoned.
+        thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), daemon=True)
+        thread.start()
+        # One second longer than the socket timeouts, whose errors say more.
+        thread.join(self._seconds + 1 + (_KEPT_SECONDS if kept else 0))
+        if not results:
+            words = tk._("The mail server was not done after {seconds} seconds")
+            error = words.format(seconds=f"{self._seconds:g}")
+            raise MailError(error, MailFailure.UNKNOWN)
+        if isinstance(results[0], MailError):
+            raise results[0]
+        self._kept = results[0]
+
+
+def _is_usable(smtp: smtplib.SMTP, seconds: float) -> bool:
+    """Return whether the server still answers on a connection, and forget the mail before."""
+    try:
+        if smtp.sock is not None:
+            smtp.sock.settimeout(min(seconds, _KEPT_SECONDS))
+        is_usable = smtp.rset()[0] in _TAKEN
+        if smtp.sock is not None:
+            smtp.sock.settimeout(seconds)
+    except OSError:
+        return False
+    return is_usable
 
 
 def _notified(letter: Letter) -> bool:
@@ -124,42 +162,56 @@ def _notified(letter: Letter) -> bool:
     return sent
 
 
-def _send(letter: Letter, seconds: float) -> None:
-    """Send a mail by the site's ``smtp`` options, as CKAN's mailer does."""
+def _send(letter: Letter, seconds: float, kept: smtplib.SMTP | None) -> smtplib.SMTP:
+    """Send a mail by the site's ``smtp`` options, as CKAN's mailer does.
+
+    :param kept: the connection of an earlier mail
+    :returns: the connection, for the next mail
+    """
+    sender = tk.config.get("smtp.mail_from") or ""
+    smtp = kept if kept is not None and _is_usable(kept, seconds) else _connect(seconds)
+    failure = MailFailure.BROKEN_OFF
+    try:
+        for ask, value, if_broken_off in (
+            (smtp.mail, sender, MailFailure.BROKEN_OFF),
+            (smtp.rcpt, letter.address, MailFailure.BROKEN_OFF),
+            (smtp.data, _message(letter, sender), MailFailure.UNKNOWN),
+        ):
+            failure = if_broken_off
+            code, reply = ask(value)
+            if code not in _TAKEN:
+                failure = MailFailure.REFUSED
+                raise smtplib.SMTPResponseException(code, reply)
+    except smtplib.SMTPDataError as error:
+        smtp.close()
+        raise MailError(str(error)[:500], MailFailure.REFUSED) from error
+    except (OSError, ValueError) as error:
+        smtp.close()
+        raise MailError(str(error)[:500], failure) from error
+    return smtp
+
+
+def _connect(seconds: float) -> smtplib.SMTP:
+    """Connect to the site's mail server, and log in if the site's options say so."""
     config = tk.config
-    server, sender = config.get("smtp.server") or "", config.get("smtp.mail_from") or ""
-    failure: MailFailure | None = MailFailure.UNREACHABLE
+    server = config.get("smtp.server") or ""
+    failure = MailFailure.UNREACHABLE
     try:
         place = urlsplit(server if "://" in server else f"smtp://{server}")
         if not place.hostname:
             raise ValueError(tk._("smtp.server is not set: CKAN sends no mails without it"))
-        with smtplib.SMTP(place.hostname, place.port or 0, timeout=seconds) as smtp:
-            failure = MailFailure.BROKEN_OFF
-            smtp.ehlo_or_helo_if_needed()
-            failure = MailFailure.UNREACHABLE
-            if config.get("smtp.starttls"):
-                smtp.starttls(context=_tls())
-                smtp.ehlo()
-            if config.get("smtp.user"):
-                smtp.login(config["smtp.user"], config.get("smtp.password") or "")
-            failure = MailFailure.BROKEN_OFF
-            for ask, value, if_broken_off in (
-                (smtp.mail, sender, MailFailure.BROKEN_OFF),
-                (smtp.rcpt, letter.address, MailFailure.BROKEN_OFF),
-                (smtp.data, _message(letter, sender), MailFailure.UNKNOWN),
-            ):
-                failure = if_broken_off
-                code, reply = ask(value)
-                if code not in _TAKEN:
-                    failure = MailFailure.REFUSED
-                    raise smtplib.SMTPResponseException(code, reply)
-            failure = None
-    except smtplib.SMTPDataError as error:
-        raise MailError(str(error)[:500], MailFailure.REFUSED) from error
+        smtp = smtplib.SMTP(place.hostname, place.port or 0, timeout=seconds)
+        failure = MailFailure.BROKEN_OFF
+        smtp.ehlo_or_helo_if_needed()
+        failure = MailFailure.UNREACHABLE
+        if config.get("smtp.starttls"):
+            smtp.starttls(context=_tls())
+            smtp.ehlo()
+        if config.get("smtp.user"):
+            smtp.login(config["smtp.user"], config.get("smtp.password") or "")
     except (OSError, ValueError) as error:
-        # An error after the server has accepted the mail does not matter.
-        if failure is not None:
-            raise MailError(str(error)[:500], failure) from error
+        raise MailError(str(error)[:500], failure) from error
+    return smtp
 
 
 def _message(letter: Letter, sender: str) -> str:

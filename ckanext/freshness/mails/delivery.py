@@ -15,7 +15,14 @@ from datetime import datetime
 from enum import Enum
 
 from .. import settings
-from ..ckan_adapter import MailError, MailFailure, mailer_problem, model, page_context, send_mail
+from ..ckan_adapter import (
+    MailError,
+    MailFailure,
+    MailServer,
+    mailer_problem,
+    model,
+    page_context,
+)
 from ..ckan_adapter.locks import locked_if_free
 from . import findings, messages, outbox, recipients, rules
 from .kinds import MailKind
@@ -152,19 +159,20 @@ def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailR
     report = _report(DeliveryState.DONE, plan)
     report.orphans = orphans
     in_a_row: dict[MailFailure, int] = {}
-    for number, digest in enumerate(digests):
-        mail_id = str(uuid.uuid4())
-        items = outbox.claim(digest, mail_id, clock())
-        if not items:
-            # Another notify, which took the lock, has claimed all of them.
-            continue
-        claimed = replace(digest, items=items)
-        mail, failure = _send(mail_id, claimed, facts, ids[digest.address], clock)
-        report.mails.append(mail)
-        in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
-        if failure is not None and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
-            report.left = len(digests) - number - 1
-            break
+    with MailServer(TIMEOUT) as server:
+        for number, digest in enumerate(digests):
+            mail_id = str(uuid.uuid4())
+            items = outbox.claim(digest, mail_id, clock())
+            if not items:
+                # Another notify, which took the lock, has claimed all of them.
+                continue
+            claimed = replace(digest, items=items)
+            mail, failure = _send(server, mail_id, claimed, facts, ids[digest.address], clock)
+            report.mails.append(mail)
+            in_a_row = {} if failure is None else {failure: in_a_row.get(failure, 0) + 1}
+            if failure and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
+                report.left = len(digests) - number - 1
+                break
     outbox.forget(facts.findings)
     model.Session.commit()
     return report
@@ -199,15 +207,18 @@ def _report(state: DeliveryState, plan: rules.MailPlan) -> MailReport:
 
 
 def _send(
-    mail_id: str, digest: Digest, facts: MailFacts, person_id: int, clock: Clock
+    server: MailServer,
+    mail_id: str,
+    digest: Digest,
+    facts: MailFacts,
+    person_id: int,
+    clock: Clock,
 ) -> tuple[SentMail, MailFailure | None]:
-    with page_context():
-        rows = messages.rows(digest, facts)
-        letter = messages.letter(digest, rows, facts, person_id)
-    mail = SentMail(digest.address, _lines(rows), MailOutcome.SENT)
     try:
         with page_context():
-            send_mail(letter, TIMEOUT)
+            rows = messages.rows(digest, facts)
+            mail = SentMail(digest.address, _lines(rows), MailOutcome.SENT)
+            server.send(messages.letter(digest, rows, facts, person_id))
     except MailError as error:
         outcome = _failed(mail_id, error, clock())
         return replace(mail, outcome=outcome, error=str(error)), error.failure

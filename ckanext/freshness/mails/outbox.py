@@ -1,7 +1,7 @@
 """The tables of mails. Rows are claimed before a mail is sent and get an outcome afterwards.
 
-Only :func:`claim`, :func:`end`, :func:`give_back` and :func:`orphans` commit. Their commits keep a
-mail from being sent twice.
+Only :func:`claim` and :func:`orphans` commit, which keeps a mail from being sent twice. The commit of a claim
+also stores the outcome of the mail before.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ RETURNING m.kind, m.about"""
 
 
 def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = None) -> bool:
-    """Store the outcome of a mail and commit.
+    """Store the outcome of a mail. No commit.
 
     :param outcome: WAITING becomes REFUSED after :data:`MOST_TRIES` attempts
     :returns: whether it became REFUSED
@@ -210,9 +210,7 @@ def end(mail_id: str, outcome: MailOutcome, now: datetime, error: str | None = N
         error=error,
         most=MOST_TRIES,
     )
-    given_up = any(row.outcome == MailOutcome.REFUSED.value for row in rows)
-    model.Session.commit()
-    return given_up
+    return any(row.outcome == MailOutcome.REFUSED.value for row in rows)
 
 
 _END = """
@@ -233,14 +231,13 @@ SELECT DISTINCT address, outcome FROM ended"""
 
 
 def give_back(mail_id: str, error: str) -> None:
-    """Let a mail wait again without counting the attempt, since the mail server was unreachable; commit."""
+    """Let a mail wait again without counting the attempt, since the server was unreachable. No commit."""
     _execute(
         "UPDATE freshness_mail SET outcome = 'waiting', tries = tries - 1, error = :error"
         " WHERE mail_id = :mail_id AND outcome = 'claimed'",
         mail_id=mail_id,
         error=error,
     )
-    model.Session.commit()
 
 
 def orphans(now: datetime) -> list[str]:

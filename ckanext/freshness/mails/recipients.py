@@ -24,6 +24,8 @@ WISH_KEY = "freshness_notify"
 """An organization's extra. ``false`` switches off mails about its datasets."""
 _CONSENT_KEY = "notify_contacts"
 """A key of a harvest source's config. ``true`` permits mails to the contacts in its datasets."""
+_AT_ONCE = 1000
+"""Datasets whose packages are in memory at a time."""
 _NO = frozenset({"false", "no", "off", "0", "n", "f"})
 
 
@@ -71,8 +73,11 @@ def datasets(package_ids: Iterable[str], now: datetime) -> dict[str, DatasetFact
     be allowed to see the dataset; otherwise the dataset must be public.
     """
     ids = sorted(set(package_ids))
-    if not ids:
-        return {}
+    parts = (ids[start : start + _AT_ONCE] for start in range(0, len(ids), _AT_ONCE))
+    return {id: facts for part in parts for id, facts in _datasets(part, now).items()}
+
+
+def _datasets(ids: list[str], now: datetime) -> dict[str, DatasetFacts]:
     rows = _rows(ids)
     # The checks of access read each package. Held packages cost them no further queries.
     held = hold_packages([row.id for row in rows])

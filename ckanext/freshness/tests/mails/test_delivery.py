@@ -397,6 +397,22 @@ class TestMailServer:
         assert sent(notify()) == [ANN]
         assert [mail.to for mail in host.mails] == [(BOB,), (CARL,), (ANN,)]
 
+    def test_keeps_the_connection(self, notify: Notify, host: MailHost) -> None:
+        assert sent(notify()) == [ANN, BOB, CARL]
+        assert (len(host.mails), host.connections) == (3, 1)
+
+    @pytest.mark.parametrize("fault", ["closes it", "falls silent"])
+    def test_does_not_keep_the_connection(self, notify: Notify, host: MailHost, fault: str) -> None:
+        """As many servers do after some mails or some time; nothing is lost or sent twice."""
+        if fault == "closes it":
+            host.most = 1
+        else:
+            host.silent_at = "RSET"
+        with waiting_for(1):
+            assert sent(notify()) == [ANN, BOB, CARL]
+        assert [mail.to for mail in host.mails] == [(ANN,), (BOB,), (CARL,)]
+        assert host.connections == 3
+
     def test_refuses_one_for_ever(self, notify: Notify, host: MailHost) -> None:
         host.refused[ANN] = 550
         for _ in range(outbox.MOST_TRIES - 1):

@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 import trustme
 
-from ckanext.freshness.ckan_adapter import Letter, MailError, MailFailure, send_mail
+from ckanext.freshness.ckan_adapter import Letter, MailError, MailFailure, MailServer
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")
 LOGIN = (b"site", b"secret")
+
+
+def send(*letters: Letter) -> None:
+    with MailServer(5) as server:
+        for letter in letters:
+            server.send(letter)
 
 
 @pytest.fixture
@@ -37,10 +43,10 @@ def secure(ckan_config: Any, monkeypatch: Any, tmp_path: Path) -> Any:
         yield host
 
 
-def test_signs_in_over_tls(secure: MailHost) -> None:
-    send_mail(LETTER, 5)
+def test_signs_in_over_tls_once_for_many_mails(secure: MailHost) -> None:
+    send(LETTER, LETTER)
     assert secure.logins == [LOGIN]
-    assert [mail.to for mail in secure.mails] == [("ann@example.org",)]
+    assert [mail.to for mail in secure.mails] == [("ann@example.org",)] * 2
 
 
 @pytest.mark.parametrize(
@@ -62,7 +68,7 @@ def test_is_not_reached(
 ) -> None:
     monkeypatch.setitem(ckan_config, key, value)
     with pytest.raises(MailError, match=words) as refused:
-        send_mail(LETTER, 5)
+        send(LETTER)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert set(secure.logins) == set(logins)
     assert secure.mails == []
@@ -74,6 +80,6 @@ def test_sends_no_password_without_the_tls_that_is_wanted(
     with MailHost() as plain:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{plain.port}")
         with pytest.raises(MailError, match="STARTTLS") as refused:
-            send_mail(LETTER, 5)
+            send(LETTER)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert (plain.logins, plain.mails) == ([], [])

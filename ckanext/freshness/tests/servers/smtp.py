@@ -45,8 +45,9 @@ class MailHost:
 
     :ivar mails: those that it has taken
     :ivar refused: recipients that it answers 550, or another code
-    :ivar silent_at: a command to which it never answers for some recipients: ``EHLO`` and ``MAIL`` (for all),
-        ``RCPT``, ``DATA`` (having read the mail, which it keeps in `swallowed`)
+    :ivar most: the mails after which it closes a connection; None for any number
+    :ivar silent_at: a command to which it never answers for some recipients: ``EHLO``, ``MAIL`` and ``RSET``
+        (for all), ``RCPT``, ``DATA`` (having read the mail, which it keeps in `swallowed`)
     :ivar silent_for: these recipients; None for all
     :ivar dies_at: a command, ``RCPT`` or ``DATA``, and the recipient at which it cuts the connection and stops
         listening
@@ -69,6 +70,7 @@ class MailHost:
         self.mails: list[Received] = []
         self.swallowed: list[Received] = []
         self.refused: dict[str, int] = {}
+        self.most: int | None = None
         self.silent_at: str | None = None
         self.silent_for: frozenset[str] | None = None
         self.dies_at: tuple[str, str] | None = None
@@ -140,6 +142,13 @@ class MailHost:
             self.swallowed.append(received)
         await self._maybe_silent("DATA", to)
         self.mails.append(received)
+        if self.most is not None and len(self.mails) % self.most == 0:
+            # After the answer.
+            asyncio.get_running_loop().call_soon(cast(Any, server).transport.close)
+        return "250 OK"
+
+    async def handle_RSET(self, server: SMTP, session: Session, envelope: Envelope) -> str:
+        await self._maybe_silent("RSET", ())
         return "250 OK"
 
     def _authenticate(
