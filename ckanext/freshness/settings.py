@@ -145,6 +145,11 @@ class Checks:
         """The least time between the first and the last of these failures."""
         return self.rules.broken_after
 
+    @property
+    def broken_values(self) -> dict[str, Any]:
+        """The values of the placeholders in :data:`.checking.selection.IS_BROKEN`."""
+        return {"failures": self.broken_after_failures, "span": self.broken_after}
+
 
 def checks() -> Checks:
     """Return the site's rules for checking URLs.

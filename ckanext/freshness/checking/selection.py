@@ -416,3 +416,8 @@ def is_broken(
     if failing_since is None or tried_at is None:
         return False
     return failures >= least_failures and tried_at - failing_since >= least_span
+
+
+IS_BROKEN = """c.failing_since IS NOT NULL AND c.failures >= :failures
+    AND c.tried_at - c.failing_since >= :span"""
+""":func:`is_broken` in SQL, for a row ``c`` of ``freshness_check``."""

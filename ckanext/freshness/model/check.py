@@ -14,6 +14,12 @@ DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
 """What a resource ``r`` promises to be, in SQL. It was ``promised`` when the bytes did not fit; after a
 correction of the format nothing is known until the next check."""
 
+CHECKED_LINKS = """freshness_check c
+JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
+JOIN package p ON p.id = c.package_id"""
+"""The checks of links that are in use, in SQL. Rows about an earlier URL or a deleted resource stay in the
+table until the next run."""
+
 
 class ResourceCheck(tk.BaseModel):
     """What is known of the URL of a resource of a judged dataset; of another URL nothing is.

@@ -10,8 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import model
 from ..dates import utc
+from ..model.check import CHECKED_LINKS
 from . import streamed_lists
 from .tables import TableRequest
 from .visibility import condition
@@ -60,13 +62,11 @@ def summary(asked: TableRequest) -> LinkSummary:
         recent = sum(1 for one in failing if datetime.fromisoformat(one) >= since)
         any_checked = model.Session.execute(sa.text(_ANY_CHECKED)).scalar_one()
         return LinkSummary(None, len(failing), recent, any_checked)
-    checks = settings.checks()
     sql, labels = visible
     values: dict[str, Any] = {
         "types": sorted(settings.aging().dataset_types),
         "organization": asked.organization,
-        "failures": checks.broken_after_failures,
-        "span": checks.broken_after,
+        **settings.checks().broken_values,
         "since": utc(since),
         **labels,
     }
@@ -75,25 +75,22 @@ def summary(asked: TableRequest) -> LinkSummary:
     return LinkSummary(checked, row.broken, row.recent, checked > 0)
 
 
-_OF = """JOIN package p ON p.id = c.package_id AND p.state = 'active' AND p.type = ANY(:types)
-    AND {visible}
+_VISIBLE = """p.state = 'active' AND p.type = ANY(:types) AND {visible}
     AND (CAST(:organization AS text) IS NULL
         OR p.owner_org IN (SELECT id FROM "group" WHERE name = :organization))"""
 
 _BROKEN = f"""
 SELECT count(*) AS broken, count(*) FILTER (WHERE failing_since >= :since) AS recent
 FROM (
-    SELECT c.failing_since FROM freshness_check c
-    JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
-    {_OF}
-    WHERE c.failing_since IS NOT NULL AND c.failures >= :failures AND c.tried_at - c.failing_since >= :span
+    SELECT c.failing_since FROM {CHECKED_LINKS}
+    WHERE {_VISIBLE} AND {IS_BROKEN}
     ORDER BY c.failing_since DESC LIMIT {MOST_BROKEN}
 ) newest"""
 
 _CHECKED = f"""
 SELECT count(*) FROM (
-    SELECT FROM freshness_check c {_OF}
-    WHERE c.tried_at IS NOT NULL LIMIT {MOST}
+    SELECT FROM freshness_check c JOIN package p ON p.id = c.package_id
+    WHERE {_VISIBLE} AND c.tried_at IS NOT NULL LIMIT {MOST}
 ) checked"""
 
 _ANY_CHECKED = "SELECT EXISTS (SELECT FROM freshness_check WHERE tried_at IS NOT NULL)"

@@ -9,11 +9,10 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
-from .. import settings
 from ..ckan_adapter import model
 from ..model import CheckRun
-from . import counts, run_tables
-from .tables import Context
+from . import counts, run_tables, streamed_lists
+from .tables import Context, TableRequest
 
 COLLECTORS: list[Callable[[], Iterator[GaugeMetricFamily]]] = []
 """Functions that yield further metrics. Subpackages above add theirs."""
@@ -49,7 +48,7 @@ class _SiteCollector:
         yield GaugeMetricFamily(
             "freshness_resources_broken",
             "Resources whose URL failed several times, spread over time",
-            value=_broken(),
+            value=streamed_lists.BROKEN.count(TableRequest(self._context, self._now)),
         )
         yield GaugeMetricFamily(
             "freshness_datasets_unindexed",
@@ -96,17 +95,3 @@ def _labelled(
     for key, value in values.items():
         family.add_metric([key], value)
     return family
-
-
-def _broken() -> int:
-    checks = settings.checks()
-    found = model.Session.execute(
-        sa.text(
-            "SELECT count(*) FROM freshness_check c"
-            " JOIN package p ON p.id = c.package_id AND p.state = 'active'"
-            " JOIN resource r ON r.id = c.resource_id AND r.state = 'active'"
-            " WHERE c.failures >= :failures AND c.tried_at - c.failing_since >= :span"
-        ),
-        {"failures": checks.broken_after_failures, "span": checks.broken_after},
-    ).scalar()
-    return int(found or 0)

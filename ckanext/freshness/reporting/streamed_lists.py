@@ -12,9 +12,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import model
 from ..dates import utc
-from ..model.check import DECLARED
+from ..model.check import CHECKED_LINKS, DECLARED
 from ..web.urls import display_url
 from . import visibility
 from .lists import NEED_UPDATE, NEEDS_UPDATE
@@ -240,27 +241,26 @@ DATA = SqlList(
 """Changes of data, the newest first."""
 
 
-# Links. Results for an earlier URL or a deleted resource stay in the table until the next run.
+# Links.
 
-_OF_RESOURCE = """o.resource_id, coalesce(r.name, '') AS resource, r.format, o.url, o.host, o.tried_at,
-    o.attempts -> 0 ->> 'outcome' AS outcome, o.attempts -> 0 -> 'status' AS status,
-    o.attempts -> 0 ->> 'reason' AS reason, o.attempts -> 0 ->> 'words' AS words"""
-_LINKS = """FROM freshness_check o
-JOIN resource r ON r.id = o.resource_id AND r.state = 'active' AND r.url = o.url
-JOIN package p ON p.id = o.package_id"""
+_OF_RESOURCE = """c.resource_id, coalesce(r.name, '') AS resource, r.format, c.url, c.host, c.tried_at,
+    c.attempts -> 0 ->> 'outcome' AS outcome, c.attempts -> 0 -> 'status' AS status,
+    c.attempts -> 0 ->> 'reason' AS reason, c.attempts -> 0 ->> 'words' AS words"""
 _of_links = partial(
-    SqlList, source=_LINKS, tie_breaker="o.resource_id", searched=("r.name", "o.host")
+    SqlList,
+    source=f"FROM {CHECKED_LINKS}",
+    tie_breaker="c.resource_id",
+    searched=("r.name", "c.host"),
 )
 _LINK_SORTS = {
     "resource": "lower(r.name)",
-    "words": "o.attempts -> 0 ->> 'words'",
-    **_by_name("host", "tried_at", of="o"),
+    "words": "c.attempts -> 0 ->> 'words'",
+    **_by_name("host", "tried_at", of="c"),
 }
 
 
 def _of_broken(request: TableRequest) -> dict[str, Any]:
-    checks = settings.checks()
-    return {"failures": checks.broken_after_failures, "span": checks.broken_after}
+    return settings.checks().broken_values
 
 
 def _adhoc(request: TableRequest) -> dict[str, Any]:
@@ -268,20 +268,19 @@ def _adhoc(request: TableRequest) -> dict[str, Any]:
 
 
 BROKEN = _of_links(
-    columns=f"{_OF_RESOURCE}, o.failing_since, o.failures, o.succeeded_at",
-    where="""o.failing_since IS NOT NULL AND o.failures >= :failures
-    AND o.tried_at - o.failing_since >= :span""",
-    sorts={**_LINK_SORTS, **_by_name("failing_since", "failures", of="o")},
+    columns=f"{_OF_RESOURCE}, c.failing_since, c.failures, c.succeeded_at",
+    where=IS_BROKEN,
+    sorts={**_LINK_SORTS, **_by_name("failing_since", "failures", of="c")},
     order="failing_since",
     dates=("failing_since", "succeeded_at", "tried_at"),
     values=_of_broken,
 )
 """Resources whose URL failed several times, spread over time; the longest failing first."""
 
-_UNDETERMINED = "CASE WHEN o.host = ANY(:adhoc) THEN 'adhoc' ELSE o.undetermined END"
+_UNDETERMINED = "CASE WHEN c.host = ANY(:adhoc) THEN 'adhoc' ELSE c.undetermined END"
 UNCLEAR = _of_links(
     columns=f"{_OF_RESOURCE}, {_UNDETERMINED} AS undetermined",
-    where="o.undetermined IS NOT NULL OR o.host = ANY(:adhoc)",
+    where="c.undetermined IS NOT NULL OR c.host = ANY(:adhoc)",
     sorts={**_LINK_SORTS, "undetermined": _UNDETERMINED},
     order="host",
     dates=("tried_at",),
@@ -290,9 +289,9 @@ UNCLEAR = _of_links(
 """Resources that could not be checked, or whose changes cannot be detected."""
 
 MISMATCHES = _of_links(
-    columns=f"{_OF_RESOURCE}, o.promised, o.found",
-    where=f"o.found IS NOT NULL AND o.promised = {DECLARED}",
-    sorts={**_LINK_SORTS, **_by_name("promised", "found", of="o")},
+    columns=f"{_OF_RESOURCE}, c.promised, c.found",
+    where=f"c.found IS NOT NULL AND c.promised = {DECLARED}",
+    sorts={**_LINK_SORTS, **_by_name("promised", "found", of="c")},
     order="host",
     dates=("tried_at",),
 )

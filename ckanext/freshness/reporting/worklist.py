@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking.decisions import Outcome
+from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import model
 from ..dates import utc_text
+from ..model.check import CHECKED_LINKS
 from ..status.package_fields import same_user
 from . import copy_urls
 from .tables import Context, Row
@@ -141,14 +143,12 @@ def task(within: Scope, group: str, id: str) -> Row | None:
 
 
 def _values(within: Scope) -> dict[str, Any]:
-    checks = settings.checks()
     return {
         "organizations": list(within.organizations),
         "creator": within.creator,
         "shared": list(within.shared),
         "types": sorted(settings.aging().dataset_types),
-        "failures": checks.broken_after_failures,
-        "span": checks.broken_after,
+        **settings.checks().broken_values,
     }
 
 
@@ -207,12 +207,9 @@ GROUPS = {
     "broken": Group(
         """r.id AS resource_id, coalesce(r.name, '') AS resource, r.format, c.failures, c.failing_since,
     c.tried_at, c.attempts, c.strip, k.stored_at AS copied_at, k.size AS copied""",
-        f"""FROM freshness_check c
-JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
-JOIN package p ON p.id = c.package_id
+        f"""FROM {CHECKED_LINKS}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
-WHERE {_OF_EDITOR} AND c.failing_since IS NOT NULL AND c.failures >= :failures
-    AND c.tried_at - c.failing_since >= :span""",
+WHERE {_OF_EDITOR} AND {IS_BROKEN}""",
         "c.failing_since DESC, r.id",
         key="r.id",
     ),

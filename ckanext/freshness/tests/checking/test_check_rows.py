@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,13 +16,16 @@ from ckanext.freshness.checking.check_rows import SyncedRows
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import ResourceToCheck
 from ckanext.freshness.checking.selection import (
+    IS_BROKEN,
     Candidate,
     SelectionRules,
+    is_broken,
     shard_of,
 )
 from ckanext.freshness.ckan_adapter import model, write_extras
 from ckanext.freshness.tests.checking.rows import NEW
 from ckanext.freshness.tests.checking.tables import (
+    BEFORE,
     DAY,
     HASH,
     HOUR,
@@ -388,3 +392,19 @@ def test_what_is_gone_or_moved_is_not_visited() -> None:
     assert len(list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging()))) == 1
     sql("UPDATE resource SET url = 'http://other.example.org/'")
     assert list(check_rows.resources_to_check(chosen, set(), NOW, settings.aging())) == []
+
+
+def test_python_and_sql_agree_on_what_is_broken() -> None:
+    moments = (None, BEFORE - DAY - timedelta(seconds=1), BEFORE - DAY, BEFORE - HOUR, BEFORE)
+    table = list(product((0, 2, 3, 4), moments, moments))
+    failures, failing_since, tried_at = zip(*table, strict=True)
+    found = sql(
+        f"""SELECT coalesce({IS_BROKEN}, false) FROM unnest(
+            CAST(:numbers AS int[]), CAST(:since AS timestamp[]), CAST(:tried AS timestamp[])
+        ) WITH ORDINALITY c(failures, failing_since, tried_at, place) ORDER BY place""",
+        **{"numbers": list(failures), "since": list(failing_since), "tried": list(tried_at)},
+        **{"failures": 3, "span": DAY},
+    )
+    expected = [is_broken(*row, least_failures=3, least_span=DAY) for row in table]
+    assert [broken for (broken,) in found] == expected
+    assert {True, False} == set(expected)

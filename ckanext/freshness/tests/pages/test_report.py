@@ -387,6 +387,12 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     judge()
     visited(private)
     visited(deleted := make("gone"))
+    # The check is about a URL that the resource no longer has.
+    visited(moved := make("moved"))
+    model.Session.execute(
+        sa.text("UPDATE resource SET url = 'http://new.example.org' WHERE package_id = :id"),
+        {"id": moved["id"]},
+    )
     call_action("package_delete", {"user": people["sysadmin"]["name"]}, id=deleted["id"])
     # A later check of one dataset failed.
     model.Session.add(
@@ -406,7 +412,7 @@ def test_figures(get: Get, app: Any, people: dict[str, Any], ckan_config: Any) -
     lines = text.splitlines()
     assert "freshness_run_visited 490.0" in lines
     assert "freshness_run_failed 0.0" in lines
-    assert 'freshness_datasets{status="fresh"} 1.0' in lines
+    assert 'freshness_datasets{status="fresh"} 2.0' in lines
     assert "freshness_resources_broken 1.0" in lines
     assert "freshness_run_missing 0.0" in lines
     started = (NOW - DAY / 24).timestamp()
