@@ -9,9 +9,8 @@ from ..ckan_adapter import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..doctor import Finding, note, problem
-from ..model import CheckRun
 from .cycle import cycle
-from .cycle.sources import sources
+from .cycle.sources import last_cycle, sources
 
 LATE = timedelta(days=2)
 """A nightly cycle may be missed once."""
@@ -22,14 +21,7 @@ def cycles(now: datetime) -> Iterator[Finding]:
     for source in sources():
         name = model.Package.get(source.id).name
         update = f"ckan iati update {name}"
-        # A check of single files is a run of the same kind, but no whole cycle.
-        last = (
-            model.Session.query(CheckRun)
-            .filter(CheckRun.kind == cycle.KIND, CheckRun.options["source"].astext == source.id)
-            .filter(CheckRun.options["harvest"].astext == "true")
-            .order_by(CheckRun.started_at.desc())
-            .first()
-        )
+        last = last_cycle(source.id)
         if last is None:
             yield note(
                 f"No update cycle of the IATI source {name} has run yet",

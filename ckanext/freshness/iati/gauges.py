@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import sqlalchemy as sa
+import ckan.plugins as p
 from prometheus_client.core import GaugeMetricFamily
 
 from ..ckan_adapter import model
+from .cycle.sources import last_cycle, sources
 
 GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
@@ -29,20 +30,20 @@ def gauges() -> Iterator[GaugeMetricFamily]:
 
     A single source has no label, so that dashboards of the Bulk Data Service still work.
     """
-    rows = model.Session.execute(sa.text(_LAST_CYCLES)).all()
-    if not rows:
+    if not p.plugin_loaded("harvest"):
         return
-    has_label = len(rows) > 1
+    last_cycles = {source.id: last_cycle(source.id, ended=True) for source in sources()}
+    figures: dict[str, dict[str, float]] = {
+        model.Package.get(source_id).name: last.datasets or {}
+        for source_id, last in last_cycles.items()
+        if last is not None
+    }
+    if not figures:
+        return
+    has_label = len(figures) > 1
     for name, help_text in GAUGES.items():
         family = GaugeMetricFamily(name, help_text, labels=["source"] if has_label else [])
-        for row in rows:
-            labels = [row.source] if has_label else []
-            family.add_metric(labels, float((row.datasets or {}).get(name, 0)))
+        for source_name, of_source in figures.items():
+            labels = [source_name] if has_label else []
+            family.add_metric(labels, float(of_source.get(name, 0)))
         yield family
-
-
-_LAST_CYCLES = """
-SELECT DISTINCT ON (r.options ->> 'source') coalesce(p.name, r.options ->> 'source') AS source, r.datasets
-FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
-WHERE r.kind = 'iati' AND r.ended_at IS NOT NULL AND (p.id IS NULL OR p.state = 'active')
-ORDER BY r.options ->> 'source', r.started_at DESC"""

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 from ..aging.messages import N_
 from ..ckan_adapter import model
 from ..copies.store import StoreError
-from ..model import CheckRun
 from ..reporting import run_summary, visibility
 from ..reporting.copy_urls import site_url
 from ..reporting.tables import Context, Row, with_iso_dates
 from ..settings import OptionError
-from .cycle import cycle, publication
+from .cycle import publication
+from .cycle.sources import last_cycle
 from .files import index
 from .policy.attempts import ErrorType
 
@@ -123,7 +123,7 @@ def sources(context: Context, now: datetime) -> list[SourceOverview]:
 
 
 def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) -> SourceOverview:
-    last = _last_cycle(source.id)
+    last = last_cycle(source.id)
     condition, values = _visible(context)
     values |= {"source": source.id, "since": None if last is None else last.started_at}
     row = model.Session.execute(sa.text(_FIGURES.format(visible=condition)), values).one()
@@ -149,17 +149,6 @@ def _overview(source: Any, context: Context, now: datetime, *, is_only: bool) ->
         last=None if last is None else run_summary.line(last, now),
         rows=list(failing(context, [source.id], limit=LISTED)),
         **row._mapping,
-    )
-
-
-def _last_cycle(source_id: str) -> Any:
-    options = CheckRun.options
-    return (
-        model.Session.query(CheckRun)
-        .filter(CheckRun.kind == cycle.KIND, options["source"].astext == source_id)
-        .filter(options["harvest"].astext == "true")
-        .order_by(CheckRun.started_at.desc())
-        .first()
     )
 
 

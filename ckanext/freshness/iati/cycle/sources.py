@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from ...ckan_adapter import harvest_tables, model
 from ...copies.store import StoreError
 from ...dates import utc_now
-from ...model import IatiDataset
+from ...model import CheckRun, IatiDataset
 from ...runs.night import PartReport
 from ...settings import OptionError
 from ..registry.source_type import SOURCE_TYPE
@@ -28,6 +28,24 @@ def sources() -> list[Any]:
     table = harvest_tables.SOURCE
     query = sa.select(table).where(table.c.type == SOURCE_TYPE, table.c.active.is_(True))
     return list(model.Session.execute(query.order_by(table.c.id)))
+
+
+def last_cycle(source_id: str, *, ended: bool = False) -> Any:
+    """Return the row of a source's last cycle among the runs; None before the first.
+
+    A check of single files is a run of the same kind, but no cycle.
+
+    :param ended: leave out a cycle that still runs, or that was killed
+    """
+    options = CheckRun.options
+    query = model.Session.query(CheckRun).filter(
+        CheckRun.kind == cycle.KIND,
+        options["source"].astext == source_id,
+        options["harvest"].astext == "true",
+    )
+    if ended:
+        query = query.filter(CheckRun.ended_at.is_not(None))
+    return query.order_by(CheckRun.started_at.desc()).first()
 
 
 def in_registries(package_ids: Sequence[str]) -> set[str]:

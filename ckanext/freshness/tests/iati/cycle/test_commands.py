@@ -264,6 +264,9 @@ def test_figures_for_prometheus(own: Site, app: Any) -> None:
     bad = datasets(own)[0]
     bad.status = 404
     own.later(hours=1).update()
+    # A check of one file is no cycle.
+    queued_run.check_dataset(own.row(datasets(own)[1]).package_id)
+    model.Session.remove()
     token = factories.SysadminWithToken()["token"]
     text = app.get("/freshness/metrics", headers={"Authorization": token}).body
     lines = dict(one.rsplit(" ", 1) for one in text.splitlines() if one and one[0] != "#")
