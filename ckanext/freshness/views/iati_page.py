@@ -12,7 +12,7 @@ from flask.typing import ResponseReturnValue
 from ..dates import utc_now
 from ..iati import overview
 from ..reporting import table_access, tables
-from .responses import FORMATS, abort, file_of, render
+from .responses import FORMATS, abort, error_text, file_of, page_number, render
 
 iati_page = Blueprint("freshness_iati_page", __name__)
 
@@ -35,10 +35,10 @@ def read() -> ResponseReturnValue:
 @iati_page.route("/iati/failing")
 def failing() -> ResponseReturnValue:
     """List all failing files."""
-    given = tk.request.args.get("page") or "1"
-    if not given.isdecimal() or not 1 <= int(given[:7]) <= 100_000:
-        abort(400, tk._("page: must be a number of 1 or more"))
-    number = int(given)
+    try:
+        number = page_number()
+    except tk.ValidationError as error:
+        abort(400, f"page: {error_text(error)}")
     rows = overview.failing(_reader(), offset=(number - 1) * LONG, limit=LONG + 1)
     return render(
         "freshness/iati_failing.html",

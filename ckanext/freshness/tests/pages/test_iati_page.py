@@ -92,7 +92,8 @@ def test_failing_files(world: Any, read: Read, app: Any) -> None:
         ("http_non_200", "False"),
     ]
     assert len(app.get("/iati/failing.json").get_json()) == 2
-    read("/iati/failing?page=0", status=400)
+    for number in ("0", "0000001" + 20 * "9"):
+        read(f"/iati/failing?page={number}", status=400)
 
 
 def test_another_plugin_may_hide_datasets(world: Any, read: Read) -> None:
