@@ -27,6 +27,7 @@ from ..ckan_adapter import (
     without_solr_commits,
 )
 from ..ckan_adapter.locks import locked
+from ..ckan_adapter.lost_database import is_loss
 from ..ckan_adapter.solr_queue import DocumentQueue, queued
 from ..dates import utc_now
 from . import holds, object_states, object_writer
@@ -75,9 +76,11 @@ def gather(
     now = now or utc_now()
     try:
         return _gather_once(source_type, job_id, now, tell, queued)
-    except (sa.exc.OperationalError, sa.exc.InterfaceError):
-        # Try again after a lost connection. If the database stays away, this fails too, and the job is
-        # queued again when the database is back.
+    except sa.exc.SQLAlchemyError as error:
+        # A deadlock and a cancelled statement are worth another try, too: a gather can be repeated.
+        if not (is_loss(error) or isinstance(error, sa.exc.OperationalError)):
+            raise
+        # If the database stays away, this fails too, and the job is queued again when the database is back.
         log.exception("The database broke off the gather of a harvest job; it is tried once more")
         model.Session.rollback()
         return _gather_once(source_type, job_id, now, tell, queued)
@@ -276,10 +279,10 @@ def _import_each(
             return failed, [left.id for left in pending[position:]]
         try:
             warnings = writer.write(item)
-        except (sa.exc.OperationalError, sa.exc.InterfaceError):
-            queue.discard()
-            raise  # the database is away: this is no error of the record
         except Exception as error:
+            if is_loss(error):
+                queue.discard()
+                raise
             # A hook of another extension may raise anything. That fails this record, and the rest of the
             # page is still imported.
             if not isinstance(error, _PLAIN_ERRORS):

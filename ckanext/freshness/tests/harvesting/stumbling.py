@@ -6,6 +6,8 @@ from collections import Counter
 from typing import Any
 
 import ckan.plugins as p
+import sqlalchemy as sa
+from ckan import model
 
 
 class StumblingPlugin(p.SingletonPlugin):
@@ -19,6 +21,8 @@ class StumblingPlugin(p.SingletonPlugin):
         self.deletions: Counter[str] = Counter()
         self.unindexable: set[str] = set()
         """Titles of datasets whose documents Solr is to refuse."""
+        self.cancels_statement = False
+        """Fail by a statement that PostgreSQL cancels: an OperationalError, as a deadlock is."""
 
     def after_dataset_create(self, context: Any, pkg_dict: dict[str, Any]) -> None:
         self._stumble(self.writes, pkg_dict["title"])
@@ -37,4 +41,7 @@ class StumblingPlugin(p.SingletonPlugin):
     def _stumble(self, times: Counter[str], title: str) -> None:
         if times[title] > 0:
             times[title] -= 1
+            if self.cancels_statement:
+                cancelled = sa.text("SET LOCAL statement_timeout = 1; SELECT pg_sleep(1)")
+                model.Session.execute(cancelled)
             raise LookupError(f"a hook stumbled over {title} at length\n{'and so on ' * 500}")

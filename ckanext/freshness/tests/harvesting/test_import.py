@@ -442,6 +442,7 @@ def test_a_failing_hook_is_the_error_of_one_record(
     }
     fdp.change(goes, title="Goes on")
     stumbling.writes["Goes on"] = 1
+    stumbling.cancels_statement = True
     assert harvest.run().stats["errored"] == 1
     assert harvest.dataset(goes, fdp)["title"] == "Goes"
     assert harvest.run().stats["updated"] == 1, "what failed is tried again though nothing changed"
