@@ -85,7 +85,8 @@ def mimetype_of(answer: Answer) -> str | None:
 def outcome_in_words(step: Decision, headers: AnswerHeaders) -> str | None:
     """Return why an answer was of no use, in words for people; None if it was."""
     if step.outcome is Outcome.ERROR:
-        return f"answered {status_in_words(headers.status)}"
+        unasked = " to a request without conditions" if headers.status == 304 else ""
+        return f"answered {status_in_words(headers.status)}{unasked}"
     if step.outcome is Outcome.CANNOT_TELL:
         answered = "a bot wall answered" if headers.wall else "answered"
         return f"{answered} {status_in_words(headers.status)}: the link may still work in a browser"

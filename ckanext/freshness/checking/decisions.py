@@ -2,10 +2,14 @@
 
 Pure: no network, database or clock. After each step of a check, one of these functions decides the next one:
 
-1. :func:`conditions`: the validators to send, if we have any.
+1. :func:`conditions`: the validators to send, if we have any. :func:`refuses_conditions`: whether the server
+   must be asked again without them.
 2. :func:`after_headers`: the headers have arrived. The check ends, or the body is hashed.
-3. :func:`after_hash`: the body is hashed. The check ends, or a second download is to confirm a new hash.
+3. :func:`after_body`: the body has arrived and was compared with the promised format. The check ends, or a
+   second download is to confirm a new hash.
 4. :func:`after_confirmation`: the second download is hashed.
+
+:func:`after_failure` decides if a request has no answer.
 
 **Nothing new is stored before it is confirmed**: neither the new hash nor the new validators. If the
 confirmation fails, the next run finds the same change again.
@@ -20,6 +24,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
+from ..web.errors import FailureReason
+
 MADE_ON_THE_FLY = timedelta(minutes=1)
 """A Last-Modified this close to the answer's Date, or to its receipt, was made for the answer."""
 
@@ -33,6 +39,15 @@ EARLIER_HASHES = 20
 
 _CANNOT_TELL = frozenset({202, 401, 403, 407, 429, 451})
 """202: the file may exist later (RFC 9110, section 15.3.3). The others: people may get the file."""
+
+_REFUSES_CONDITIONS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
+"""Answers of servers that do not understand a conditional request. RFC 9110 (section 13) only has 304 and, for
+conditions that we do not send, 412."""
+
+_HOST_REFUSES = frozenset(
+    {FailureReason.ROBOTS, FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT}
+)
+"""Failures of a host that takes no requests from us, or none now: nothing is known of the URL."""
 
 _READABLE = frozenset({200, 203})
 """Statuses that come with the file. 204 and 205 have no body; 206 answers a request that we never send."""
@@ -132,6 +147,11 @@ class Decision:
     modified: datetime | None = None
     """A newer Last-Modified: evidence ``http header``, however the check continues. Each step is given the
     date of the step before."""
+    counts_as_failure: bool = False
+    """The failure counts towards "broken": it is certain, and the URL's own fault."""
+    put_off: bool = False
+    """No request was sent because the host answers nobody: the next run checks the URL, and this outcome counts
+    for nothing."""
 
     @property
     def changed(self) -> bool:
@@ -150,10 +170,36 @@ def conditions(memory: KnownContent, *, hash_anyway: bool) -> tuple[str | None, 
     return memory.etag, memory.last_modified
 
 
+def refuses_conditions(status: int) -> bool:
+    """Decide whether to repeat a conditional request without its conditions."""
+    return status in _REFUSES_CONDITIONS
+
+
+def after_failure(
+    memory: KnownContent, reason: FailureReason, *, confirms: bool, modified: datetime | None = None
+) -> Decision:
+    """Decide what a request without an answer means.
+
+    :param confirms: it was the second download
+    :param modified: the newer Last-Modified of the first one
+    """
+    if confirms:
+        return Decision(NextRequest.END, memory, Outcome.UNCONFIRMED, modified)
+    if reason in _HOST_REFUSES:
+        put_off = reason is FailureReason.HOST_SILENT
+        return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL, put_off=put_off)
+    return _error(memory, counts_as_failure=reason.theirs)
+
+
+def _error(memory: KnownContent, *, counts_as_failure: bool = True) -> Decision:
+    return Decision(NextRequest.END, memory, Outcome.ERROR, counts_as_failure=counts_as_failure)
+
+
 def after_headers(
     memory: KnownContent,
     headers: AnswerHeaders,
     *,
+    conditional: bool,
     last_change: datetime | None,
     fresh_after: datetime | None,
     hash_anyway: bool,
@@ -161,16 +207,19 @@ def after_headers(
 ) -> Decision:
     """Decide what the headers of an answer mean.
 
+    :param conditional: the request had conditions: without them, 304 means nothing
     :param last_change: the resource's last modification, if it is known
     :param fresh_after: a resource that changed after this moment is fresh now; None if no date makes it fresh
     :param hash_anyway: hash the body whatever the headers say
     """
+    if headers.status == 304 and not conditional:
+        return _error(memory)
     if cannot_tell(headers):
         return Decision(NextRequest.END, memory, Outcome.CANNOT_TELL)
     if headers.status == 304:
         return Decision(NextRequest.END, memory, Outcome.NOT_MODIFIED)
     if headers.status not in _READABLE:
-        return Decision(NextRequest.END, memory, Outcome.ERROR)
+        return _error(memory)
     modified = believed(headers, now)
     if modified is not None and last_change is not None and modified <= last_change:
         modified = None
@@ -215,6 +264,29 @@ def _is_made_on_the_fly(age: timedelta) -> bool:
     """
     hours = round(age / _HOUR)
     return 0 <= hours <= WESTERNMOST and abs(age - hours * _HOUR) <= MADE_ON_THE_FLY
+
+
+def after_body(
+    memory: KnownContent,
+    headers: AnswerHeaders,
+    step: Decision,
+    *,
+    fits: bool,
+    digest: str | None,
+) -> Decision:
+    """Decide what a body means that the headers made us read.
+
+    :param step: the decision about the headers
+    :param fits: the body may be of the promised format
+    :param digest: its hash; None if the headers decide and only its beginning was read
+    """
+    if not fits:
+        return _error(memory)
+    if step.next is NextRequest.END:
+        return step
+    if digest is None:
+        raise ValueError("a body that decides must be hashed")
+    return after_hash(memory, headers, digest, step.modified)
 
 
 def after_hash(

@@ -14,7 +14,7 @@ from datetime import datetime
 
 from ..copies.store import StagedBody
 from ..web.attempts import RequestAttempts
-from ..web.client import Answer, Body, Client, FailureReason, FetchError, Request, Sink
+from ..web.client import Answer, Body, Client, FetchError, Request, Sink
 from ..web.urls import Target, display_url
 from . import decisions
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
@@ -27,15 +27,6 @@ from .engine import EngineOptions, check_all
 from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
 from .hasher import FirstBytes, HashedBody, Hasher
 from .results import Attempt, CheckResult, ResourceToCheck
-
-REFUSALS = frozenset({400, 406, 409, 412, 416, 422, 428, 431, 500, 501})
-"""Answers of servers that do not understand a conditional request: it is repeated without conditions. RFC 9110
-(section 13) only has 304 and, for conditions that we do not send, 412."""
-
-_HOST_REFUSES = frozenset(
-    {FailureReason.ROBOTS, FailureReason.HOST_DEFERRED, FailureReason.HOST_SILENT}
-)
-"""Failures of a host that takes no requests from us, or none now: nothing is known of the URL."""
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""
@@ -127,6 +118,7 @@ class HdxCheck:
                 decisions.after_headers(
                     resource.memory,
                     headers,
+                    conditional=self._conditional,
                     last_change=resource.last_change,
                     fresh_after=resource.fresh_after,
                     hash_anyway=resource.hash_anyway or resource.keep_copy,
@@ -150,7 +142,7 @@ class HdxCheck:
         return Body.SKIP
 
     async def answered(self, answer: Answer, sink: _Sink) -> NextStep:
-        if self._conditional and answer.status in REFUSALS:
+        if self._conditional and decisions.refuses_conditions(answer.status):
             self._conditional = False
             self._request = self._ask()
             return NextStep.ASK_NOW
@@ -188,30 +180,27 @@ class HdxCheck:
         hashed: HashedBody | None,
         at: datetime,
     ) -> CheckResult | Decision:
-        """Return a resource's result by the first answer, or the step that is to be confirmed."""
+        """Return a resource's result by the first answer, or a decision that the second one is to confirm."""
         headers = self._headers
         assert headers is not None
-        error = Decision(NextRequest.END, resource.memory, Outcome.ERROR)
-        unasked = answer.status == 304 and not self._conditional
-        needs_body = step.next is NextRequest.HASH or step.outcome is Outcome.HEADER
-        if not (needs_body or unasked):
+        if not (step.next is NextRequest.HASH or step.outcome is Outcome.HEADER):
             words = outcome_in_words(step, headers)
             return self._result(resource, step, answer, at, words=words)
         body = self._beginning if hashed is None else hashed
-        if unasked or body is None:
-            words = "answered 304 (Not Modified) to a request without conditions"
-            return self._result(resource, error, answer, at, words=words)
+        assert body is not None
         judged = _judge(resource, body, answer)
-        if judged.is_error:
-            words = str(judged.mismatch)
-            return self._result(resource, error, answer, at, words=words, reason="format")
-        if step.next is NextRequest.END:
-            return self._result(resource, step, answer, at, judged=judged)
-        assert hashed is not None
-        step = decisions.after_hash(resource.memory, headers, hashed.hash, step.modified)
+        is_hashed = step.next is NextRequest.HASH
+        digest = hashed.hash if hashed is not None and is_hashed else None
+        step = decisions.after_body(
+            resource.memory, headers, step, fits=not judged.is_error, digest=digest
+        )
         if step.next is NextRequest.CONFIRM:
             return step
-        return self._result(resource, step, answer, at, hashed=hashed, judged=judged)
+        if judged.is_error:
+            words = str(judged.mismatch)
+            return self._result(resource, step, answer, at, words=words, reason="format")
+        certain = hashed if is_hashed else None
+        return self._result(resource, step, answer, at, hashed=certain, judged=judged)
 
     def _after_second(
         self, answer: Answer, hashed: HashedBody | None, at: datetime
@@ -246,14 +235,14 @@ class HdxCheck:
     def failed(self, error: FetchError, sink: _Sink) -> NextStep:
         self.close()
         at = self._tools.now()
-        outcome = Outcome.CANNOT_TELL if error.reason in _HOST_REFUSES else Outcome.ERROR
+        confirms = self._first_hash is not None
         for number, resource in enumerate(self._resources):
-            step = Decision(NextRequest.END, resource.memory, outcome)
-            if self._first_hash is not None:
-                modified = self._steps[number].modified
-                step = decisions.after_confirmation(
-                    resource.memory, AnswerHeaders(0), self._first_hash, None, modified
-                )
+            step = decisions.after_failure(
+                resource.memory,
+                error.reason,
+                confirms=confirms,
+                modified=self._steps[number].modified if confirms else None,
+            )
             assert step.outcome is not None
             attempt = Attempt(
                 at=at,
@@ -272,9 +261,9 @@ class HdxCheck:
                 step.memory,
                 attempt,
                 modified=step.modified,
-                hashed=self._first_hash is not None,
-                counts_as_failure=step.outcome is Outcome.ERROR and error.reason.theirs,
-                put_off=error.reason is FailureReason.HOST_SILENT and self._first_hash is None,
+                hashed=confirms,
+                counts_as_failure=step.counts_as_failure,
+                put_off=step.put_off,
             )
             sink(result)
         return NextStep.END
@@ -338,7 +327,7 @@ class HdxCheck:
             modified=step.modified,
             changed_at=self._first_at if step.changed else None,
             hashed=hashed is not None or self._first_hash is not None,
-            counts_as_failure=outcome is Outcome.ERROR,
+            counts_as_failure=step.counts_as_failure,
             size=None if hashed is None else hashed.size,
             mimetype=mimetype_of(answer) if is_useful else None,
             has_etag=is_useful and bool(etag),

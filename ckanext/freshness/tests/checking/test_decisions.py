@@ -16,12 +16,15 @@ from ckanext.freshness.checking.decisions import (
     KnownContent,
     NextRequest,
     Outcome,
+    after_body,
     after_confirmation,
+    after_failure,
     after_hash,
     after_headers,
     believed,
     conditions,
 )
+from ckanext.freshness.web.errors import FailureReason
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
@@ -29,6 +32,7 @@ KNOWN = NOW - 40 * DAY
 A, B, C = "sha256:a", "sha256:b", "sha256:c"
 SEEN = KnownContent('"1"', "Mon", A, (C,))
 OK = AnswerHeaders(200, '"2"', "Tue", None, NOW)
+FAILED = Decision(NextRequest.END, SEEN, Outcome.ERROR, counts_as_failure=True)
 
 
 def first_step(
@@ -37,10 +41,12 @@ def first_step(
     *,
     last_change: datetime | None = KNOWN,
     anyway: bool = False,
+    conditional: bool = True,
 ) -> Decision:
     return after_headers(
         memory,
         headers,
+        conditional=conditional,
         last_change=last_change,
         fresh_after=NOW - 30 * DAY,
         hash_anyway=anyway,
@@ -94,7 +100,13 @@ def test_what_ends_a_visit_and_is_remembered_as_nothing(
     status: int, wall: bool, outcome: Outcome
 ) -> None:
     headers = AnswerHeaders(status, '"9"', "Now", NOW - DAY, NOW, wall)
-    assert first_step(SEEN, headers) == Decision(NextRequest.END, SEEN, outcome)
+    failed = outcome is Outcome.ERROR
+    expected = Decision(NextRequest.END, SEEN, outcome, counts_as_failure=failed)
+    assert first_step(SEEN, headers) == expected
+
+
+def test_304_to_a_request_without_conditions() -> None:
+    assert first_step(SEEN, AnswerHeaders(304), conditional=False) == FAILED
 
 
 @pytest.mark.parametrize(
@@ -227,6 +239,50 @@ def test_confirmation(second: str | None, outcome: Outcome, memory: KnownContent
     step = after_confirmation(SEEN, headers, B, second, None)
     assert step == Decision(NextRequest.END, memory, outcome)
     assert step.changed is (outcome is Outcome.CHANGED)
+
+
+# Bodies, and requests without an answer
+
+
+HASH = Decision(NextRequest.HASH, SEEN, modified=NOW)
+HEADER = Decision(NextRequest.END, SEEN, Outcome.HEADER, NOW)
+
+
+@pytest.mark.parametrize(
+    ("step", "fits", "digest", "expected"),
+    [
+        (HASH, False, B, FAILED),
+        (HASH, True, B, Decision(NextRequest.CONFIRM, SEEN, modified=NOW)),
+        (HASH, True, A, after_hash(SEEN, OK, A, NOW)),
+        (HEADER, False, None, FAILED),
+        (HEADER, True, None, HEADER),
+    ],
+)
+def test_bodies(step: Decision, fits: bool, digest: str | None, expected: Decision) -> None:
+    assert after_body(SEEN, OK, step, fits=fits, digest=digest) == expected
+
+
+CANNOT_TELL = Decision(NextRequest.END, SEEN, Outcome.CANNOT_TELL)
+NOT_THEIRS = Decision(NextRequest.END, SEEN, Outcome.ERROR)
+FAILURES = {
+    FailureReason.ROBOTS: CANNOT_TELL,
+    FailureReason.HOST_DEFERRED: CANNOT_TELL,
+    FailureReason.HOST_SILENT: replace(CANNOT_TELL, put_off=True),
+    FailureReason.INSIDE_ADDRESS: NOT_THEIRS,
+    FailureReason.HOST_NOT_ALLOWED: NOT_THEIRS,
+    FailureReason.TOO_LARGE: NOT_THEIRS,
+    FailureReason.INVALID_REQUEST: NOT_THEIRS,
+    FailureReason.PROXY: NOT_THEIRS,
+    FailureReason.OUT_OF_SOCKETS: NOT_THEIRS,
+}
+"""The decisions about failures that are not the URL's own."""
+
+
+@pytest.mark.parametrize("reason", FailureReason)
+def test_requests_without_an_answer(reason: FailureReason) -> None:
+    assert after_failure(SEEN, reason, confirms=False) == FAILURES.get(reason, FAILED)
+    unconfirmed = Decision(NextRequest.END, SEEN, Outcome.UNCONFIRMED, NOW)
+    assert after_failure(SEEN, reason, confirms=True, modified=NOW) == unconfirmed
 
 
 # Whole histories
