@@ -110,7 +110,7 @@ def datasets_of(
 
 @dataclass(frozen=True, slots=True)
 class ResourceFate:
-    """The decision about the resource of a distribution that this job could not read."""
+    """The decision about the resource of a distribution, or about a service, that this job could not read."""
 
     stays: bool
     since: datetime | None = None
@@ -132,6 +132,14 @@ def fate_of_distribution(
         return ResourceFate(stays=True, since=since)
     first = since or now
     return ResourceFate(stays=now - first < WITHDRAWN_AFTER, since=first)
+
+
+def fate_of_service(*, outcome: ReadOutcome, since: datetime | None, now: datetime) -> ResourceFate:
+    """Decide whether the last good description of a service stays, whose document cannot be read now.
+
+    The rule is that of a listed distribution: records name the service.
+    """
+    return fate_of_distribution(listed=True, outcome=outcome, since=since, now=now)
 
 
 # Deletions

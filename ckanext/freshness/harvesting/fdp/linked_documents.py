@@ -12,7 +12,7 @@ from rdflib import DCTERMS, RDF, Graph, Literal, URIRef
 
 from ...web.urls import display_url
 from ..record import ReadOutcome
-from ..strategy import WITHDRAWN_AFTER
+from ..strategy import fate_of_service
 from .documents import ListedDataset, undescribed
 from .rdf import DCAT
 from .reader import (
@@ -189,10 +189,7 @@ class ServiceReader:
         return await self._requests[url]
 
     async def _fetch(self, url: str) -> FetchedDocument | UnreadableDocument:
-        """Fetch a service; if that fails, return its last good document.
-
-        If its URL has answered 401, 403, 404 or 410 for ``WITHDRAWN_AFTER``, return the failure.
-        """
+        """Fetch a service; if that fails, return its last good document while the strategy keeps it."""
         known, since = self._recall(url)
         try:
             document = await self._reader.get(url)
@@ -201,12 +198,10 @@ class ServiceReader:
         except UnreadableDocument as failure:
             if known is None:
                 return failure
-            if failure.outcome in (ReadOutcome.FORBIDDEN, ReadOutcome.GONE):
-                since = since or self._now
-                self._remember(url, known, since)
-                if self._now - since >= WITHDRAWN_AFTER:
-                    return failure
-            return known
+            fate = fate_of_service(outcome=failure.outcome, since=since, now=self._now)
+            if fate.since != since:
+                self._remember(url, known, fate.since)
+            return known if fate.stays else failure
         self._remember(url, document, None)
         return document
 

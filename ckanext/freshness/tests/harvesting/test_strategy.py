@@ -24,6 +24,7 @@ from ckanext.freshness.harvesting.strategy import (
     datasets_of,
     deletions,
     fate_of_distribution,
+    fate_of_service,
     must_ask,
 )
 
@@ -172,6 +173,8 @@ def test_the_resource_of_a_distribution_that_cannot_be_read(
     before = None if hours is None else NOW - hours * HOUR
     fate = fate_of_distribution(listed=listed, outcome=outcome, since=before, now=NOW)
     assert fate == ResourceFate(stays, None if since is None else NOW - since * HOUR)
+    if listed and outcome is not None:
+        assert fate_of_service(outcome=outcome, since=before, now=NOW) == fate
 
 
 OUTCOMES = st.sampled_from([None, *ReadOutcome])
