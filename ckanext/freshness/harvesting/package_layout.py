@@ -14,7 +14,7 @@ from typing import Any
 from ..dates import utc_moment
 from . import legal_values, schema_fields
 from .licenses import distinct, license_id
-from .package_merge import people
+from .people import people
 from .record import LaidOutRecord, Record
 
 CORE_KEYS = frozenset(

@@ -16,7 +16,7 @@ from ..messages import HarvestMessage, MessageCode
 from ..record import Containers, CurrentRecords, ReadOutcome, SeenRecord, Sighting, Sink
 from ..strategy import must_ask
 from . import documents
-from .containers import ContainerCrawl, CrawlOptions, DatasetListing, TaskGroup
+from .containers import ContainerCrawl, CrawlOptions, DatasetListing
 from .datasets import DatasetAssembler
 from .documents import DocumentOutline, ListedDataset
 from .linked_documents import ServiceReader
@@ -30,6 +30,7 @@ from .reader import (
     UnreadableDocument,
     first_page,
 )
+from .task_group import TaskGroup
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ckanext.freshness.harvesting.fdp.containers import DatasetListing, TaskGroup
+from ckanext.freshness.harvesting.fdp.containers import DatasetListing
+from ckanext.freshness.harvesting.fdp.task_group import TaskGroup
 from ckanext.freshness.harvesting.strategy import RecordClass
 from ckanext.freshness.tests.harvesting.fdp.crawling import (
     DAY,
