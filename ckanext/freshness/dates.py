@@ -60,6 +60,22 @@ def aware(moment: datetime | None) -> datetime | None:
     return None if moment is None else moment.replace(tzinfo=timezone.utc)
 
 
+def utc_to_second(moment: datetime | None) -> datetime | None:
+    """Return a moment as columns of the database hold it, without its microseconds.
+
+    :param moment: an aware moment, or one of a column
+    """
+    if moment is None:
+        return None
+    naive = moment if moment.tzinfo is None else utc(moment)
+    return naive.replace(microsecond=0)
+
+
+def aware_to_second(moment: datetime | None) -> datetime | None:
+    """Return a moment of a column with its zone, without its microseconds."""
+    return None if moment is None else aware(moment).replace(microsecond=0)
+
+
 @overload
 def utc_text(moment: datetime) -> str: ...
 @overload
@@ -73,6 +89,15 @@ def utc_text(moment: datetime | None) -> str | None:
         return None
     naive = moment if moment.tzinfo is None else utc(moment)
     return f"{naive.isoformat(timespec='seconds')}Z"
+
+
+@overload
+def exact_text(moment: datetime) -> str: ...
+@overload
+def exact_text(moment: datetime | None) -> str | None: ...
+def exact_text(moment: datetime | None) -> str | None:
+    """Write an aware moment for JSON and SQL with its microseconds: in UTC, ISO 8601, with ``Z``."""
+    return None if moment is None else f"{utc(moment).isoformat()}Z"
 
 
 def utc_words(moment: datetime) -> str:

@@ -17,19 +17,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import model, packages_with_true_extra
+from ..ckan_adapter.locks import lock_checks
 from ..dates import aware, shifted, utc
 from ..settings import Aging, Checks
-from ..web.client import FetchError
-from ..web.urls import parse_url
+from ..web.urls import host_of
 from .decisions import KnownContent
 from .fields import OURS
 from .results import ResourceToCheck
 from .selection import Candidate, SelectionRules, shard_of
-
-LOCK_CLASS = 0x66726573
-"""The class of our advisory locks ("fres"). The lock of a shard has the shard's number."""
-
-_TABLE_LOCK = {"class": LOCK_CLASS, "table": -1}
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -55,24 +50,6 @@ class SyncedRows:
     removed: int
 
 
-def host_of(url: str) -> str:
-    """Return the normalised host of a URL; empty if the URL names none."""
-    try:
-        return parse_url(url).host
-    except FetchError:
-        return ""
-
-
-def lock_table(session: Any) -> None:
-    """Wait until no other transaction writes to the table, and keep it so until this one ends."""
-    session.execute(sa.text("SELECT pg_advisory_xact_lock(:class, :table)"), _TABLE_LOCK)
-
-
-def lock_table_shared(session: Any) -> None:
-    """Wait for :func:`lock_table` of other transactions, and let none succeed until this one ends."""
-    session.execute(sa.text("SELECT pg_advisory_xact_lock_shared(:class, :table)"), _TABLE_LOCK)
-
-
 def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     """Give each active resource of active packages of some types a row, remove all other rows, and commit.
 
@@ -83,7 +60,7 @@ def sync(now: datetime, package_types: Collection[str]) -> SyncedRows:
     :param now: start of the run, aware
     """
     session = model.Session
-    lock_table(session)
+    lock_checks(session)
     values = {"types": sorted(package_types), "now": utc(now)}
     session.execute(sa.text(_COMPARE), values)
     session.execute(sa.text(_REPLACE_COPIES))
@@ -260,7 +237,7 @@ def remember_dates(
     of_packages = "" if package_ids is None else "AND p.id = ANY(:ids)"
     on_host = "" if host is None else "AND c.host = :host"
     statement = _REMEMBER.format(of_packages=of_packages, on_host=on_host)
-    lock_table(model.Session)
+    lock_checks(model.Session)
     rows = model.Session.execute(sa.text(statement), values).rowcount
     model.Session.commit()
     return int(rows)

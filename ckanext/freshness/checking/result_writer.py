@@ -11,10 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import lock_packages, model
+from ..ckan_adapter.locks import lock_checks_shared
+from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from . import data_changes
-from .check_rows import lock_table_shared
 from .decisions import Outcome
 from .results import CheckResult
 
@@ -89,7 +90,7 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
     if not by_id:
         return []
     lock_packages({result.resource.package_id for result in by_id.values()})
-    lock_table_shared(model.Session)
+    lock_checks_shared(model.Session)
     values = {
         "rows": json.dumps([_row(result) for result in by_id.values()]),
         "run_start": utc(run_start),
@@ -132,23 +133,10 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "modified": utc_text(attempt.modified),
         }
     return {
-        name: _storable(value) if isinstance(value, str) else value
+        name: storable(value) if isinstance(value, str) else value
         for name, value in row.items()
         if value is not None
     }
-
-
-def _storable(text: str) -> str:
-    """Return a text from a server without NUL and lone surrogates, which PostgreSQL refuses."""
-    if text.isascii() and "\0" not in text:
-        return text
-    # The client decodes illegal bytes to lone surrogates in this range.
-    has_bytes = all(
-        not 0xD800 <= ord(character) <= 0xDFFF or 0xDC80 <= ord(character) <= 0xDCFF
-        for character in text
-    )
-    encoded = text.encode("utf-8", "surrogateescape" if has_bytes else "replace")
-    return encoded.decode("utf-8", "replace").replace("\0", "\ufffd")
 
 
 _COLUMNS = """

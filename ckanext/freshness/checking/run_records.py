@@ -14,8 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import utc
-from .check_rows import LOCK_CLASS
 from .selection import SHARDS
 
 _LOCKS_LOST = (

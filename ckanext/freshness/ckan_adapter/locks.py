@@ -1,7 +1,8 @@
 """Locks that end with the process that holds them: PostgreSQL advisory locks.
 
-Each has its own connection. CKAN's session returns its connection at every commit, so that a lock taken
-there could be lost, or stay with a connection that other code uses.
+A named lock has its own connection. CKAN's session returns its connection at every commit, so that a lock taken
+there could be lost, or stay with a connection that other code uses. :func:`lock_checks` is for one transaction
+of the session.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import sqlalchemy as sa
 from ckan import model
+
+LOCK_CLASS = 0x66726573
+"""The class of our advisory locks with two numbers ("fres"). The lock of a shard has the shard's number."""
+
+_CHECKS = {"class": LOCK_CLASS, "table": -1}
 
 _LOST = (sa.exc.DBAPIError, sa.exc.PendingRollbackError)
 """Errors of a lost connection, at first and later. Its locks have ended with it."""
@@ -65,6 +72,16 @@ def is_held(name: str) -> bool:
                 {"high": high, "low": low},
             ).scalar()
         )
+
+
+def lock_checks(session: Any) -> None:
+    """Wait until no other transaction writes to ``freshness_check``, and keep it so until this one ends."""
+    session.execute(sa.text("SELECT pg_advisory_xact_lock(:class, :table)"), _CHECKS)
+
+
+def lock_checks_shared(session: Any) -> None:
+    """Wait for :func:`lock_checks` of other transactions, and let none succeed until this one ends."""
+    session.execute(sa.text("SELECT pg_advisory_xact_lock_shared(:class, :table)"), _CHECKS)
 
 
 def _each(connection: sa.engine.Connection, statement: str, keys: Iterable[int]) -> None:

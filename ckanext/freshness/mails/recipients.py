@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from .. import settings
 from ..aging.status import Status, status_at
 from ..ckan_adapter import ORGANIZATION_EXTRA, harvest_tables, hold_packages, model
-from ..status import snapshot
+from ..dates import aware_to_second
 from ..status.snapshot import boundaries
 from . import addresses
 from .rules import Contacts, MailDataset, keepers
@@ -111,7 +111,7 @@ def _facts(
         organization_name=row.organization_name or "",
         maintainer=addresses.line(row.maintainer or row.author),
         named=named,
-        last_modified=snapshot.moment(row.last_modified),
+        last_modified=aware_to_second(row.last_modified),
         frequency_days=row.frequency_days,
         for_rules=MailDataset(
             status=status,

@@ -15,8 +15,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
-from ..checking.check_rows import LOCK_CLASS
 from ..ckan_adapter import model
+from ..ckan_adapter.locks import LOCK_CLASS
 from ..dates import EARLIEST, utc
 from . import change_words, streamed_lists
 from .tables import Context, Row, TableRequest

@@ -11,12 +11,11 @@ from dateutil.parser import isoparse
 
 from .. import settings
 from ..checking import check_rows, formats, selection
-from ..checking.check_rows import host_of
 from ..checking.decisions import Outcome
 from ..checking.selection import Candidate, NextCheck, SelectionReason, SelectionRules
 from ..ckan_adapter import model
 from ..dates import utc, utc_text
-from ..web.urls import display_url
+from ..web.urls import display_url, host_of
 from . import copy_urls
 
 MOST = 100

@@ -27,6 +27,7 @@ from ..ckan_adapter import (
     write_extras,
     write_extras_in_session,
 )
+from ..dates import utc_to_second
 from . import edit_changes, observation, resource_fields, snapshot
 from .judgement import (
     FreshnessRow,
@@ -34,7 +35,6 @@ from .judgement import (
     SiteRules,
     assess_with,
     judge,
-    naive,
     row_of,
     site_rules,
 )
@@ -252,7 +252,7 @@ def _transitions(
             "package_id": dataset.id,
             "from_status": status,
             "to_status": row.status,
-            "changed_at": naive(now),
+            "changed_at": utc_to_second(now),
             "evidence": row.evidence,
             "cause": cause,
         }
@@ -265,7 +265,7 @@ def _passed_boundaries(row: Any, now: datetime) -> Iterator[tuple[str, datetime]
     bounds = (row.due, row.overdue, row.delinquent)
     for status, at, following in zip(_AGES[1:4], bounds, (*bounds[1:], None), strict=True):
         # Of equal boundaries the last decides.
-        is_passed = at <= naive(now) and at != following
+        is_passed = at <= utc_to_second(now) and at != following
         if is_passed and _AGES.index(status) > _AGES.index(row.status):
             yield status, at
 
@@ -326,7 +326,7 @@ class _TableChanges:
             old = before.get(key)
             if old != piece:
                 previous = old.when if old and piece.evidence is Evidence.REVIEW else None
-                authorship = {"author": writer, "previous_at": naive(previous)}
+                authorship = {"author": writer, "previous_at": utc_to_second(previous)}
                 self.evidence.append(_evidence_row(dataset.id, piece) | authorship)
         self.dropped += [
             _evidence_row(dataset.id, piece) for key, piece in before.items() if key not in after
@@ -343,7 +343,7 @@ class _TableChanges:
                         "url": resource.url,
                         "hash": resource.hash or None,
                         "hash_writer": resource.hash_writer if has_same_hash else writer,
-                        "first_seen": naive(now),
+                        "first_seen": utc_to_second(now),
                     }
                 )
 
@@ -370,8 +370,8 @@ def _evidence_row(package_id: str, piece: DatedEvidence) -> dict[str, Any]:
         "package_id": package_id,
         "resource_id": piece.resource or "",
         "evidence": piece.evidence.value,
-        "happened_at": naive(piece.when),
-        "claimed_at": naive(piece.claimed),
+        "happened_at": utc_to_second(piece.when),
+        "claimed_at": utc_to_second(piece.claimed),
     }
 
 

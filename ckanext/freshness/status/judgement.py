@@ -14,9 +14,9 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
-from ..checking.check_rows import host_of
-from ..dates import utc_text
+from ..dates import utc_text, utc_to_second
 from ..field_names import NAMES
+from ..web.urls import host_of
 from . import frequencies, observation
 from .frequencies import FrequencySource, StatedFrequency
 from .snapshot import DatasetSnapshot, ResourceSnapshot
@@ -140,20 +140,20 @@ def row_of(
     stated = (dataset.extras.get(observation.STATED_KEY) or "").strip()[:_MAX_STATED] or None
     before = dataset.row
     is_same = before is not None and before.stated_date == stated
-    since = before.stated_since if before is not None and is_same else naive(now)
+    since = before.stated_since if before is not None and is_same else utc_to_second(now)
     return FreshnessRow(
         package_id=dataset.id,
         status=assessment.status.value,
-        last_modified=naive(assessment.last_modified),
+        last_modified=utc_to_second(assessment.last_modified),
         evidence=None if judgement.newest is None else judgement.newest.evidence.value,
         frequency_days=frequency.days,
         frequency_from=None
         if frequency.speaker is None or frequency.days is None
         else frequency.speaker.value,
-        due=naive(bounds.due if bounds else None),
-        overdue=naive(bounds.overdue if bounds else None),
-        delinquent=naive(bounds.delinquent if bounds else None),
-        next_boundary=naive(next_boundary(assessment, now)),
+        due=utc_to_second(bounds.due if bounds else None),
+        overdue=utc_to_second(bounds.overdue if bounds else None),
+        delinquent=utc_to_second(bounds.delinquent if bounds else None),
+        next_boundary=utc_to_second(next_boundary(assessment, now)),
         undetermined=_undetermined(dataset, assessment, frequency.days, rules),
         stated_date=stated,
         stated_since=since if stated else None,
@@ -189,8 +189,3 @@ def _reason(resource: ResourceSnapshot, adhoc_hosts: frozenset[str]) -> str | No
         return None
     host = host_of(resource.url) if resource.host is None else resource.host
     return "adhoc" if host in adhoc_hosts else resource.doubt
-
-
-def naive(moment: datetime | None) -> datetime | None:
-    """Return a moment in UTC as columns hold it: to the second, without a zone."""
-    return None if moment is None else moment.replace(microsecond=0, tzinfo=None)

@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,7 +19,7 @@ from ..aging.evidence import DatedEvidence, Evidence
 from ..aging.status import Boundaries
 from ..checking import fields
 from ..ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, harvest_tables, model
-from ..dates import aware
+from ..dates import aware, aware_to_second
 from .frequencies import DEFAULT_KEY, FrequencySource, of_source
 
 
@@ -101,14 +101,14 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
                     aware(row.happened_at),
                     Evidence(row.evidence),
                     row.resource_id or None,
-                    moment(row.claimed_at),
+                    aware_to_second(row.claimed_at),
                 )
             )
     return [
         DatasetSnapshot(
             id=row.id,
             type=row.type,
-            metadata_modified=moment(row.metadata_modified),
+            metadata_modified=aware_to_second(row.metadata_modified),
             extras=row.extras or {},
             is_harvested=row.harvest_object_id is not None,
             defaults={
@@ -122,11 +122,6 @@ def take(package_ids: Iterable[str], package_types: Iterable[str]) -> list[Datas
         )
         for row in packages
     ]
-
-
-def moment(value: datetime | None) -> datetime | None:
-    """Return a moment of a column, which is in UTC without a zone, with its zone and to the second."""
-    return None if value is None else value.replace(microsecond=0, tzinfo=timezone.utc)
 
 
 def boundaries(row: Any) -> Boundaries | None:
@@ -164,8 +159,8 @@ def _resource(row: Any) -> ResourceSnapshot:
         url=url,
         url_type=row.url_type,
         hash=((row.known_hash if row.hash_is_ours else row.hash) or "").strip(),
-        created=moment(row.created),
-        last_modified=None if row.date_is_ours else moment(row.last_modified),
+        created=aware_to_second(row.created),
+        last_modified=None if row.date_is_ours else aware_to_second(row.last_modified),
         extras=extras if isinstance(extras, dict) else {},
         is_known=row.known_id is not None,
         known_url=row.known_url,

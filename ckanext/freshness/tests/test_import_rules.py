@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent
 NAME = "ckanext.freshness"
 
 LAYERS = (
-    {"dates", "field_names"},
+    {"database_text", "dates", "field_names"},
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
@@ -60,6 +60,7 @@ def may_import(room: str) -> set[str]:
 
 WITHOUT_CKAN = (
     *(
+        "database_text.py",
         "dates.py",
         "field_names.py",
         "aging/",

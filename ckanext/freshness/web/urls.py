@@ -273,3 +273,11 @@ def _visible(character: str) -> str:
 
 def _invalid(given: str, why: str) -> FetchError:
     return FetchError(FailureReason.INVALID_URL, display_url(given), f"cannot be visited: it {why}")
+
+
+def host_of(url: str) -> str:
+    """Return the normalised host of a URL; empty if the URL names none."""
+    try:
+        return parse_url(url).host
+    except FetchError:
+        return ""

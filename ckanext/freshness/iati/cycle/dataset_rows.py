@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from ...ckan_adapter import ORGANIZATION_EXTRA, PACKAGE_EXTRAS, model
-from ...dates import aware, utc
+from ...database_text import storable
+from ...dates import aware, exact_text
 from ..policy.attempts import IatiAttempt
 from ..policy.state import KEPT_ATTEMPTS, FileState, GoodDownload
 from ..registry.records import REGISTRY_ID, REGISTRY_NAME
@@ -180,7 +180,7 @@ def _row(resource_id: str, state: FileState, before: FileState) -> dict[str, Any
     known_attempts = set(map(id, before.attempts))
     row = {
         "resource_id": resource_id,
-        "last_update_check": _exact_text(state.last_update_check),
+        "last_update_check": exact_text(state.last_update_check),
         # Both are None before a check, so they are set only if the check made them.
         "head_attempt": state.head_attempt and _attempt(state.head_attempt),
         "get_attempt": state.get_attempt and _attempt(state.get_attempt),
@@ -188,16 +188,16 @@ def _row(resource_id: str, state: FileState, before: FileState) -> dict[str, Any
             _attempt(attempt) for attempt in state.attempts if id(attempt) not in known_attempts
         ],
         "failures": state.failures,
-        "postponed_until": _exact_text(state.postponed_until),
-        "failing_since": _exact_text(state.failing_since),
+        "postponed_until": exact_text(state.postponed_until),
+        "failing_since": exact_text(state.failing_since),
     }
     for name in _CHANGE_TIMES:
         if getattr(state, name) != getattr(before, name):
-            row[name] = _exact_text(getattr(state, name))
+            row[name] = exact_text(getattr(state, name))
     good = state.good
     if good is None:
         return row
-    row["verified_on_server"] = _exact_text(good.verified_on_server)
+    row["verified_on_server"] = exact_text(good.verified_on_server)
     known_good = before.good
     if known_good is None or (good.hash, good.downloaded) != (
         known_good.hash,
@@ -206,12 +206,12 @@ def _row(resource_id: str, state: FileState, before: FileState) -> dict[str, Any
         row |= {
             "hash": good.hash,
             "hash_excluding_generated_timestamp": good.hash_excluding_generated_timestamp,
-            "downloaded": _exact_text(good.downloaded),
+            "downloaded": exact_text(good.downloaded),
             "content_length": good.content_length,
-            "initial_contents": _text(good.initial_contents),
-            "etag": _text(good.etag),
-            "last_modified": _text(good.last_modified),
-            "source_url": _text(good.source_url),
+            "initial_contents": storable(good.initial_contents),
+            "etag": storable(good.etag),
+            "last_modified": storable(good.last_modified),
+            "source_url": storable(good.source_url),
         }
     return row
 
@@ -221,22 +221,11 @@ def _attempt(attempt: IatiAttempt) -> dict[str, Any]:
     details = plain["error_details"]
     if details is not None:
         for key in ("detailed_message", "http_reason", "source_url"):
-            details[key] = _text(details[key])
+            details[key] = storable(details[key])
         details["http_headers"] = {
-            _text(name): _text(value) for name, value in details["http_headers"].items()
+            storable(name): storable(value) for name, value in details["http_headers"].items()
         }
     return plain
-
-
-def _text(text: str | None) -> str | None:
-    """Replace the characters of a server's text that PostgreSQL does not accept: NUL and lone surrogates."""
-    if text is None:
-        return None
-    return text.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-
-
-def _exact_text(time: datetime | None) -> str | None:
-    return None if time is None else utc(time).isoformat()
 
 
 def _organization_extra(key: str) -> str:

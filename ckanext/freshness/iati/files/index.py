@@ -11,11 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from ...copies import store_keys
 from ...copies.staging import PIECE
+from ...dates import exact_text
 
 Write = Callable[[bytes], object]
 """Writes the next piece of a file."""
@@ -306,7 +307,7 @@ def _json(value: Mapping[str, Any]) -> bytes:
 
 def _text(value: object) -> str:
     if isinstance(value, datetime):
-        return f"{value.astimezone(timezone.utc).isoformat().removesuffix('+00:00')}Z"
+        return exact_text(value)
     raise TypeError(f"{type(value).__name__} has no place in an index")
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
 from dateutil.parser import isoparse
 
+from ...dates import exact_text
 from ...web.errors import FailureReason, FetchError
 from ...web.urls import display_url
 
@@ -192,7 +193,7 @@ class IatiAttempt:
     def as_json(self) -> dict[str, Any]:
         """Return the stored form; index files leave out ``method`` and ``insecure``."""
         return {
-            "datetime": self.at.astimezone(timezone.utc).isoformat().replace("+00:00", "Z"),
+            "datetime": exact_text(self.at),
             "method": self.method,
             "http_status": self.http_status,
             "insecure": self.insecure,

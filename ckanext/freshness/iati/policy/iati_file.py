@@ -19,6 +19,7 @@ from enum import Enum
 from xml.parsers import expat
 
 from ...copies.store import StagedBody, StoreError
+from ...database_text import storable
 from ...web.client import Enough
 from .state import DownloadedFile
 
@@ -158,7 +159,7 @@ class Detection:
 
         U+FFFD replaces undecodable bytes and the character 0, which PostgreSQL does not accept.
         """
-        return self._initial[:INITIAL_CHARACTERS].replace("\0", "\ufffd")
+        return storable(self._initial[:INITIAL_CHARACTERS])
 
     def write(self, data: bytes) -> None:
         """Read the next piece."""

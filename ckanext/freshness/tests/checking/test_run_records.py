@@ -11,9 +11,9 @@ from datetime import timedelta
 
 import pytest
 
-from ckanext.freshness.checking import check_rows, run_records
+from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import SHARDS
-from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.ckan_adapter import locks, model
 from ckanext.freshness.dates import utc
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -40,7 +40,7 @@ def test_a_shard_has_one_holder() -> None:
             second.check()
         assert run_records.held_shards() == {1, 2, 3}
         # Going all over the table holds a lock, but no shard.
-        check_rows.lock_table(model.Session)
+        locks.lock_checks(model.Session)
         assert run_records.held_shards() == {1, 2, 3}
         model.Session.commit()
     assert run_records.held_shards() == frozenset()
@@ -58,7 +58,7 @@ def test_a_killed_run_holds_nothing() -> None:
     """
     url = model.Session.get_bind().url.render_as_string(hide_password=False)
     child = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), url, str(check_rows.LOCK_CLASS)],
+        [sys.executable, "-c", textwrap.dedent(script), url, str(locks.LOCK_CLASS)],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -73,7 +73,7 @@ def test_a_killed_run_holds_nothing() -> None:
     # The server notices by itself, and soon.
     sql(
         "SELECT pg_advisory_lock(:class, 7), pg_advisory_unlock(:class, 7)",
-        **{"class": check_rows.LOCK_CLASS},
+        **{"class": locks.LOCK_CLASS},
     )
     with run_records.shards({6, 7}) as mine:
         assert mine.held == {6, 7}
@@ -85,7 +85,7 @@ def test_lost_locks_are_noticed() -> None:
             "SELECT pg_terminate_backend(pid) FROM pg_locks "
             "WHERE locktype = 'advisory' AND classid::bigint = :class AND objid = 5 "
             "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
-            **{"class": check_rows.LOCK_CLASS},
+            **{"class": locks.LOCK_CLASS},
         )
         with pytest.raises(run_records.LocksLostError, match="The next run goes on"):
             mine.check()
