@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import ckan.plugins as p
+import sqlalchemy as sa
 from prometheus_client.core import GaugeMetricFamily
 
 from ..ckan_adapter import model
-from .cycle.sources import last_cycle, sources
+from .cycle.sources import last_cycle
 
 GAUGES: Mapping[str, str] = {
     "total_number_of_datasets": "The total number of datasets",
@@ -30,14 +30,11 @@ def gauges() -> Iterator[GaugeMetricFamily]:
 
     A single source has no label, so that dashboards of the Bulk Data Service still work.
     """
-    if not p.plugin_loaded("harvest"):
-        return
-    last_cycles = {source.id: last_cycle(source.id, ended=True) for source in sources()}
-    figures: dict[str, dict[str, float]] = {
-        model.Package.get(source_id).name: last.datasets or {}
-        for source_id, last in last_cycles.items()
-        if last is not None
-    }
+    figures: dict[str, dict[str, float]] = {}
+    for source in model.Session.execute(sa.text(_SOURCES)).all():
+        last = last_cycle(source.id, ended=True)
+        if last is not None:
+            figures[source.name] = last.datasets or {}
     if not figures:
         return
     has_label = len(figures) > 1
@@ -47,3 +44,9 @@ def gauges() -> Iterator[GaugeMetricFamily]:
             labels = [source_name] if has_label else []
             family.add_metric(labels, float(of_source.get(name, 0)))
         yield family
+
+
+_SOURCES = """
+SELECT DISTINCT r.options ->> 'source' AS id, coalesce(p.name, r.options ->> 'source') AS name
+FROM freshness_run r LEFT JOIN package p ON p.id = r.options ->> 'source'
+WHERE r.kind = 'iati' AND (p.id IS NULL OR p.state = 'active') ORDER BY id"""

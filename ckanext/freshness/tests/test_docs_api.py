@@ -130,7 +130,11 @@ def _runs() -> None:
         "frequencies": {"live": 0, "never": 0, "as needed": 0},
         "hosts": {"*": NUMBERS, "files.example.org": NUMBERS},
     }
-    cycle = {**run, "options": {"source": "a"}, "datasets": dict.fromkeys(GAUGES, 1)}
+    cycle = {
+        **run,
+        "options": {"source": "a", "harvest": True},
+        "datasets": dict.fromkeys(GAUGES, 1),
+    }
     begun, ended = PLAIN - DAY / 24, PLAIN - DAY / 48
     model.Session.add_all(
         [
