@@ -106,7 +106,7 @@ def utc_words(moment: datetime) -> str:
 
 
 def shifted(when: datetime, by: timedelta) -> datetime:
-    """Add a timedelta; return the first or last possible moment if the sum lies beyond it."""
+    """Return ``when + by``. If the sum is out of range, return :data:`EARLIEST` or :data:`LATEST`."""
     try:
         return when + by
     except OverflowError:

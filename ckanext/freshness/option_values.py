@@ -38,7 +38,12 @@ def above_zero(value: Any) -> float:
 
 
 def flag(value: Any) -> bool:
-    """Return a truth value. CKAN's own validator accepts any unknown word as false."""
+    """Return True or False for a word such as ``yes`` or ``off``.
+
+    CKAN's own validator takes any unknown word for false.
+
+    :raises ValueError: the word is unknown
+    """
     try:
         return _FLAGS[str(value).lower()]
     except KeyError:

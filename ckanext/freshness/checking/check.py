@@ -17,7 +17,7 @@ from ..web.urls import Target
 
 
 class NextStep(Enum):
-    """How a check continues."""
+    """The next step of a check."""
 
     END = "end"
     ASK_NOW = "ask now"

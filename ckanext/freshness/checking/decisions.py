@@ -1,4 +1,4 @@
-"""What an answer means for a resource: the rules of a check by the policy ``hdx``.
+"""The rules of a check by the policy ``hdx``: the meaning of each answer for a resource.
 
 Pure: no network, database or clock. After each step of a check, one of these functions decides the next one:
 
@@ -77,7 +77,7 @@ class Outcome(Enum):
 
 
 class Agreement(Enum):
-    """Whether a server's Last-Modified agreed with the hash of the file."""
+    """The result of comparing a server's Last-Modified with the hash of the file."""
 
     AGREED = "agreed"
     """Both changed, or neither."""
@@ -97,7 +97,7 @@ class NextRequest(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KnownContent:
-    """What is stored of the file at a resource's URL. Reset if the URL changes."""
+    """The stored facts about the file at a resource's URL. They are reset if the URL changes."""
 
     etag: str | None = None
     last_modified: str | None = None

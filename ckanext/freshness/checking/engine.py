@@ -45,7 +45,7 @@ def _all_hosts(_: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
-    """How checks are made. The client has the limits on time, size and attempts.
+    """The options of the engine. The client has the limits on time, size and attempts.
 
     :ivar runners: number of requests at the same time, at all hosts together
     :ivar confirm_after: seconds between the two downloads that prove a change

@@ -29,7 +29,7 @@ ALL_HOSTS = "*"
 
 
 class ResourcePlace(Enum):
-    """Where the file of a resource is, as far as it decides whether the URL is checked."""
+    """The place of a resource's file, as far as it decides whether the URL is checked."""
 
     __hash__ = object.__hash__  # as of SelectionReason
 
@@ -41,7 +41,7 @@ class ResourcePlace(Enum):
 
 
 class MetadataChange(Enum):
-    """How the resource's own date changed since the previous run."""
+    """A change of the resource's own date since the previous run."""
 
     __hash__ = object.__hash__  # as of SelectionReason
 
@@ -107,7 +107,7 @@ class _ResourceLabel(NamedTuple):
 
 @dataclass(slots=True)
 class _DatasetFacts:
-    """What a run has learned of a dataset.
+    """The facts that a run has found about a dataset.
 
     :ivar has_new: whether it has a resource that no run has seen before
     :ivar has_known: whether it has another resource

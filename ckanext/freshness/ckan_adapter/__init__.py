@@ -1,4 +1,4 @@
-"""What CKAN and ckanext-harvest offer outside ``ckan.plugins.toolkit``, and every difference between
+"""Functions of CKAN and ckanext-harvest outside ``ckan.plugins.toolkit``, and every difference between
 versions.
 
 Nothing else imports ``ckan.model`` or ``ckan.lib``. Only ``harvesters.py`` imports ``ckanext.harvest``.

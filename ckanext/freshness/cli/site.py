@@ -54,8 +54,8 @@ def doctor(as_json: bool) -> None:
 def nightly() -> None:
     """Do all nightly work; call this by cron.
 
-    Runs check, refresh, iati update, prune, report and notify. If one of them fails, the others run all the
-    same. Exits with 1 if one failed, or if another nightly run is in progress.
+    Runs check, refresh, iati update, prune, report and notify. If one of them fails, the others still
+    run. Exits with 1 if one failed, or if another nightly run is in progress.
     """
     failed = []
     try:

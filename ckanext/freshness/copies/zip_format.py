@@ -49,12 +49,12 @@ class ZipEntry:
 
     @property
     def wide(self) -> bool:
-        """Decide whether its sizes need 64 bits."""
+        """Decide whether a size of the entry needs 64 bits."""
         return self.size >= _MAX32 or self.packed >= _MAX32
 
 
 class BadZip(ValueError):
-    """Bytes that are no ZIP in our format."""
+    """Raised if a file is not a ZIP that this module has written."""
 
 
 def local_header(entry: ZipEntry) -> bytes:

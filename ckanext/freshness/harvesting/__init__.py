@@ -1,1 +1,1 @@
-"""What is registered elsewhere: crawled, classified, and imported into the catalogue."""
+"""Harvests: read the records of a source, classify them and import them into the catalogue."""

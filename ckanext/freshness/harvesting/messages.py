@@ -15,7 +15,7 @@ from ..web.errors import FetchError
 
 
 class MessageCode(str, enum.Enum):
-    """What a message says. The value is stored; the comment names the message's values."""
+    """The meaning of a message. The value is stored; the comment names the message's values."""
 
     # Errors
     ANSWERED = "answered"  # status

@@ -74,7 +74,7 @@ def kinds_off(row: Any) -> frozenset[MailKind]:
 
 
 def offered(address: str) -> list[MailKind]:
-    """Return the kinds that an address may receive, in the order of mails."""
+    """Return the kinds of mails that an address may receive. Only operators receive mails about the site."""
     is_operator = address in recipients.operators()
     return [
         kind

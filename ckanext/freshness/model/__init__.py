@@ -1,4 +1,4 @@
-"""What is remembered: own tables, made by alembic migrations, with no foreign keys to CKAN's."""
+"""Our own tables. Alembic migrations create them; they have no foreign keys to CKAN's tables."""
 
 from __future__ import annotations
 

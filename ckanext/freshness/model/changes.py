@@ -1,4 +1,4 @@
-"""The stream of data changes."""
+"""The table of data changes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What the checker knows of each resource's URL, and what its runs have done.
+"""The table of checked URLs and the table of runs.
 
-Moments are in UTC, without a zone. As elsewhere, nothing here says who may see a resource, or whether
-it still exists.
+Moments are in UTC, without a zone. These tables do not know who may see a resource, or whether it still exists.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from sqlalchemy import Boolean, Column, DateTime, Index, Integer, UnicodeText, t
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
-"""What a resource ``r`` promises to be, in SQL. It was ``promised`` when the bytes did not fit; after a
-correction of the format nothing is known until the next check."""
+"""The format that a resource ``r`` promises now, in SQL. A stored mismatch counts only while ``promised`` is
+the same: after a correction of the format, the next check decides."""
 
 CHECKED_LINKS = """freshness_check c
 JOIN resource r ON r.id = c.resource_id AND r.state = 'active' AND r.url = c.url
@@ -22,10 +21,9 @@ table until the next run."""
 
 
 class ResourceCheck(tk.BaseModel):
-    """What is known of the URL of a resource of a judged dataset; of another URL nothing is.
+    """The results of the checks of one resource's URL. A row is reset when the URL changes.
 
-    Of what visits write, only what fails or is in doubt is in an index: that of the others changes
-    nothing there.
+    The partial indexes hold only rows that fail or are in doubt, so that a successful check writes to no index.
     """
 
     __tablename__ = "freshness_check"
@@ -122,7 +120,7 @@ class ResourceCheck(tk.BaseModel):
 
 
 class CheckRun(tk.BaseModel):
-    """A run of the checker, and what it counted."""
+    """A run of checks, or of another part of the nightly run, with its counts."""
 
     __tablename__ = "freshness_run"
 

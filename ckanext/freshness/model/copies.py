@@ -1,6 +1,6 @@
-"""Last known good copies, and what IATI's update cycle knows of each dataset.
+"""The table of last known good copies and the table of the datasets of IATI registries.
 
-Moments are in UTC, without a zone. Nothing here says who may see a dataset, or whether it still exists.
+Moments are in UTC, without a zone. These tables do not know who may see a dataset, or whether it still exists.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 
 class Copy(tk.BaseModel):
-    """The last known good bytes of a resource: written when the store has them, and not before."""
+    """The last known good copy of a resource. Its row is written after the store has the bytes."""
 
     __tablename__ = "freshness_copy"
 
@@ -40,7 +40,7 @@ class Copy(tk.BaseModel):
 
 
 class IatiDataset(tk.BaseModel):
-    """What IATI's update cycle knows of a registered dataset."""
+    """A dataset of an IATI registry, with the state of its file."""
 
     __tablename__ = "freshness_iati"
 

@@ -1,7 +1,7 @@
-"""How fresh each dataset is, and why: the truth that extras, fields and documents are written from.
+"""The tables of statuses and their evidence, from which extras, fields and Solr documents are written.
 
-Moments are in UTC, without a zone. Nothing here says who may see a dataset, or whether it still exists:
-CKAN changes both without telling, so that whoever reads these tables asks CKAN's own.
+Moments are in UTC, without a zone. These tables do not know who may see a dataset, or whether it still exists.
+CKAN changes both without calling a hook, so every query also reads CKAN's own tables.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from sqlalchemy import BigInteger, Boolean, Column, DateTime, Index, Integer, Un
 
 
 class DatasetFreshness(tk.BaseModel):
-    """How fresh a dataset is, as its extras and its document in Solr say it."""
+    """A dataset's status at its last assessment. Its extras and its document in Solr have the same values."""
 
     __tablename__ = "freshness_dataset"
     __table_args__ = (
@@ -60,7 +60,7 @@ class DatasetFreshness(tk.BaseModel):
 
 
 class FreshnessEvidence(tk.BaseModel):
-    """One date, and why it is believed, of a resource or of a dataset as a whole."""
+    """A date of a change of a resource or of a whole dataset, with the reason why the date is believed."""
 
     __tablename__ = "freshness_evidence"
 
@@ -81,7 +81,7 @@ class FreshnessEvidence(tk.BaseModel):
 
 
 class ResourceMemory(tk.BaseModel):
-    """What a resource was like when we last looked, so that a change is noticed."""
+    """A resource as the last assessment found it, so that the next one notices changes."""
 
     __tablename__ = "freshness_resource"
 
@@ -96,7 +96,7 @@ class ResourceMemory(tk.BaseModel):
 
 
 class FreshnessTransition(tk.BaseModel):
-    """A status that changed, when, and by what evidence."""
+    """A change of a dataset's status, with its time and cause."""
 
     __tablename__ = "freshness_transition"
 
@@ -132,8 +132,8 @@ class FreshnessTransition(tk.BaseModel):
 class Unindexed(tk.BaseModel):
     """A dataset whose document in Solr is older than its extras.
 
-    Written with the extras and removed when Solr has the document, so that a run that was killed in
-    between is made good by the next one.
+    The row is written with the extras and removed when Solr has the document. If a run is killed in between,
+    the next run sends the document.
     """
 
     __tablename__ = "freshness_unindexed"

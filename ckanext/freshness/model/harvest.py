@@ -1,4 +1,4 @@
-"""What harvests remember beside ckanext-harvest's own tables."""
+"""The tables of harvests, in addition to those of ckanext-harvest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 
 class HarvestDocument(tk.BaseModel):
-    """A document of a source whose bytes need not be parsed again while they stay the same."""
+    """A document of a source with its outline. While its bytes stay the same, it is not parsed again."""
 
     __tablename__ = "freshness_harvest_document"
 
@@ -23,7 +23,7 @@ class HarvestDocument(tk.BaseModel):
 
 
 class HarvestHold(tk.BaseModel):
-    """Deletions of a source that the brake holds until an editor releases exactly these."""
+    """Held deletions of a source: the brake stopped them, and an editor may release exactly these."""
 
     __tablename__ = "freshness_harvest_hold"
 

@@ -1,4 +1,4 @@
-"""Mails that people received, and the mails that they switched off.
+"""The tables of sent mails and of the mails that people switched off.
 
 Moments are in UTC, without a zone.
 """
@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 
 class Mail(tk.BaseModel):
-    """A piece of news for one person, which is sent once.
+    """A piece of news for one address. It is sent at most once.
 
     A row is claimed, and the claim committed, before its mail is handed to the mail server. It gets its
     outcome afterwards. If the process dies in between, the mail may have been sent, so it is not sent again.

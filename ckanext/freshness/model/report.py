@@ -1,4 +1,4 @@
-"""What reports have counted, day by day."""
+"""The table of daily counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 
 class HistoryDay(tk.BaseModel):
-    """How fresh the public datasets were on a day; private ones are not among them."""
+    """The numbers of public datasets by status on a day. Private datasets are not counted."""
 
     __tablename__ = "freshness_history"
 

@@ -1,4 +1,4 @@
-"""Why a link failed or could not be checked, in plain words. Pure."""
+"""Sentences that explain why a link failed or could not be checked. Pure."""
 
 from __future__ import annotations
 
@@ -78,11 +78,13 @@ REASONS = {
 
 
 def problem(status: int | None, reason: str | None, *, blocked: bool) -> tuple[str, str]:
-    """Return a sentence, to be translated and filled with ``answer``, and the answer.
+    """Return the sentence that explains a failed check, and the value of its placeholder ``answer``.
 
-    :param status: of the last answer; None if there was none
-    :param reason: a key of :data:`REASONS`; of another reason and of none, the status counts
-    :param blocked: whether the check ended without telling whether the file is there
+    The sentence is marked for translation. The answer is a status with its name, or empty.
+
+    :param status: HTTP status of the last answer; None if there was no answer
+    :param reason: the stored reason of the failure; without a sentence in :data:`REASONS`, the status decides
+    :param blocked: whether the server blocked the check, so that the file may still exist
     """
     if reason in REASONS:
         return REASONS[reason], ""

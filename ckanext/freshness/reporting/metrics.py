@@ -69,7 +69,7 @@ def headers(metrics: RunMetrics) -> str:
 def _headers(total: Numbers) -> Iterator[str]:
     answered, datasets = total["answered"], total["datasets"]
     yield "*** Headers ***"
-    yield f"{total['visits']:.0f} visits, {answered:.0f} resources answered, of {datasets:.0f} datasets"
+    yield f"{total['visits']:.0f} checks, {answered:.0f} resources answered, of {datasets:.0f} datasets"
     if put_off := total.get("put_off", 0):
         yield f"{put_off:.0f} put off until the next run: their hosts gave no answer"
     for key, words in (

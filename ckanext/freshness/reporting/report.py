@@ -228,7 +228,7 @@ RUNS = Table(
         Column("started_at", N_("Started"), ColumnKind.RUN),
         Column("kind", N_("Kind")),
         Column("ended_at", N_("Ended"), ColumnKind.MOMENT),
-        Column("visited", N_("Resources visited"), ColumnKind.NUMBER),
+        Column("visited", N_("Resources checked"), ColumnKind.NUMBER),
         Column("error", N_("What went wrong")),
     ),
     ("id", "kind", "started_at", "ended_at", "visited", "error"),
@@ -261,7 +261,7 @@ LINKS = (BROKEN, UNCLEAR, MISMATCHES)
 
 
 def rows(table: Table, request: TableRequest) -> Iterator[Row]:
-    """Return the rows of a table from the request's offset up to its limit, produced as they are read."""
+    """Read the rows of a table one by one, from the request's offset up to its limit."""
     if table.count is not None:
         return iter(table.rows(request))
     found = matching(table, table.rows(request), request)

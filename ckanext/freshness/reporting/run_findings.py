@@ -1,4 +1,4 @@
-"""What the checks of a run found, from its stored counts: outcomes in groups, and hosts in trouble."""
+"""The findings of a run, from its stored counts: outcomes in groups, and hosts in trouble."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ FALL_PERCENT = 2
 
 
 class ProblemKind(str, Enum):
-    """The kind of a problem."""
+    """A way in which a run can go wrong. The value is stored with the mails about it."""
 
     FAILED = "failed"
     KILLED = "killed"
@@ -71,7 +71,7 @@ class RunProblem:
 
     @property
     def key(self) -> str:
-        """Its identity: each problem is mailed once."""
+        """The key under which sent mails are stored, so that each problem is mailed once."""
         return f"{self.kind.value}:{self.run_id}"
 
 

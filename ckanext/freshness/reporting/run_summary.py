@@ -42,7 +42,7 @@ NIGHT = timedelta(hours=12)
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
-    """What pages know of the runs of a kind.
+    """The words and numbers that pages show of the runs of a kind.
 
     :ivar title: returns the name of a run from the arguments of its call
     :ivar is_alive: decides whether a process is still doing an unfinished run

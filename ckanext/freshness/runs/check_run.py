@@ -260,8 +260,8 @@ def finish(
 def checked_in_words(result: RunResult) -> str:
     """Return how many resources a run has checked, in words for people."""
     forms = NN_(
-        "Visited {count} resource, {errors} with an error",
-        "Visited {count} resources, {errors} with an error",
+        "Checked {count} resource, {errors} with an error",
+        "Checked {count} resources, {errors} with an error",
     )
     words = counted(forms, result.counts.checks, errors=result.counts.errors)
     if not result.counts.put_off:
@@ -278,8 +278,8 @@ def missing_in_words(result: RunResult) -> list[str]:
     words = []
     if result.shards_left:
         forms = NN_(
-            "Another run is visiting hosts: {count} of {all} groups of hosts was left to it",
-            "Another run is visiting hosts: {count} of {all} groups of hosts were left to it",
+            "Another run is checking hosts: {count} of {all} groups of hosts was left to it",
+            "Another run is checking hosts: {count} of {all} groups of hosts were left to it",
         )
         words.append(counted(forms, result.shards_left, all=len(ALL_SHARDS)))
     if result.solr_away:

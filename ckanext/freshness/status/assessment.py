@@ -42,7 +42,7 @@ from .snapshot import DatasetSnapshot, ResourceSnapshot
 
 
 class TransitionCause(str, Enum):
-    """Why a status changed."""
+    """The cause of a change of a status."""
 
     EDIT = "edit"
     FREQUENCY = "frequency"
@@ -53,7 +53,7 @@ class TransitionCause(str, Enum):
 
 
 class ResourceAction(str, Enum):
-    """What an action does to a resource."""
+    """The effect of an action on a resource."""
 
     ADDED = "added"
     REPLACED = "replaced"

@@ -26,7 +26,7 @@ _DOUBTS = frozenset({Outcome.API, Outcome.CANNOT_TELL})
 
 @dataclass(frozen=True, slots=True)
 class Conclusions:
-    """What the results of checks changed.
+    """The changes that the results of checks caused.
 
     :ivar marks: of the datasets whose documents are to be sent, for :func:`..search.unindexed.index`
     :ivar newly_broken: number of links that broke

@@ -29,7 +29,7 @@ _NO_STATEMENT = (Reason.NOT_GIVEN, Reason.UNSPECIFIED)
 
 
 class FrequencySource(Enum):
-    """Who states the update frequency of a dataset."""
+    """The origin of a dataset's update frequency."""
 
     DATASET = "dataset"
     SOURCE = "source"

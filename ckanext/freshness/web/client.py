@@ -266,7 +266,7 @@ class Client:
         """
         allowed = pending.request.host_allowed
         if allowed is not None and not allowed(target.host):
-            words = "was not visited: its host is not among those that may be"
+            words = "was not requested: its host is not allowed"
             raise Fault(FailureReason.HOST_NOT_ALLOWED, words)
         try:
             if not target.is_address:
@@ -292,7 +292,7 @@ class Client:
             task.add_done_callback(self._tasks.discard)
         rules = await asyncio.shield(task)
         if not rules.can_fetch(target.url, self.settings.user_agent):
-            words = "was not visited: its host's robots.txt does not want it to be"
+            words = "was not requested: its host's robots.txt forbids it"
             raise Fault(FailureReason.ROBOTS, words)
 
     async def _robots(self, request: Request, target: Target, host: Host) -> Protego:
@@ -380,11 +380,11 @@ class Client:
 def _refuse(host: Host) -> None:
     """Raise a fault if a host asked for a long pause or was given up for its silence."""
     if closed := host.closed_for:
-        words = f"was not visited: its host asked to be left alone for {closed:.0f} s"
+        words = f"was not requested: its host asked for a pause of {closed:.0f} s"
         raise Fault(FailureReason.HOST_DEFERRED, words, closed)
     if host.breaker.circuit is Circuit.GIVEN_UP:
         words = (
-            f"was not visited: its host gave no answer {host.breaker.failures + 1} times in a row"
+            f"was not requested: its host gave no answer {host.breaker.failures + 1} times in a row"
         )
         raise Fault(FailureReason.HOST_SILENT, words)
 

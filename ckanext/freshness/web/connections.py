@@ -101,7 +101,7 @@ class Exchange:
 
     @property
     def fault(self) -> BaseException | None:
-        """Return why a body that has ended is broken; None if it is complete."""
+        """The error that ended the body early; None if the body is complete."""
         error = self._protocol.exception() if self._protocol is not None else None
         if isinstance(error, http_exceptions.HttpProcessingError):
             return error

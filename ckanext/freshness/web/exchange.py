@@ -136,7 +136,7 @@ class Sink(Protocol):
 
 
 class Body(Enum):
-    """What to do with a body that no sink takes."""
+    """The treatment of a body that no sink takes."""
 
     COLLECT = "collect"
     SKIP = "skip"

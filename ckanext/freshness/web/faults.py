@@ -76,11 +76,11 @@ _ERRNO: dict[int, tuple[FailureReason, str]] = {
     ),
     errno.EMFILE: (
         FailureReason.OUT_OF_SOCKETS,
-        "was not visited: this process has too many open files",
+        "was not requested: this process has too many open files",
     ),
     errno.ENFILE: (
         FailureReason.OUT_OF_SOCKETS,
-        "was not visited: this machine has too many open files",
+        "was not requested: this machine has too many open files",
     ),
 }
 
@@ -148,7 +148,7 @@ def _os_error(error: BaseException, _: Circumstances) -> Fault:
     cause = getattr(error, "os_error", error)
     if isinstance(cause, InsideAddress):
         words = (
-            f"was not visited: {cause.strerror}, inside of a network, "
+            f"was not requested: {cause.strerror}, inside of a network, "
             "and not in ckanext.freshness.allowed_networks"
         )
         return Fault(FailureReason.INSIDE_ADDRESS, words)

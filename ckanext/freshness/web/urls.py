@@ -117,7 +117,7 @@ def _parse_any(given: str) -> Target:
         raise FetchError(
             FailureReason.SCHEME_REFUSED,
             display_url(given),
-            f"is a {scheme}: URL; only http and https are visited",
+            f"is a {scheme}: URL; only http and https are requested",
         )
     rest = _REST.match(text, match.end())
     if rest is None:
@@ -272,7 +272,9 @@ def _visible(character: str) -> str:
 
 
 def _invalid(given: str, why: str) -> FetchError:
-    return FetchError(FailureReason.INVALID_URL, display_url(given), f"cannot be visited: it {why}")
+    return FetchError(
+        FailureReason.INVALID_URL, display_url(given), f"cannot be requested: it {why}"
+    )
 
 
 def host_of(url: str) -> str:

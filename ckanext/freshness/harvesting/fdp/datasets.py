@@ -435,7 +435,7 @@ def _warning(
 
     :param since: when a job first found that the distribution is forbidden or gone.
     """
-    reason = failure.reason if failure else "its host is not one that this source may visit"
+    reason = failure.reason if failure else "this source may not request its host"
     where = f" ({display_url(failure.url)})" if failure and failure.url != uri else ""
     words = f"distribution {display_url(uri)}: {reason}{where}; "
     if not stays:

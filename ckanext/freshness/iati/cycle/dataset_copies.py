@@ -51,7 +51,7 @@ def copies_prefix(source_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CopyPlace:
-    """Where the copy of a dataset belongs."""
+    """The place in the store where the copy of a dataset belongs."""
 
     key: str
     dataset_name: str

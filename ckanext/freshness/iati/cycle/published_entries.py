@@ -115,7 +115,7 @@ class PublishedEntries:
 
 
 class SourceSummary(NamedTuple):
-    """Whether a source's published files are out of date.
+    """A source's state, compared to decide whether its published files are out of date.
 
     :ivar digest: changes with the metadata of datasets and with the results of checks, but not if a server only
         confirms a file

@@ -94,10 +94,10 @@ class CycleReport:
         """Return a summary for people."""
         figures = self.figures
         forms = NN_(
-            "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {visited} "
-            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
-            "{source}: {count} datasets, {added} new, {unregistered} no longer registered; {visited} "
-            "visited, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+            "{source}: {count} dataset, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
+            "{source}: {count} datasets, {added} new, {unregistered} no longer registered; {checked} "
+            "checked, {downloaded} downloaded ({changed} changed), {failed} failed, {expired} expired",
         )
         yield counted(
             forms,
@@ -105,7 +105,7 @@ class CycleReport:
             source=self.source,
             added=figures.datasets_added,
             unregistered=figures.datasets_unregistered,
-            visited=figures.visited,
+            checked=figures.visited,
             downloaded=figures.downloaded,
             changed=figures.changed,
             failed=figures.failed,

@@ -81,7 +81,7 @@ _MAX_HEADERS = 50
 
 @dataclass(frozen=True, slots=True)
 class ErrorDetails:
-    """Why a request failed. Everything in it may be published.
+    """The reason why a request failed. Everything in it may be published.
 
     :ivar summary_message: one sentence, the same for all errors of a type
     :ivar detailed_message: the failure of this request

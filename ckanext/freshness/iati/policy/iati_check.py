@@ -66,7 +66,7 @@ class IatiCheckResult:
 
 @dataclass(frozen=True, slots=True)
 class IatiTools:
-    """What all checks of a cycle share.
+    """The tools that all checks of a cycle share.
 
     :ivar stage: makes a temporary place for a body
     :ivar now: the time, aware

@@ -42,7 +42,7 @@ _ASCII = bytes(range(0x20, 0x7F))
 
 @dataclass(frozen=True, slots=True)
 class _EncodingFamily:
-    """How a file writes ASCII characters.
+    """A way to encode ASCII characters in a file.
 
     :ivar codec: Python's name; ``utf-8`` for all encodings that extend ASCII
     :ivar unit: bytes of an ASCII character

@@ -57,7 +57,7 @@ class NextMethod(Enum):
 
 
 class IatiOutcome(Enum):
-    """How a check ended."""
+    """The outcome of a check."""
 
     POSTPONED = "postponed"
     """No request: the URL failed recently."""
@@ -118,7 +118,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class IatiDecision:
-    """What follows from the answers so far.
+    """The next request of a check, and the state to store if there is none.
 
     :ivar next_method: :attr:`NextMethod.NOTHING` ends the check
     :ivar state: to be stored if the check ends; otherwise the input of the next decision

@@ -133,10 +133,10 @@ def _run(row: Any) -> dict[str, Any]:
 def freshness_resource_history(
     context: dict[str, Any], data_dict: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the last checks of a resource's URL, and the known facts about the URL.
+    """Return the stored results of the checks of a resource's URL, with the last five checks.
 
-    All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, there are no attempts and no
-    facts.
+    All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, ``attempts`` is
+    empty and all results are null.
 
     :param id: id of the resource
     :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread

@@ -34,7 +34,7 @@ class CopyChoice:
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """Where copies are kept, and for how long.
+    """The site's options for copies: their place, and how long they are kept.
 
     :ivar location: a directory, or a URL of fsspec
     :ivar quota: bytes of all copies together; None for no limit

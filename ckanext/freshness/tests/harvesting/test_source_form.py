@@ -98,7 +98,7 @@ def test_the_form_of_a_source(browser: Browser, editor: dict[str, Any], fdp: Fdp
     status, page = browser.submit("/harvest/new", "#source-new", **at_a_file, config="")
     assert status == 200
     (error,) = page.select(".error-explanation li")
-    assert "is a file: URL; only http and https are visited" in error.text
+    assert "is a file: URL; only http and https are requested" in error.text
 
     bad = '{"max_delete_fraction": 50, "langauge": "en"}'
     status, page = browser.submit("/harvest/new", "#source-new", **filled_in, config=bad)
@@ -180,7 +180,7 @@ def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
         )
     errors = answer.value.error_dict
     assert errors["url"] == [
-        "The URL cannot be visited: it does not begin with http:// or https://"
+        "The URL cannot be requested: it does not begin with http:// or https://"
     ]
     mistakes = (
         '"timeout" must be a number from 1 to 3600',
@@ -196,8 +196,8 @@ def test_all_mistakes_in_a_source_are_reported_at_once() -> None:
 
 BAD_URLS = {
     "fdp.example.org": "it does not begin with http:// or https://",
-    "ftp://fdp.example.org": "is a ftp: URL; only http and https are visited",
-    "javascript:alert(1)": "is a javascript: URL; only http and https are visited",
+    "ftp://fdp.example.org": "is a ftp: URL; only http and https are requested",
+    "javascript:alert(1)": "is a javascript: URL; only http and https are requested",
     "https://": "it has no host",
     "http:///catalog/1": "it has no host",
     "http://[::1": "it has a malformed IPv6 address as its host",

@@ -101,7 +101,7 @@ def test_what_headers_are_worth() -> None:
     assert metrics.headers(RunMetrics(hosts={"*": NUMBERS, "example.org": NUMBERS})) == (
         """\
 *** Headers ***
-10 visits, 8 resources answered, of 3 datasets
+10 checks, 8 resources answered, of 3 datasets
 4 of 8 (50 %) resources send Last-Modified
 2 of 8 (25 %) resources send ETag
 5 of 8 (62 %) resources send Last-Modified or ETag

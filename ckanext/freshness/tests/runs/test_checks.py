@@ -162,7 +162,7 @@ def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> 
     with run_records.shards():
         done = run(10 * DAY)
     assert (done.shards_left, done.counts.checks) == (len(check_run.ALL_SHARDS), 0)
-    assert "Another run is visiting hosts" in check_run.missing_in_words(done)[0]
+    assert "Another run is checking hosts" in check_run.missing_in_words(done)[0]
     assert done.counts.resources() == {"firstrun": 1}
     assert host.count("/stocks.csv") == 0
     assert run(10 * DAY).counts.checks == 1

@@ -55,7 +55,7 @@ def test_what_is_printed(dataset: dict[str, Any], check: Invoke) -> None:
     lines = done.output.splitlines()
     assert "* total: 3 *," in lines
     assert "error: 1" in "".join(lines)
-    assert "Visited 3 resources, 1 with an error" in lines
+    assert "Checked 3 resources, 1 with an error" in lines
     (run,) = helpers.call_action("freshness_run_list")
     assert run["visited"] == 3 and run["ended_at"] and not run["error"]
 
@@ -73,8 +73,8 @@ def test_strict(dataset: dict[str, Any], check: Invoke) -> None:
 
 
 def test_one_dataset_and_its_host(dataset: dict[str, Any], check: Invoke) -> None:
-    assert "Visited 3 resources" in check("files").output
-    assert "Visited 3 resources" in check("--host", "127.0.0.1", "--all").output
+    assert "Checked 3 resources" in check("files").output
+    assert "Checked 3 resources" in check("--host", "127.0.0.1", "--all").output
 
 
 def test_a_dataset_that_there_is_not(dataset: dict[str, Any], check: Invoke) -> None:
@@ -136,7 +136,7 @@ def test_another_run_is_under_way(dataset: dict[str, Any], check: Invoke) -> Non
     with run_records.shards():
         done = check()
     assert done.exit_code == 1
-    assert "Another run is visiting hosts" in done.output
+    assert "Another run is checking hosts" in done.output
 
 
 def test_background_jobs(

@@ -148,7 +148,7 @@ def the_rest_is_visited(server: FileServer, cli: Any) -> None:
     model.Session.remove()
     assert run_records.held_shards() == frozenset()
     asked = server.count("/held")
-    assert f"Visited {HELD} resources, 0 with an error" in check(cli)
+    assert f"Checked {HELD} resources, 0 with an error" in check(cli)
     assert server.count("/quick") == QUICK, "some were visited twice"
     assert server.count("/held") == asked + HELD
     assert recorded() == QUICK + HELD
@@ -274,7 +274,7 @@ def test_a_background_worker_is_killed(
     model.Session.remove()
     done = recorded()
     visited = server.count("/quick")
-    assert f"Visited {QUICK + HELD - done} resources, 0 with an error" in check(cli)
+    assert f"Checked {QUICK + HELD - done} resources, 0 with an error" in check(cli)
     assert server.count("/quick") - visited <= QUICK
     assert recorded() == QUICK + HELD
 

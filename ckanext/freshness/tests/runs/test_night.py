@@ -117,14 +117,14 @@ def test_what_a_run_says_of_itself_is_not_said_twice(
     def work(now: datetime) -> PartReport:
         run_id = run_records.begin_run(now, {})
         run_records.end_run(run_id, now, error="Solr is away" if says_so else None)
-        return PartReport("Another run is visiting hosts", complete=False, began=began)
+        return PartReport("Another run is checking hosts", complete=False, began=began)
 
     # Of a night before.
     run_records.end_run(run_records.begin_run(NOW - timedelta(days=1), {}), NOW, error="no luck")
     list(nightly([NightPart("check", work, writes="check")], lambda: next(hours)))
     expected: list[tuple[Any, ...]] = [("check", "Solr is away" if says_so else None)]
     if not (says_so and began):
-        expected.append(("nightly", "check: Another run is visiting hosts"))
+        expected.append(("nightly", "check: Another run is checking hosts"))
     assert sorted(noted()[1:], key=str) == expected
 
 

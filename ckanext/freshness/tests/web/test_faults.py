@@ -233,7 +233,7 @@ SERVED: list[tuple[faults.Fault, dict[str, float], FailureReason, str, int]] = [
         faults.Redirect(to="http://a..b/"),
         {},
         FailureReason.INVALID_URL,
-        "redirects to http://a..b/, which cannot be visited",
+        "redirects to http://a..b/, which cannot be requested",
         1,
     ),
     (
@@ -298,7 +298,7 @@ def test_inside_addresses_are_never_connected_to(server: FileServer, address: st
     closed = replace(SETTINGS, guard=Guard())
     error = failure(f"http://{address}:{server.port}/x", settings=closed)
     assert error.reason is FailureReason.INSIDE_ADDRESS
-    assert "was not visited" in str(error)
+    assert "was not requested" in str(error)
     assert "inside of a network, and not in ckanext.freshness.allowed_networks" in str(error)
     assert server.connections == 0
 

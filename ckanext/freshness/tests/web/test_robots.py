@@ -46,7 +46,7 @@ def test_rules_are_obeyed(server: FileServer, path: str, allowed: bool) -> None:
     else:
         error = failure(url, hosts=Hosts(OBEDIENT))
         assert error.reason is FailureReason.ROBOTS
-        assert "robots.txt does not want it" in str(error)
+        assert "robots.txt forbids it" in str(error)
         assert server.count(path) == 0
 
 

@@ -224,7 +224,7 @@ def test_a_url_that_nobody_can_ask_for_is_told_and_the_rest_is_read(fdp: FdpServ
     assert line.startswith(f"{fdp.url_of(catalog)}: it lists {fdp.url}/xxx")
     assert line.endswith(", which cannot be requested")
     assert job.record_errors == {
-        "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are visited"
+        "urn:uuid:1": "urn:uuid:1: is a urn: URL; only http and https are requested"
     }
 
 

@@ -26,7 +26,7 @@ from ckanext.freshness.tests.servers.replay import FDP_EDITED, FDP_RECORDING, FD
 
 DCAT = "http://www.w3.org/ns/dcat#"
 NOT_VISITED = (
-    "was not visited: its host is not among those that may be "
+    "was not requested: its host is not allowed "
     '("allowed_hosts" in the source\'s configuration names more)'
 )
 NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")

@@ -335,7 +335,7 @@ def test_it_goes_nowhere_else(server: RegistryServer) -> None:
         to=lambda request: f"{elsewhere}{request.target}"
     )
     found = Crawler(server)
-    assert len(found.crawled.errors) == 2 and "not among those" in found.errors
+    assert len(found.crawled.errors) == 2 and "its host is not allowed" in found.errors
     assert not [one for one in server.requests if "127.0.0.2" in one.host]
 
 
