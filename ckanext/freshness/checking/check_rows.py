@@ -214,6 +214,7 @@ def resources_to_check(
                 format=row.format or None,
                 mimetype=row.mimetype or None,
                 start_at=row.handed_to if handed_on else None,
+                has_shape=row.has_shape,
                 is_new=batch[row.id].is_new,
                 is_touched=batch[row.id].is_touched,
             )
@@ -296,7 +297,7 @@ WHERE d.id IS NOT NULL AND (c.resource_id IS NULL OR d.known_id IS NOT NULL)"""
 _ANEW = (
     *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
-    *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found"),
+    *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
 )
 """The columns that are reset if the URL changes."""
 
@@ -364,6 +365,7 @@ _TO_CHECK = f"""
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
+    c.shape IS NOT NULL AS has_shape,
     d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (

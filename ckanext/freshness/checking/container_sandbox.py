@@ -1,4 +1,4 @@
-"""Hashes containers in processes of the sandbox."""
+"""Hashes containers, and reads the shapes of files, in processes of the sandbox."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import BinaryIO
 from ..sandbox import Unopened
 from ..sandbox.processes import ProcessLimits, Sandbox
 from .detectors import ContainerLimits, Detector
+from .shapes import Shape, from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class OpenedContainer:
 
 
 class ContainerSandbox(Sandbox):
-    """A sandbox that hashes containers.
+    """A sandbox that hashes containers and reads the shapes of files.
 
     :param workers: the largest number of processes
     """
@@ -33,7 +34,7 @@ class ContainerSandbox(Sandbox):
     def __init__(self, workers: int = 2, limits: ContainerLimits | None = None) -> None:
         self.limits = limits or ContainerLimits()
         super().__init__(
-            "ckanext.freshness.checking.container_worker:fingerprint_of",
+            "ckanext.freshness.checking.container_worker:open_file",
             ProcessLimits(self.limits.seconds, self.limits.cpu_seconds, self.limits.memory),
             workers,
         )
@@ -55,3 +56,16 @@ class ContainerSandbox(Sandbox):
         except Unopened as error:
             return OpenedContainer(reason=str(error))
         return OpenedContainer(hash=json.loads(answer))
+
+    async def shape(self, file: BinaryIO, kind: str) -> Shape:
+        """Return the shape of a file; empty if it is uncertain. No file raises an exception.
+
+        :param file: a real file, flushed; its position changes
+        :param kind: see :func:`.shapes.read`
+        """
+        request = {"shape": kind, "limits": asdict(self.limits)}
+        try:
+            answer = await self.run(json.dumps(request).encode(), file)
+        except Unopened:
+            return []
+        return from_json(json.loads(answer))

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import Any, BinaryIO
 
 from ..sandbox import Unopened
+from . import shapes
 from .content import fingerprint
 from .detectors import ContainerLimits, Unreadable
 
@@ -20,12 +21,15 @@ for _codec in set(aliases.aliases.values()):
         importlib.import_module(f"encodings.{_codec}")
 
 
-def fingerprint_of(request: bytes, file: BinaryIO) -> bytes:
-    """Return the hash of a file by the detectors in the request, as JSON.
+def open_file(request: bytes, file: BinaryIO) -> bytes:
+    """Return the hash of a file by the detectors in the request, or its shape, as JSON.
 
-    :raises Unopened: the file cannot be read
+    :raises Unopened: the file cannot be hashed
     """
     options = json.loads(request)
+    if "shape" in options:
+        limits = ContainerLimits(**options["limits"])
+        return json.dumps(shapes.read(options["shape"], file, limits)).encode()
     detectors = [_detector(name) for name in options["detectors"]]
     try:
         hash_ = fingerprint(file, detectors, ContainerLimits(**options["limits"]))

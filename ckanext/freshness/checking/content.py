@@ -64,7 +64,7 @@ class Zip(Detector):
 DETECTORS: tuple[type[Detector], ...] = (Xlsx, Zip)
 """Detectors of containers, the more special first. Other files are :class:`RawBytes`."""
 
-_BROKEN = (
+BROKEN = (
     *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, expat.ExpatError, struct.error),
     *(EOFError, NotImplementedError, OSError, OverflowError, ValueError),
 )
@@ -84,6 +84,6 @@ def fingerprint(
             return f"{detector.name}:{detector.digest(file, limits)}"
         except NotThis:
             continue
-        except _BROKEN as error:
+        except BROKEN as error:
             raise Unreadable(f"broken: {error or type(error).__name__}") from error
     return None

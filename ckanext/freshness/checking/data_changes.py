@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from ..aging.evidence import Evidence
 from ..ckan_adapter import model
 from ..dates import parse_date, utc, utc_text
+from . import shapes
 from .decisions import Outcome
 from .results import CheckResult
 
@@ -97,6 +98,9 @@ def of_check(result: CheckResult, row: Any) -> DataChange | None:
         size_after=result.size,
         media_type_before=row.mimetype or None,
         media_type_after=result.mimetype,
+        summary=None
+        if before.outdated
+        else shapes.difference(shapes.from_json(row.was["shape"] or ()), result.shape or ()),
     )
 
 

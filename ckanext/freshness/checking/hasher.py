@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from ..copies.store import StagedBody, StoreError
 from ..web.exchange import Enough
+from . import shapes
 from .container_sandbox import ContainerSandbox
 from .content import DETECTORS, RawBytes
 from .detectors import MAGIC_BYTES, Detector
 from .formats import FIRST_BYTES
+from .shapes import Shape
+from .workbooks import Xlsx
 
 _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
@@ -32,12 +35,14 @@ class HashedBody:
     :ivar size: in bytes
     :ivar note: why a file that looks like a container was hashed as plain bytes, in words
     :ivar first: the first :data:`.formats.FIRST_BYTES` bytes
+    :ivar shape: of its tables, empty if it is uncertain; None if it was not read
     """
 
     hash: str
     size: int
     note: str | None
     first: bytes
+    shape: Shape | None = None
 
 
 class FirstBytes:
@@ -72,6 +77,8 @@ class Hasher:
 
     :param staged: also takes the body, for a copy. If the store takes no more, the body is hashed without a
         copy.
+    :param text: how to read the shape of a text, see :func:`.shapes.kind_of`, for which the body is kept; None
+        if no such shape is needed
     """
 
     def __init__(
@@ -80,11 +87,14 @@ class Hasher:
         *,
         detectors: Sequence[type[Detector]] = DETECTORS,
         staged: StagedBody | None = None,
+        text: str | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._detectors = detectors
         self._staged = staged
         self._file: BinaryIO | None = None
+        self._text = text
+        self._kept: tempfile.SpooledTemporaryFile[bytes] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -93,6 +103,8 @@ class Hasher:
         self._first = b""
         self._candidates: list[type[Detector]] | None = None
         self._note: str | None = None
+        if self._text is not None:
+            self._kept = tempfile.SpooledTemporaryFile(shapes.SMALL)  # noqa: SIM115
 
     def __enter__(self) -> Hasher:
         return self
@@ -120,6 +132,13 @@ class Hasher:
             with contextlib.suppress(OSError):
                 self._file.close()
             self._file = None
+        self._close_kept()
+
+    def _close_kept(self) -> None:
+        if self._kept is not None:
+            with contextlib.suppress(OSError):
+                self._kept.close()
+            self._kept = None
 
     def write(self, data: bytes) -> None:
         """Take the next piece."""
@@ -135,6 +154,8 @@ class Hasher:
             # The earlier pieces are shorter than the first bytes, so they are all in `before`.
             self._spool(before)
             self._spool(data)
+        if self._kept is not None:
+            self._keep(data)
         if self._staged is not None:
             try:
                 self._staged.write(data)
@@ -142,29 +163,54 @@ class Hasher:
                 self._staged.close()
                 self._staged = None
 
+    def _keep(self, data: bytes) -> None:
+        """Keep a piece of a text, unless the text is too large or a container."""
+        assert self._kept is not None
+        if self._candidates or self._size > self._sandbox.limits.max_bytes:
+            self._close_kept()
+            return
+        try:
+            self._kept.write(data)
+        except OSError:
+            self._close_kept()
+
     def take_staged(self) -> StagedBody | None:
         """Return the staged body if it is whole. The caller closes it."""
         staged, self._staged = self._staged, None
         return staged
 
-    async def result(self) -> HashedBody:
-        """Return the hash of a complete body, and remove the temporary file.
+    async def result(self, wants_shape: Callable[[str], bool] = lambda hash_: False) -> HashedBody:
+        """Return the hash of a complete body, and remove the temporary files.
 
         A container that cannot be opened is hashed as plain bytes: no body raises an exception.
+
+        :param wants_shape: decides by the hash whether the shape is read, too
         """
         if self._candidates is None:
             self._find_candidates()
             self._spool(self._first)
         try:
-            container_hash = await self._open()
+            hash_ = await self._open() or f"{RawBytes.name}:{self._sha256.hexdigest()}"
+            shape = await self._shape(hash_) if wants_shape(hash_) else None
         finally:
             self._close_file()
-        return HashedBody(
-            hash=container_hash or f"{RawBytes.name}:{self._sha256.hexdigest()}",
-            size=self._size,
-            note=self._note,
-            first=self._first,
-        )
+        return HashedBody(hash_, self._size, self._note, self._first, shape)
+
+    async def _shape(self, hash_: str) -> Shape:
+        if self._file is not None and hash_.startswith(f"{Xlsx.name}:"):
+            return await self._sandbox.shape(self._file, Xlsx.name)
+        if self._kept is None or self._text is None:
+            return []
+        if self._text == "csv" and self._size <= shapes.SMALL:
+            self._kept.seek(0)
+            return shapes.of_small_csv(self._kept.read())
+        try:
+            self._kept.flush()
+            # A real file from its first use as one.
+            self._kept.fileno()
+        except OSError:
+            return []
+        return await self._sandbox.shape(cast(BinaryIO, self._kept), self._text)
 
     def _find_candidates(self) -> None:
         first = self._first[:MAGIC_BYTES]

@@ -16,7 +16,7 @@ from ..copies.store import StagedBody
 from ..web.attempts import RequestAttempts
 from ..web.client import Answer, Body, Client, FetchError, Request, Sink
 from ..web.urls import Target, display_url
-from . import decisions
+from . import decisions, shapes
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
 from .check import NextStep
 from .container_sandbox import ContainerSandbox
@@ -133,6 +133,7 @@ class HdxCheck:
                 self._tools.sandbox,
                 detectors=self._tools.detectors,
                 staged=None if stage is None else stage(),
+                text=self._text_with_shape(),
             )
             return self._hasher
         if any(step.outcome is Outcome.HEADER for step in self._steps):
@@ -141,12 +142,33 @@ class HdxCheck:
             return self._beginning
         return Body.SKIP
 
+    def _text_with_shape(self) -> str | None:
+        """Return how to read the shape of a text; None if that is not needed, or there is none to be read."""
+        for resource in self._resources:
+            if self._first_hash is not None or _lacks_shape(resource):
+                promised = promise(resource.format, resource.mimetype)
+                if kind := shapes.kind_of(promised.formats):
+                    return kind
+        return None
+
+    def _wants_shape(self, hash_: str) -> bool:
+        """Decide by the hash of a body whether its shape is to be stored with it."""
+        if self._first_hash is not None:
+            return hash_ == self._first_hash
+        headers = self._headers
+        assert headers is not None
+        return any(
+            _lacks_shape(resource)
+            and decisions.after_hash(resource.memory, headers, hash_, None).next is NextRequest.END
+            for resource in self._resources
+        )
+
     async def answered(self, answer: Answer, sink: _Sink) -> NextStep:
         if self._conditional and decisions.refuses_conditions(answer.status):
             self._conditional = False
             self._request = self._ask()
             return NextStep.ASK_NOW
-        hashed = None if self._hasher is None else await self._hasher.result()
+        hashed = None if self._hasher is None else await self._hasher.result(self._wants_shape)
         at = self._tools.now()
         if self._first_hash is not None:
             for result in self._after_second(answer, hashed, at):
@@ -329,6 +351,7 @@ class HdxCheck:
             hashed=hashed is not None or self._first_hash is not None,
             counts_as_failure=step.counts_as_failure,
             size=None if hashed is None else hashed.size,
+            shape=None if hashed is None else hashed.shape,
             mimetype=mimetype_of(answer) if is_useful else None,
             has_etag=is_useful and bool(etag),
             has_last_modified=is_useful and bool(last_modified),
@@ -384,6 +407,11 @@ def _judge(resource: ResourceToCheck, body: HashedBody | FirstBytes, answer: Ans
         was_coded="Content-Encoding" in answer.headers,
     )
     return _JudgedBody(promised, mismatch, body)
+
+
+def _lacks_shape(resource: ResourceToCheck) -> bool:
+    """Decide whether the shape of the content at a URL is unknown, or perhaps that of earlier content."""
+    return not resource.has_shape or resource.memory.outdated
 
 
 def _conditions(resource: ResourceToCheck) -> tuple[str | None, str | None]:

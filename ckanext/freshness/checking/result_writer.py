@@ -83,8 +83,8 @@ def write(results: Sequence[CheckResult], run_start: datetime) -> list[tuple[Che
         ``last_modified``, ``size``, ``mimetype``, ``hash``), what a check has written into them (``wrote``, see
         :mod:`.fields`), whether it has changed that changes can be determined (``doubt_changed``), and its
         failures after and before the check (``failures``, ``failures_before``, ...). If the check shows that
-        data have changed, ``was`` has the earlier ``attempts`` and ``succeeded_at``. Results for resources that
-        are gone, or have another URL since, are not written.
+        data have changed, ``was`` has the earlier ``attempts``, ``succeeded_at`` and ``shape``. Results for
+        resources that are gone, or have another URL since, are not written.
     """
     by_id = {result.resource.resource_id: result for result in results}
     if not by_id:
@@ -127,6 +127,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "words": attempt.words,
             "received": attempt.received,
             "seconds": round(attempt.seconds, 3),
+            "shape": result.shape,
             "final_url": attempt.final_url,
             "sent_etag": attempt.etag,
             "sent_modified": attempt.last_modified,
@@ -145,7 +146,7 @@ _COLUMNS = """
     visited boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
-    seconds numeric, final_url text, sent_etag text, sent_modified text, modified timestamp"""
+    seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp"""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -155,6 +156,11 @@ _ATTEMPT = f"""
             'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
             'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")}
         ))"""
+
+_NEW_CONTENT = ", ".join(
+    f"'{outcome.value}'" for outcome in (Outcome.FIRST_HASH, Outcome.REPEAT_HASH, Outcome.CHANGED)
+)
+"""Outcomes after which what was known of other content is forgotten."""
 
 _WRITE = f"""
 UPDATE freshness_check c SET
@@ -182,6 +188,7 @@ UPDATE freshness_check c SET
         WHEN f.found THEN NULL
         ELSE c.failing_since END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
+    shape = CASE WHEN f.outcome IN ({_NEW_CONTENT}) THEN f.shape ELSE coalesce(f.shape, c.shape) END,
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END,
     strip = CASE WHEN f.handed_to IS NOT NULL THEN c.strip
@@ -197,5 +204,5 @@ RETURNING c.resource_id, r.url_type, r.last_modified, r.size, r.mimetype, r.hash
     c.failures, c.failing_since, c.tried_at, before.failures AS failures_before,
     before.failing_since AS failing_since_before, before.tried_at AS tried_at_before,
     CASE WHEN f.changes THEN jsonb_build_object(
-        'attempts', before.attempts, 'succeeded_at', before.succeeded_at
+        'attempts', before.attempts, 'succeeded_at', before.succeeded_at, 'shape', before.shape
     ) END AS was"""

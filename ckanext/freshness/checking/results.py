@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
+from .shapes import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class ResourceToCheck:
     :ivar start_at: URL to continue at, if another worker was redirected from ``url`` to it and handed the
         check on
     :ivar keep_copy: whether a good file is staged for a copy
+    :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     """
@@ -36,6 +38,7 @@ class ResourceToCheck:
     mimetype: str | None = None
     start_at: str | None = None
     keep_copy: bool = False
+    has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
 
@@ -80,6 +83,7 @@ class CheckResult:
     :ivar hashed: whether the file was read and hashed
     :ivar counts_as_failure: whether the result counts towards "broken": certain, and the URL's own fault
     :ivar size: of the file, if it was read whole
+    :ivar shape: of the file's tables, empty if it is uncertain; None if it was not read
     :ivar mimetype: as the server says, without parameters; None if the server says nothing, or the answer was
         of no use
     :ivar put_off: whether no request was sent because the host answers nobody. Ignore ``outcome``: the next run
@@ -98,6 +102,7 @@ class CheckResult:
     hashed: bool = False
     counts_as_failure: bool = False
     size: int | None = None
+    shape: Shape | None = None
     mimetype: str | None = None
     has_etag: bool = False
     has_last_modified: bool = False

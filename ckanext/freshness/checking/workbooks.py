@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import BinaryIO
 
 from .detectors import ContainerLimits, Detector, NotThis, Unreadable, open_archive
@@ -31,27 +32,59 @@ class Xlsx(Detector):
 
     @classmethod
     def digest(cls, file: BinaryIO, limits: ContainerLimits) -> str:
-        parts = OfficeParts(open_archive(file, limits), limits)
-        if "_rels/.rels" not in parts.members:
-            raise NotThis
-        book = _Book()
-        main = parts.related("", "officeDocument")[:1]
-        # Binary workbooks are archives, too.
-        if not main or not main[0].target.endswith(".xml"):
-            raise NotThis
-        parts.parse(main[0].target, book.start)
-        strings = _Strings()
-        for relation in parts.related(main[0].target, "sharedStrings"):
-            parts.parse(relation.target, strings.start, strings.end, strings.data)
-        sheets = {sheet.id: sheet.target for sheet in parts.related(main[0].target, "worksheet")}
+        book = open_workbook(file, limits)
         sha256 = hashlib.sha256(b"1904" if book.from_1904 else b"1900")
-        for name, relation_id in book.sheets:
+        for name, part in book.sheets:
             sha256.update(f"\x1d{name}\x1e".encode())
-            # A chart sheet has no cells.
-            if relation_id in sheets:
-                sheet = _Sheet(strings.found, lambda row: sha256.update(row.encode()))
-                parts.parse(sheets[relation_id], sheet.start, sheet.end, sheet.data)
+            if part is not None:
+                book.read(part, lambda row: sha256.update(row.encode()))
         return sha256.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Workbook:
+    """An open workbook.
+
+    :ivar sheets: the names of the sheets, with the part that has its cells; None for a chart sheet
+    :ivar strings: the texts that cells share
+    """
+
+    parts: OfficeParts
+    from_1904: bool
+    sheets: list[tuple[str, str | None]]
+    strings: list[str]
+
+    def read(self, part: str, give: Callable[[str], object]) -> None:
+        """Read the cells of a sheet.
+
+        :param give: takes each row as a text: of each cell that is not empty a group separator, then its place,
+            kind, value and formula with unit separators between them
+        """
+        sheet = _Sheet(self.strings, give)
+        self.parts.parse(part, sheet.start, sheet.end, sheet.data)
+
+
+def open_workbook(file: BinaryIO, limits: ContainerLimits) -> Workbook:
+    """Open a workbook.
+
+    :raises NotThis: the file is no Excel workbook
+    :raises Unreadable: the workbook cannot be read
+    """
+    parts = OfficeParts(open_archive(file, limits), limits)
+    if "_rels/.rels" not in parts.members:
+        raise NotThis
+    book = _Book()
+    main = parts.related("", "officeDocument")[:1]
+    # Binary workbooks are archives, too.
+    if not main or not main[0].target.endswith(".xml"):
+        raise NotThis
+    parts.parse(main[0].target, book.start)
+    strings = _Strings()
+    for relation in parts.related(main[0].target, "sharedStrings"):
+        parts.parse(relation.target, strings.start, strings.end, strings.data)
+    sheets = {sheet.id: sheet.target for sheet in parts.related(main[0].target, "worksheet")}
+    named = [(name, sheets.get(relation_id)) for name, relation_id in book.sheets]
+    return Workbook(parts, book.from_1904, named, strings.found)
 
 
 class _Book:

@@ -105,6 +105,11 @@ class ResourceCheck(tk.BaseModel):
     seen_modified = Column(
         DateTime, comment="the resource's own last_modified as the last run saw it"
     )
+    shape = Column(
+        JSONB,
+        comment="of the bytes as last confirmed: name, number of rows and columns of each table; an empty list "
+        "if they are uncertain, empty if they were not read",
+    )
     attempts = Column(JSONB, nullable=False, comment="the last five visits, newest first")
     strip = Column(
         UnicodeText,

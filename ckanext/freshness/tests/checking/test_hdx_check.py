@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -786,3 +787,65 @@ def test_each_visit_has_one_finding(
     )
     well = [finding for finding in found if "/well/" in finding.resource.url]
     assert not any(finding.counts_as_failure for finding in well)
+
+
+# The tables of the files
+
+
+OLD = b"id,name\n" + b"a,b\n" * 3
+NEW = b"id,name,district\n" + b"a,b,c\n" * 5
+OLD_SHAPE, NEW_SHAPE = ((None, 3, ["id", "name"]),), ((None, 5, ["id", "name", "district"]),)
+
+
+def shape_of(server: FileServer, *bodies: bytes, **more: Any) -> Any:
+    """Return the outcome and the shape of a check whose downloads get these bodies."""
+    more = {"format": "CSV", **more}
+    server.files["/file.csv"] = csv(bodies[-1])
+    if len(bodies) > 1:
+        server.faults["/file.csv"] = faults.Body(bodies[0], times=1)
+    (result,) = run_check([visit(f"{server.url}/file.csv", **more)])
+    return result.outcome, result.shape if result.shape is None else tuple(result.shape)
+
+
+def known(body: bytes, **more: Any) -> KnownContent:
+    return KnownContent(hash=f"sha256:{hashlib.sha256(body).hexdigest()}", **more)
+
+
+KNOWN_SHAPE = {"memory": known(OLD), "has_shape": True}
+SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
+    ({}, [OLD], Outcome.FIRST_HASH, OLD_SHAPE),
+    ({}, [OLD * 10_000], Outcome.FIRST_HASH, ((None, 39_999, ["id", "name"]),)),
+    ({"format": "PDF"}, [OLD], Outcome.FIRST_HASH, ()),
+    (
+        {"format": "XLSX"},
+        [workbook({"Data": {"A1": "id", "A2": "x"}})],
+        Outcome.FIRST_HASH,
+        (("Data", 1, ["id"]),),
+    ),
+    ({"memory": known(OLD)}, [OLD], Outcome.SAME_HASH, OLD_SHAPE),
+    (KNOWN_SHAPE, [OLD], Outcome.SAME_HASH, None),
+    (KNOWN_SHAPE, [NEW, NEW], Outcome.CHANGED, NEW_SHAPE),
+    (KNOWN_SHAPE, [NEW, OLD], Outcome.SAME_HASH, None),
+    (KNOWN_SHAPE, [NEW, b"x,y\nz,z\n"], Outcome.API, None),
+    (
+        {"memory": known(OLD, outdated=True), "has_shape": True},
+        [NEW],
+        Outcome.FIRST_HASH,
+        NEW_SHAPE,
+    ),
+    # The next check reads it, as it is forgotten then.
+    (
+        {"memory": known(NEW, earlier=("sha256:0", known(OLD).hash)), "has_shape": True},
+        [OLD],
+        Outcome.REPEAT_HASH,
+        None,
+    ),
+]
+"""What is known before, the downloads, the outcome, and the shape that is read."""
+
+
+@pytest.mark.parametrize(("before", "bodies", "outcome", "shape"), SHAPES)
+def test_the_shape_is_read_once_for_each_content(
+    server: FileServer, before: dict[str, Any], bodies: list[bytes], outcome: Outcome, shape: Any
+) -> None:
+    assert shape_of(server, *bodies, **before) == (outcome, shape)

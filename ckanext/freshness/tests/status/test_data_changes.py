@@ -18,6 +18,7 @@ from ckanext.freshness.aging.evidence import DatedEvidence, Evidence
 from ckanext.freshness.checking import check_rows, data_changes
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.shapes import TableShape
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.status import conclusions, edit_changes
 from ckanext.freshness.status.snapshot import DatasetSnapshot, ResourceSnapshot
@@ -129,6 +130,34 @@ def test_the_old_file_is_known_until_the_last_certain_check(
         conclude(now, result(dataset, now, outcome, before, after, **more))
     (change,) = changes(dataset)
     assert change["changed_after"] == (None if known is None else at(MADE + known * DAY))
+
+
+def test_a_change_says_what_changed_in_the_tables(act: Act) -> None:
+    dataset = new(act)
+    old, more, most = (
+        [TableShape(None, rows, columns)]
+        for rows, columns in ((3, ["a"]), (5, ["a", "b"]), (9, ["a", "b"]))
+    )
+    outdated = replace(NEW, outdated=True)
+    steps: list[tuple[Outcome, KnownContent, KnownContent, Any]] = [
+        (Outcome.FIRST_HASH, KnownContent(), OLD, old),
+        (Outcome.SAME_HASH, OLD, OLD, None),
+        (Outcome.CHANGED, OLD, NEW, more),
+        # A newer date, whose file is read later: it is not known which of both changes did what.
+        (Outcome.FIRST_HASH, outdated, OLD, most),
+        (Outcome.REPEAT_HASH, OLD, NEW, None),
+        (Outcome.CHANGED, NEW, OLD, old),
+        (Outcome.CHANGED, OLD, NEW, []),
+        (Outcome.CHANGED, NEW, OLD, old),
+    ]
+    for day, (outcome, before, after, shape) in enumerate(steps, 1):
+        now = MADE + day * DAY
+        dates = {"changed_at": now} if outcome is Outcome.CHANGED else {"modified": now}
+        conclude(now, result(dataset, now, outcome, before, after, shape=shape, **dates))
+    assert [one["summary"] for one in changes(dataset)] == [
+        {"tables": [{"name": None, "rows": [3, 5], "added": ["b"]}]},
+        *([None] * 4),
+    ]
 
 
 def test_a_killed_run_neither_loses_nor_doubles_a_change(

@@ -1,0 +1,235 @@
+"""The shapes of files, and the differences of shapes."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import tempfile
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.checking import shapes
+from ckanext.freshness.checking.container_sandbox import ContainerSandbox
+from ckanext.freshness.checking.detectors import ContainerLimits
+from ckanext.freshness.checking.formats import promise
+from ckanext.freshness.checking.shapes import Shape, TableShape, difference
+from ckanext.freshness.tests.checking.workbooks import workbook
+
+PLAIN = b"id,name\na1,x\na2,y\n"
+
+
+def table(rows: int, *columns: str) -> Shape:
+    return [TableShape(None, rows, list(columns))]
+
+
+IDS = table(2, "id", "name")
+
+CSV: dict[str, tuple[bytes, Shape]] = {
+    "plain": (PLAIN, IDS),
+    "without a last line end": (PLAIN[:-1], IDS),
+    "CRLF": (PLAIN.replace(b"\n", b"\r\n"), IDS),
+    "old line ends": (PLAIN.replace(b"\n", b"\r"), IDS),
+    "blank lines": (b"\n" + PLAIN.replace(b"\n", b"\n\n") + b"\n", IDS),
+    "blank lines with CRLF": (PLAIN.replace(b"\n", b"\r\n\r\n"), IDS),
+    "a header alone": (b"id,name\n", table(0, "id", "name")),
+    "semicolons": (PLAIN.replace(b",", b";"), IDS),
+    "tabs": (PLAIN.replace(b",", b"\t"), IDS),
+    "bars": (PLAIN.replace(b",", b"|"), IDS),
+    "commas in cells": (b'id;name\na1;"x, y"\na2;z, z\n', IDS),
+    "delimiters in quotes": (b'id,name\na1,"x,y"\na2,z\n', IDS),
+    "lines in quotes": (b'id,name\na1,"x\ny\n\nz"\na2,"say ""\n"""\n', IDS),
+    "a quote within a cell": (b'id,name\na1,5" pipe\na2,6" pipe\n', IDS),
+    "a mark of the encoding": (b"\xef\xbb\xbf" + PLAIN, IDS),
+    "UTF-16": (PLAIN.decode().encode("utf-16"), IDS),
+    "UTF-8": ("id,größe\na1,ü\n".encode(), table(1, "id", "größe")),
+    "Latin-1 in cells": ("id,name\na1,ü\na2,ö\n".encode("latin-1"), IDS),
+    "Latin-1 in the header": ("id,größe\na1,ü\n".encode("latin-1"), []),
+    "an unclosed quote": (b'id,name\na1,"x\na2,y\n', []),
+    "text after a quote": (b'id,name\na1,"x"y\n', []),
+    "no header": (b"1,2\n3,4\n", []),
+    "a header with a year": (b"name,2020\nx,1\n", []),
+    "a column twice": (b"id,id\na1,x\n", []),
+    "no delimiter": (b"id\na1\na2\n", []),
+    "records of different widths": (b"A title\nid,name\na1,x\n", []),
+    "zeros": (b"id,name\na1,\0\n", []),
+    "nothing": (b"", []),
+    "a page": (b"<html>Not found, sorry\n</html>", []),
+}
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_delimited_text(name: str) -> None:
+    data, expected = CSV[name]
+    assert shapes.of_small_csv(data) == expected
+    assert shapes.read("csv", io.BytesIO(data), ContainerLimits()) == expected
+
+
+@given(
+    st.lists(st.lists(st.text("ab ,;\"'\n\r|ü0", max_size=6), min_size=2, max_size=2), max_size=30),
+    st.sampled_from(",;\t|"),
+    st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_what_is_written_is_counted(
+    rows: list[list[str]], delimiter: str, quoting: Any, line_end: str
+) -> None:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
+    writer.writerow(["the id", "the name"])
+    writer.writerows(rows)
+    data = text.getvalue().encode()
+    found = shapes.of_small_csv(data)
+    # Another delimiter may seem to fit as well. Then nothing is certain; wrong is never said.
+    assert found in ([], table(len(rows), "the id", "the name"))
+    assert found == shapes.read("csv", io.BytesIO(data), ContainerLimits())
+
+
+def test_a_large_text_is_read_in_the_sandbox() -> None:
+    lines = b"".join(b'%d,"cell\nwith lines"\n' % number for number in range(20_000))
+
+    async def read() -> Shape:
+        with ContainerSandbox(1) as sandbox, tempfile.TemporaryFile() as file:
+            file.write(b"id,name\n" + lines)
+            file.flush()
+            return await sandbox.shape(file, "csv")
+
+    assert asyncio.run(read()) == table(20_000, "id", "name")
+
+
+POINTS = {"type": "FeatureCollection", "features": [{"properties": {"a": 1}}, {"properties": None}]}
+JSON: dict[str, tuple[bytes, Shape]] = {
+    "objects": (b'[{"a": 1, "b": 2}, {"a": 1, "c": [1]}]', table(2, "a", "b", "c")),
+    "features": (json.dumps(POINTS).encode(), table(2, "a")),
+    "no features": (b'{"type": "FeatureCollection", "features": []}', table(0)),
+    "UTF-16": ('[{"ä": 1}]'.encode("utf-16"), table(1, "ä")),
+    "another object": (b'{"a": 1}', []),
+    "numbers": (b"[1, 2]", []),
+    "no feature": (b'{"type": "FeatureCollection", "features": [1]}', []),
+    "properties that are none": (
+        b'{"type": "FeatureCollection", "features": [{"properties": [1]}]}',
+        [],
+    ),
+    "broken": (b'[{"a": 1}', []),
+    "no text": (b"\xff\xff", []),
+    "a lone surrogate": (rb'[{"\ud800": 1}]', []),
+    "a zero": (rb'[{"\u0000": 1}]', []),
+    "too many columns": (json.dumps([{f"c{n}": 1 for n in range(201)}]).encode(), []),
+    "too long names": (json.dumps([{"c" * 9000: 1}]).encode(), []),
+}
+
+
+@pytest.mark.parametrize("name", JSON)
+def test_json(name: str) -> None:
+    data, expected = JSON[name]
+    assert shapes.read("json", io.BytesIO(data), ContainerLimits()) == expected
+
+
+def test_workbooks() -> None:
+    file = workbook(
+        {
+            "Data": {"A1": "id", "B1": "name", "A2": "a", "B2": 1, "A9": "b"},
+            "Notes": {"A1": "A title", "A2": "id", "B2": "name"},
+            "Numbers": {"A1": 1, "B1": "name"},
+            "Empty": {},
+        }
+    )
+    assert shapes.read("xlsx", io.BytesIO(file), ContainerLimits()) == [
+        TableShape("Data", 2, ["id", "name"]),
+        *(TableShape(name, None, None) for name in ("Notes", "Numbers", "Empty")),
+    ]
+    assert shapes.read("xlsx", io.BytesIO(b"PK\x03\x04"), ContainerLimits()) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "media_type", "kind"),
+    [
+        ("CSV", None, "csv"),
+        ("tsv", "text/csv", "csv"),
+        ("GeoJSON", "application/json", "json"),
+        ("CSV", "application/json", None),
+        ("XLSX", None, None),
+        ("", None, None),
+    ],
+)
+def test_the_promised_format_decides(
+    declared: str, media_type: str | None, kind: str | None
+) -> None:
+    assert shapes.kind_of(promise(declared, media_type).formats) == kind
+
+
+def sheets(**named: tuple[int | None, list[str]]) -> Shape:
+    return [
+        TableShape(name, rows, None if rows is None else columns)
+        for name, (rows, columns) in named.items()
+    ]
+
+
+def one(before: int, after: int, **columns: Any) -> dict[str, Any]:
+    return {"tables": [{"name": None, "rows": [before, after], **columns}]}
+
+
+DIFFERENCES: dict[str, tuple[Shape, Shape, dict[str, Any] | None]] = {
+    "rows": (table(1, "a", "b"), table(3, "a", "b"), one(1, 3)),
+    "nothing": (table(1, "a", "b"), table(1, "a", "b"), one(1, 1)),
+    "a column more": (table(1, "a", "b"), table(1, "a", "x", "b"), one(1, 1, added=["x"])),
+    "a column less": (table(1, "a", "b", "c"), table(1, "a", "c"), one(1, 1, removed=["b"])),
+    "renamed": (table(1, "a", "b"), table(1, "a", "x"), one(1, 1, renamed=[["b", "x"]])),
+    "moved": (table(1, "a", "b"), table(1, "b", "a"), one(1, 1)),
+    "replaced elsewhere": (
+        table(1, "a", "b", "c"),
+        table(1, "b", "c", "x"),
+        one(1, 1, added=["x"], removed=["a"]),
+    ),
+    "nothing known before": ([], table(1, "a"), None),
+    "nothing known after": (table(1, "a"), [], None),
+    "another kind of file": (table(1, "a"), sheets(Data=(1, ["a"])), None),
+    "the same name twice": (2 * sheets(A=(1, ["a"])), sheets(A=(1, ["a"])), None),
+    "too long": (
+        table(1, *(f"{'a' * 90}{n}" for n in range(80))),
+        table(1, *(f"{'b' * 90}{n}" for n in range(80))),
+        None,
+    ),
+    "sheets": (
+        sheets(Old=(1, ["a"]), Same=(2, ["b"]), More=(3, ["c"]), Unclear=(None, [])),
+        sheets(Same=(2, ["b"]), More=(5, ["c"]), Unclear=(None, []), New=(1, ["a"])),
+        {
+            "tables": [{"name": "More", "rows": [3, 5]}],
+            "added": ["New"],
+            "removed": ["Old"],
+        },
+    ),
+    "the same sheets": (sheets(Same=(2, ["b"])), sheets(Same=(2, ["b"])), None),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_differences(name: str) -> None:
+    before, after, expected = DIFFERENCES[name]
+    assert difference(before, after) == expected
+
+
+names = st.lists(st.text("abcd", max_size=2), unique=True, max_size=6)
+one_table = st.builds(lambda rows, columns: table(rows, *columns), st.integers(0, 9), names)
+
+
+@given(one_table, one_table)
+def test_a_difference_leads_from_one_shape_to_the_other_and_back(
+    before: Shape, after: Shape
+) -> None:
+    found, back = difference(before, after), difference(after, before)
+    assert found is not None and back is not None
+    ((forth,), (reverse,)) = found["tables"], back["tables"]
+    old, new = set(before[0].columns or ()), set(after[0].columns or ())
+    renamed = forth.get("renamed", [])
+    gone = {*forth.get("removed", []), *(pair[0] for pair in renamed)}
+    come = {*forth.get("added", []), *(pair[1] for pair in renamed)}
+    assert gone <= old and come <= new and not come & old
+    assert (old - gone) | come == new
+    assert reverse["rows"] == forth["rows"][::-1]
+    assert reverse.get("added", []) == forth.get("removed", [])
+    assert reverse.get("renamed", []) == [pair[::-1] for pair in renamed]
