@@ -48,7 +48,8 @@ class Ours:
 
     def _of(self, url: str) -> ResourceToCheck:
         memory = self.memories.get(url) or KnownContent()
-        return ResourceToCheck(url, "bench", url, memory, format="CSV")
+        known = url in self.memories
+        return ResourceToCheck(url, "bench", url, memory, format="CSV", has_shape=known)
 
     async def _visit(self, visits: list[ResourceToCheck]) -> list[CheckResult]:
         settings = ClientSettings("bench", limits=self.limits, guard=Guard(["127.0.0.0/8"]))

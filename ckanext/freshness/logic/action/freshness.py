@@ -13,9 +13,10 @@ from ...aging import frequency
 from ...aging.evidence import DatedEvidence, Evidence
 from ...aging.status import Boundaries, Status, status_at
 from ...ckan_adapter import lock_packages, model
-from ...dates import parse_date, utc, utc_now, utc_text
+from ...dates import EARLIEST, parse_date, utc, utc_now, utc_text
 from ...model import FreshnessEvidence, FreshnessTransition
-from ...reporting import link_checks
+from ...reporting import change_stream, link_checks, table_access
+from ...reporting.tables import TableRequest
 from ...search import unindexed
 from ...status import frequencies, judgement, observation, snapshot
 from ...status.assessment import TransitionCause, update_packages
@@ -53,10 +54,13 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         newest 20 changes of the status (``from``, ``to``, ``at``, ``evidence``, ``cause``; of an edit its
         ``action`` and ``author``; of an edit of a resource ``change`` (``added``, ``replaced``, ``edited``,
         ``removed``), ``resource_id`` and ``resource_name``; ``frequency``: ``before`` and ``after`` in days,
-        if these explain the change); ``visits``: the checks of the URLs, ``total`` (resources) and
-        ``resources``, at most 100, failing resources first, each with ``id``, ``name``, ``url`` (without
-        secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the last check
-        could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``: hosted here),
+        if these explain the change); ``data_changes``: the newest 20 changes of the data, each with ``id``,
+        ``seen_at``, ``resource_id``, ``resource_name``, ``evidence``, ``what`` (what changed, in words) and
+        ``summary`` (see ``freshness_change_list``); ``visits``: the checks of the URLs, ``total``
+        (resources) and ``resources``, at most 100, failing resources first, each with ``id``, ``name``,
+        ``url`` (without secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the
+        last check could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``:
+        hosted here),
         ``not_visited`` (``internal``, ``ad hoc``, ``archived``, ``requestable``), of the last check
         ``tried_at``, ``outcome``, ``status`` (of HTTP), ``reason`` (in a word), ``words`` (what went wrong)
         and ``final_url`` (after redirects), ``broken``, ``promised`` and ``found`` (if the file is of another
@@ -212,6 +216,7 @@ def _shown(
         "confirmation": _confirmation(package.id),
         "problems": list(_problems(dataset, judged.frequency, judged.pieces)),
         "transitions": transitions,
+        "data_changes": _data_changes(package.id, now),
         "visits": link_checks.of_dataset(package.id, now),
         "may_confirm": _may("freshness_confirm", context, package.id),
         "may_check": _may("freshness_check", context, package.id),
@@ -329,6 +334,17 @@ def _transitions(package_id: str) -> list[dict[str, Any]]:
             else {"before": row.frequency_before, "after": row.frequency_after},
         }
         for row in rows
+    ]
+
+
+def _data_changes(package_id: str, now: datetime) -> list[dict[str, Any]]:
+    request = TableRequest(
+        table_access.SITE, now, dataset=package_id, since=EARLIEST, limit=_TRANSITIONS
+    )
+    keys = ("id", "seen_at", "resource_id", "evidence", "what", "summary")
+    return [
+        {**{key: row[key] for key in keys}, "resource_name": row["resource"] or row["url"]}
+        for row in change_stream.rows(request)
     ]
 
 

@@ -19,6 +19,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.checking import data_changes
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.reporting import change_words
 from ckanext.freshness.reporting.change_stream import FIELDS
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.reports import DAY, NOW, data_changed, judge, make
@@ -224,3 +225,48 @@ def test_the_command_lists_all_changes(
     ):
         failed = told(*arguments)
         assert failed.exit_code != 0 and words in failed.output
+
+
+def test_the_pages_show_changes_and_link_the_feeds(world: World, read: Read) -> None:
+    data_changed(world["wells"], summary=SUMMARY)
+    data_changed(world["wells"], DAY, resource_id=None, evidence=Evidence.HARVEST)
+    page = read("/dataset/wells/freshness")
+    shown = [" ".join(one.get_text(" ").split()) for one in page.select("#freshness-data li")]
+    file, whole = shown
+    assert file.startswith("14,210 rows (+312), column district added wells · The file has changed")
+    assert whole.startswith("Modification date from the harvest source The whole dataset")
+    assert not read("/dataset/highways/freshness").select("#freshness-data")
+    for path, feed in (
+        ("/dataset/wells/freshness", "/dataset/wells/freshness/data.atom"),
+        ("/freshness", "/freshness/data.atom"),
+        ("/freshness/data", "/freshness/data.atom"),
+        ("/freshness/organization/relief", "/freshness/data.atom?organization=relief"),
+    ):
+        page = read(path)
+        assert page.select(f'link[rel=alternate][href="{feed}"]'), path
+        assert page.select(f'a[href="{feed}"]'), path
+
+
+WORDS: list[tuple[Any, str]] = [
+    (None, "The file has changed since the previous check"),
+    ({"tables": [{"name": None, "rows": [2, 1]}]}, "1 row (-1)"),
+    ({"tables": [{"name": None, "rows": [2000, 2000]}]}, "2,000 rows"),
+    (
+        {"tables": [{"name": None, "rows": [2, 2], "removed": list("abcde")}]},
+        "2 rows, columns a, b, c and 2 more removed",
+    ),
+    (
+        {"tables": [{"name": None, "rows": [2, 2], "renamed": [["a", "b" * 99]]}]},
+        f"2 rows, column renamed: a → {'b' * 59}…",
+    ),
+    (
+        {"tables": [{"name": "Data", "rows": [1, 2]}], "added": ["2026"], "removed": ["x", "y"]},
+        "sheet 2026 added; sheets x, y removed; Data: 2 rows (+1)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("summary", "words"), WORDS)
+def test_changes_in_words(summary: Any, words: str) -> None:
+    change = {"evidence": "hash", "summary": summary}
+    assert change_words.change_label(change) == words

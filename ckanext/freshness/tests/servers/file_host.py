@@ -66,10 +66,16 @@ class HostedFile:
     until: int | None = None
 
 
+NARROW_EDITIONS = 31
+"""The last edition whose tables have no column of districts."""
+
+
 def _table(name: str) -> Callable[[int], bytes]:
     def body(edition: int) -> bytes:
-        rows = (f"{2020 + year},{(17 * year + edition) % 97}" for year in range(6))
-        return "\r\n".join((f"year,{name}", *rows, "")).encode()
+        # Each edition has a row more, and from some edition on a column more.
+        more = (",district", ",north") if edition > NARROW_EDITIONS else ("", "")
+        rows = (f"W{week},{(17 * week + edition) % 97}{more[1]}" for week in range(5 + edition))
+        return "\r\n".join((f"week,{name}{more[0]}", *rows, "")).encode()
 
     return body
 
