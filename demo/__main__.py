@@ -354,6 +354,7 @@ What to look at
     {base}/dataset/water-points/freshness    why one is overdue; log in to confirm its data
     {base}/dataset/{own.CLINICS}    a broken link, and the last good copy of its file
     {base}/dataset/{own.ALL_FILES}/freshness    what checks find at links; log in to check them again
+    {base}/freshness/data    which data have changed: rows and columns; the feed is {base}/freshness/data.atom
     {base}/harvest    a source whose deletions are on hold, and one that has gone
     {base}/harvest/{source.name}    log in, press Admin, then Reharvest
     {base}/organization/{ORGANIZATION}"""

@@ -12,7 +12,7 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from .content import BROKEN
@@ -116,30 +116,38 @@ def _bounded(shape: list[TableShape]) -> Shape:
 def _of_csv(file: BinaryIO) -> TableShape:
     first = file.read(len(codecs.BOM_UTF8))
     file.seek(0)
-    encoding = _encoding(first)
     # Illegal bytes matter only in the header: those of other encodings are no delimiters.
-    with io.TextIOWrapper(file, encoding, "surrogateescape", newline="") as text:
+    with io.TextIOWrapper(file, _encoding(first), "surrogateescape", newline="") as text:
         sample = text.read(_SAMPLE)
-        delimiter, header = _header(sample, is_whole=len(sample) < _SAMPLE)
+        is_whole = len(sample) < _SAMPLE
+        delimiter, header = _header(
+            sample, lambda delimiter: _sample_records(sample, delimiter, is_whole=is_whole)
+        )
         text.seek(0)
         records = sum(1 for record in csv.reader(text, delimiter=delimiter, strict=True) if record)
     return TableShape(None, records - 1, header)
 
 
 def _of_small_csv(data: bytes) -> TableShape:
-    """Return the same as :func:`_of_csv`; without quotes and blank lines, lines are only counted."""
-    is_simple = (
-        _encoding(data[:3]) == "utf-8"
-        and data[:1] not in b"\r\n"
-        and not any(found in data for found in (b'"', b"\n\n", b"\n\r\n"))
-        and data.count(b"\r") == data.count(b"\r\n")
-    )
-    if not is_simple:
+    """Return the same as :func:`_of_csv`, in a tenth of the time if there are no quotes and no blank lines."""
+    if b'"' in data or b"\r" in data or _encoding(data[:3]) != "utf-8":
         return _of_csv(io.BytesIO(data))
-    sample = data[:_SAMPLE].decode("utf-8", "surrogateescape")
-    _, header = _header(sample, is_whole=len(data) <= _SAMPLE)
-    records = data.count(b"\n") + (data[-1:] != b"\n")
-    return TableShape(None, records - 1, header)
+    first = data[:_SAMPLE].split(b"\n", _SAMPLE_RECORDS)
+    if not first[-1] or len(first) > _SAMPLE_RECORDS or len(data) > _SAMPLE:
+        # After the last line end, or not the whole line.
+        first.pop()
+    if b"" in first:
+        return _of_csv(io.BytesIO(data))
+    sample = b"\n".join(first).decode("utf-8", "surrogateescape")
+    _, header = _header(
+        sample, lambda delimiter: [line.split(delimiter) for line in sample.split("\n")]
+    )
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    if b"" in lines:
+        return _of_csv(io.BytesIO(data))
+    return TableShape(None, len(lines) - 1, header)
 
 
 def _encoding(first: bytes) -> str:
@@ -148,11 +156,12 @@ def _encoding(first: bytes) -> str:
     return "utf-8-sig" if first.startswith(codecs.BOM_UTF8) else "utf-8"
 
 
-def _header(sample: str, *, is_whole: bool) -> tuple[str, list[str]]:
+def _header(sample: str, records_by: Callable[[str], list[list[str]]]) -> tuple[str, list[str]]:
     """Return the delimiter and the names of the columns.
 
     The delimiter is the one that makes the most columns, as many in each of the first records.
 
+    :param records_by: returns the first records by a delimiter; none if the text is malformed then
     :raises _Uncertain: no delimiter does, or the first record is no header
     """
     if "\0" in sample:
@@ -160,12 +169,11 @@ def _header(sample: str, *, is_whole: bool) -> tuple[str, list[str]]:
     best: list[list[str]] = []
     chosen = ""
     for delimiter in _DELIMITERS:
-        if delimiter not in sample:
-            continue
-        records = _sample_records(sample, delimiter, is_whole=is_whole)
-        widths = {len(record) for record in records}
-        if len(widths) == 1 and (not best or widths.pop() > len(best[0])):
-            best, chosen = records, delimiter
+        if delimiter in sample:
+            records = records_by(delimiter)
+            widths = {len(record) for record in records}
+            if len(widths) == 1 and (not best or widths.pop() > len(best[0])):
+                best, chosen = records, delimiter
     if not best or len(best[0]) < 2 or not _names_columns(best[0]):
         raise _Uncertain
     return chosen, best[0]
