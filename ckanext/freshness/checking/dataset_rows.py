@@ -42,24 +42,24 @@ def named(names: Sequence[str]) -> dict[str, NamedDataset]:
     }
 
 
-def in_doubt(package_ids: Sequence[str]) -> list[str]:
+def undetermined(package_ids: Sequence[str]) -> list[str]:
     """Return the datasets whose freshness is stored as undetermined."""
-    rows = model.Session.execute(sa.text(_IN_DOUBT), {"ids": list(package_ids)})
+    rows = model.Session.execute(sa.text(_UNDETERMINED), {"ids": list(package_ids)})
     return list(rows.scalars())
 
 
-def passed(package_ids: Sequence[str], now: datetime) -> list[str]:
+def with_passed_boundary(package_ids: Sequence[str], now: datetime) -> list[str]:
     """Return the datasets whose boundary has passed since their last assessment."""
     rows = model.Session.execute(sa.text(_PASSED), {"ids": list(package_ids), "now": utc(now)})
     return list(rows.scalars())
 
 
-def newly_said(run_id: str) -> Iterator[tuple[str, NewerDates]]:
+def with_newer_review_or_script(run_id: str) -> Iterator[tuple[str, NewerDates]]:
     """Yield the datasets that were reviewed or updated by a script since the last run that included them.
 
     Only runs count that have stored their counts: news from before a killed run are still news.
     """
-    rows = model.Session.execute(sa.text(_SAID), {"run": run_id, "said": list(_UPDATED)}).all()
+    rows = model.Session.execute(sa.text(_NEWER), {"run": run_id, "evidence": list(_UPDATED)}).all()
     for package_id, evidence in rows:
         yield package_id, _UPDATED[evidence]
 
@@ -81,15 +81,15 @@ def statuses(
         yield row.package_id, status, row.frequency_days
 
 
-_IN_DOUBT = """
+_UNDETERMINED = """
 SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND undetermined IS NOT NULL"""
 
 _PASSED = """
 SELECT package_id FROM freshness_dataset WHERE package_id = ANY(:ids) AND next_boundary <= :now"""
 
-_SAID = """
+_NEWER = """
 SELECT e.package_id, e.evidence FROM freshness_evidence e, freshness_run this
-WHERE this.id = :run AND e.resource_id = '' AND e.evidence = ANY(:said) AND e.happened_at > (
+WHERE this.id = :run AND e.resource_id = '' AND e.evidence = ANY(:evidence) AND e.happened_at > (
     SELECT max(before.started_at) FROM freshness_run before
     WHERE before.kind = this.kind AND before.started_at < this.started_at
     AND before.datasets <> '{}' AND (before.options ->> 'package_ids' IS NULL

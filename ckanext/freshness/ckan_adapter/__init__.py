@@ -56,7 +56,7 @@ from .jobs import (
     waiting_background_jobs,
 )
 from .labels import default_user_labels, edits_some_organization
-from .mailer import Letter, MailError, MailFailure, MailServer, mailer_problem, page_context
+from .mailer import Letter, MailFailure, MailSendError, MailServer, mailer_problem, page_context
 from .solr import (
     SEARCH_FAULTS,
     index_package,
@@ -80,8 +80,8 @@ __all__ = [
     "DefaultTranslation",
     "HarvestExtension",
     "Letter",
-    "MailError",
     "MailFailure",
+    "MailSendError",
     "MailServer",
     "SearchIndexError",
     "SearchQueryError",

@@ -55,7 +55,7 @@ _KEPT_SECONDS = 5.0
 """How long a kept connection may take to answer before a new one replaces it."""
 
 
-class MailError(Exception):
+class MailSendError(Exception):
     """A mail that was not confirmed; the message says why."""
 
     def __init__(self, words: str, failure: MailFailure) -> None:
@@ -108,18 +108,18 @@ class MailServer:
     def send(self, letter: Letter) -> None:
         """Send a mail. Plugins that send CKAN's mails come first.
 
-        :raises MailError: the mail was not confirmed
+        :raises MailSendError: the mail was not confirmed
         """
         kept, self._kept = self._kept, None
-        results: list[smtplib.SMTP | MailError | None] = []
+        results: list[smtplib.SMTP | MailSendError | None] = []
 
         def work() -> None:
             try:
                 results.append(kept if _notified(letter) else _send(letter, self._seconds, kept))
-            except MailError as error:
+            except MailSendError as error:
                 results.append(error)
             except Exception as error:
-                results.append(MailError(str(error)[:500], MailFailure.UNKNOWN))
+                results.append(MailSendError(str(error)[:500], MailFailure.UNKNOWN))
             finally:
                 # The session of this thread: plugins may have used the database.
                 model.Session.remove()
@@ -132,8 +132,8 @@ class MailServer:
         if not results:
             words = tk._("The mail server was not done after {seconds} seconds")
             error = words.format(seconds=f"{self._seconds:g}")
-            raise MailError(error, MailFailure.UNKNOWN)
-        if isinstance(results[0], MailError):
+            raise MailSendError(error, MailFailure.UNKNOWN)
+        if isinstance(results[0], MailSendError):
             raise results[0]
         self._kept = results[0]
 
@@ -184,10 +184,10 @@ def _send(letter: Letter, seconds: float, kept: smtplib.SMTP | None) -> smtplib.
                 raise smtplib.SMTPResponseException(code, reply)
     except smtplib.SMTPDataError as error:
         smtp.close()
-        raise MailError(str(error)[:500], MailFailure.REFUSED) from error
+        raise MailSendError(str(error)[:500], MailFailure.REFUSED) from error
     except (OSError, ValueError) as error:
         smtp.close()
-        raise MailError(str(error)[:500], failure) from error
+        raise MailSendError(str(error)[:500], failure) from error
     return smtp
 
 
@@ -210,7 +210,7 @@ def _connect(seconds: float) -> smtplib.SMTP:
         if config.get("smtp.user"):
             smtp.login(config["smtp.user"], config.get("smtp.password") or "")
     except (OSError, ValueError) as error:
-        raise MailError(str(error)[:500], failure) from error
+        raise MailSendError(str(error)[:500], failure) from error
     return smtp
 
 

@@ -55,7 +55,7 @@ def run_cycle(row: Any, **options: Any) -> CycleReport:
     """
     try:
         with _progress() as show:
-            return cycle.update(row, utc_now, show, **options)
+            return cycle.run_cycle(row, utc_now, show, **options)
     except _ERRORS as error:
         raise click.ClickException(str(error)) from error
 

@@ -26,7 +26,7 @@ def notify(dry_run: bool, as_json: bool) -> None:
     """
     try:
         report = delivery.notify_all(utc_now, dry_run=dry_run)
-    except (delivery.MailsRunningError, delivery.MailerError) as error:
+    except (delivery.MailsRunningError, delivery.MailerNotConfigured) as error:
         raise click.ClickException(str(error)) from error
     if as_json:
         click.echo(json.dumps(_plain(report), indent=2, ensure_ascii=False))

@@ -24,7 +24,7 @@ class Severity(str, enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SiteFinding:
     """A fact about the site, with advice.
 
     :ivar text: the fact and the things it concerns, for people
@@ -36,19 +36,19 @@ class Finding:
     advice: str = ""
 
 
-def problem(text: str, advice: str) -> Finding:
+def problem(text: str, advice: str) -> SiteFinding:
     """Return a finding of severity PROBLEM."""
-    return Finding(Severity.PROBLEM, text, advice)
+    return SiteFinding(Severity.PROBLEM, text, advice)
 
 
-def warning(text: str, advice: str) -> Finding:
+def warning(text: str, advice: str) -> SiteFinding:
     """Return a finding of severity WARNING."""
-    return Finding(Severity.WARNING, text, advice)
+    return SiteFinding(Severity.WARNING, text, advice)
 
 
-def note(text: str, advice: str = "") -> Finding:
+def note(text: str, advice: str = "") -> SiteFinding:
     """Return a finding of severity NOTE."""
-    return Finding(Severity.NOTE, text, advice)
+    return SiteFinding(Severity.NOTE, text, advice)
 
 
 def counted(count: int, singular: str, plural: str) -> str:
@@ -79,5 +79,5 @@ class SiteCheck:
     """
 
     name: str
-    find: Callable[[datetime], Iterable[Finding]]
+    find: Callable[[datetime], Iterable[SiteFinding]]
     needs: Need = Need.NOTHING

@@ -15,7 +15,7 @@ from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import run_tables
 from ..runs import night
-from . import Finding, counted, note, problem
+from . import SiteFinding, counted, note, problem
 
 NIGHT = timedelta(hours=36)
 """Age of the last nightly run at which the next one is overdue: a night and half a day."""
@@ -29,7 +29,7 @@ _CRON = "Call ckan freshness nightly by cron, once a night."
 _RESUME = "The next run continues where it stopped: ckan freshness nightly"
 
 
-def nights(now: datetime) -> Iterator[Finding]:
+def nights(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing nightly check, or one that ended early."""
     newest = run_tables.full_checks().first()
     if newest is None:
@@ -47,7 +47,7 @@ def nights(now: datetime) -> Iterator[Finding]:
         )
 
 
-def parts(now: datetime) -> Iterator[Finding]:
+def parts(now: datetime) -> Iterator[SiteFinding]:
     """Report failed parts of the last night. Checks and cycles report their own failures."""
     newest = run_tables.full_checks().first()
     rows = model.Session.query(CheckRun).filter(CheckRun.kind == night.KIND)
@@ -62,7 +62,7 @@ def parts(now: datetime) -> Iterator[Finding]:
         )
 
 
-def stuck(now: datetime) -> Iterator[Finding]:
+def stuck(now: datetime) -> Iterator[SiteFinding]:
     """Report that the newest run was killed."""
     newest = run_tables.full_checks().first()
     if newest is None or newest.ended_at is not None:
@@ -84,7 +84,7 @@ def stuck(now: datetime) -> Iterator[Finding]:
         )
 
 
-def statuses(now: datetime) -> Iterator[Finding]:
+def statuses(now: datetime) -> Iterator[SiteFinding]:
     """Report passed boundaries and unsent documents that refresh should have written by now."""
     dataset, package = DatasetFreshness, model.Package
     late = (
@@ -112,7 +112,7 @@ def statuses(now: datetime) -> Iterator[Finding]:
         )
 
 
-def without_status(now: datetime) -> Iterator[Finding]:
+def without_status(now: datetime) -> Iterator[SiteFinding]:
     """Report datasets without a status, for example those created while tables were missing."""
     dataset, package = DatasetFreshness, model.Package
     count = (

@@ -10,9 +10,9 @@ import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration
 from ..copies.store import StoreError
-from ..runs.copies import options, resource_copies, shelf
+from ..runs.copies import copy_rows, options, resource_copies
 from ..settings import OptionError
-from . import Finding, counted, problem
+from . import SiteFinding, counted, problem
 
 SAMPLE = 20
 """Copies to look up. An unmounted place has none of them, and each one costs a request to a remote store."""
@@ -40,7 +40,7 @@ _ADVICE = {
 """Advice by the number of the system's error."""
 
 
-def store(now: datetime) -> Iterator[Finding]:
+def store(now: datetime) -> Iterator[SiteFinding]:
     """Report a store that cannot be written, if the site keeps any copies."""
     has_harvest = p.plugin_loaded("harvest") and has_newest_migration("harvest")
     if not options.choice().wanted and not (has_harvest and resource_copies.is_wanted()):
@@ -51,9 +51,9 @@ def store(now: datetime) -> Iterator[Finding]:
         yield _refusal(error)
 
 
-def missing(now: datetime) -> Iterator[Finding]:
+def missing(now: datetime) -> Iterator[SiteFinding]:
     """Report which of the newest copies are not at the place that their rows name."""
-    newest = shelf.newest(SAMPLE)
+    newest = copy_rows.newest(SAMPLE)
     if not newest:
         return
     try:
@@ -63,7 +63,7 @@ def missing(now: datetime) -> Iterator[Finding]:
         yield _refusal(error)
         return
     # A run may have moved some of them meanwhile.
-    count = len(shelf.owners(gone))
+    count = len(copy_rows.owners(gone))
     if count:
         yield problem(
             f"{count} of the {counted(len(newest), 'newest copy', 'newest copies')} missing from "
@@ -75,7 +75,7 @@ def missing(now: datetime) -> Iterator[Finding]:
         )
 
 
-def _refusal(error: OptionError | StoreError) -> Finding:
+def _refusal(error: OptionError | StoreError) -> SiteFinding:
     return problem(f"No copies can be kept: {error}", _advice(error))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 import ckan.plugins as p
 
 from ..ckan_adapter import has_newest_migration, model
-from . import Finding, Need, SiteCheck, checks, copies, harvests, note, queues, services, site
+from . import Need, SiteCheck, SiteFinding, checks, copies, harvests, note, queues, services, site
 
 CHECKS = [
     SiteCheck("plugins", site.plugins),
@@ -37,7 +37,7 @@ CHECKS = [
 """In the order of the report: likely causes before their effects. Subpackages above append their own checks."""
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(now: datetime) -> Iterator[SiteFinding]:
     """Run all checks that can run and yield their findings.
 
     :param now: the current time, aware
@@ -54,7 +54,7 @@ def examine(now: datetime) -> Iterator[Finding]:
             or not has_newest_migration(plugin)
         ):
             missing |= tables
-    reported: set[Finding] = set()
+    reported: set[SiteFinding] = set()
     for check in CHECKS:
         lacking = check.needs & missing
         if not lacking:

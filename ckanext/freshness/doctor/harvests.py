@@ -13,7 +13,7 @@ from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..harvesting.sources import source_type_named
 from ..model import HarvestHold
-from . import Finding, counted, note, problem
+from . import SiteFinding, counted, note, problem
 from .queues import RESENT_AFTER, duration, read
 
 BEGINNING = timedelta(seconds=30)
@@ -42,7 +42,7 @@ _PROGRESS = sa.func.max(
 _OPEN = _object.c.state.not_in(("COMPLETE", "ERROR"))
 
 
-def gathers(now: datetime) -> Iterator[Finding]:
+def gathers(now: datetime) -> Iterator[SiteFinding]:
     """Report jobs whose gather never began, or whose gather consumer was killed."""
     queues = read(now)
     gather = queues["gather"] if queues else None
@@ -62,7 +62,7 @@ def gathers(now: datetime) -> Iterator[Finding]:
             )
 
 
-def _killed(job: Any, taken: timedelta, *, is_requeued: bool) -> Iterator[Finding]:
+def _killed(job: Any, taken: timedelta, *, is_requeued: bool) -> Iterator[SiteFinding]:
     limit = RESENT_AFTER["harvest_job_id"]
     # Our gathers hold a lock while they run. Gathers of other harvesters can only be judged by their age.
     ours = source_type_named(job.type)
@@ -78,7 +78,7 @@ def _killed(job: Any, taken: timedelta, *, is_requeued: bool) -> Iterator[Findin
     )
 
 
-def imports(now: datetime) -> Iterator[Finding]:
+def imports(now: datetime) -> Iterator[SiteFinding]:
     """Report jobs whose import has stopped."""
     last = model.Session.execute(sa.select(_PROGRESS)).scalar()
     is_importing = last is not None and utc(now) - last <= STILL
@@ -108,7 +108,7 @@ def imports(now: datetime) -> Iterator[Finding]:
             )
 
 
-def cron(now: datetime) -> Iterator[Finding]:
+def cron(now: datetime) -> Iterator[SiteFinding]:
     """Report jobs and sources that ``ckan harvester run`` should have finished or started by now."""
     advice = "Call ckan harvester run by cron, every few minutes."
     still_open = sa.exists().where(_object.c.harvest_job_id == _job.c.id, _OPEN)
@@ -139,7 +139,7 @@ def cron(now: datetime) -> Iterator[Finding]:
         )
 
 
-def holds(now: datetime) -> Iterator[Finding]:
+def holds(now: datetime) -> Iterator[SiteFinding]:
     """Report held deletions."""
     rows = (
         model.Session.query(HarvestHold, _package.c.name)
@@ -154,7 +154,7 @@ def holds(now: datetime) -> Iterator[Finding]:
         )
 
 
-def sizes(now: datetime) -> Iterator[Finding]:
+def sizes(now: datetime) -> Iterator[SiteFinding]:
     """Report the size of the tables that grow, and commands that shrink those over 1 GiB."""
     rows = model.Session.execute(
         sa.text(

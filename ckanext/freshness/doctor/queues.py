@@ -15,7 +15,7 @@ from ..ckan_adapter import (
     harvest_queue_connection,
     harvest_routing_keys,
 )
-from . import Finding, counted, note, problem
+from . import SiteFinding, counted, note, problem
 
 RESENT_AFTER = {
     "harvest_job_id": timedelta(seconds=7200),
@@ -63,7 +63,7 @@ def read(now: datetime) -> dict[str, HarvestQueue] | None:
     return queues
 
 
-def consumers(now: datetime) -> Iterator[Finding]:
+def consumers(now: datetime) -> Iterator[SiteFinding]:
     """Report queues without a consumer.
 
     An idle consumer is blocked in Redis. If a message waits while no message of its queue is being
@@ -97,7 +97,7 @@ def consumers(now: datetime) -> Iterator[Finding]:
         )
 
 
-def unacknowledged(now: datetime) -> Iterator[Finding]:
+def unacknowledged(now: datetime) -> Iterator[SiteFinding]:
     """Report messages of killed consumers that nothing has requeued in time."""
     for queue in (read(now) or {}).values():
         limit = RESENT_AFTER[queue.message_key] + _PATIENCE

@@ -6,10 +6,10 @@ import redis
 import sqlalchemy as sa
 
 from ..ckan_adapter import connect_to_redis, harvest_queue_connection, model, solr_answers
-from . import Finding, Need, problem
+from . import Need, SiteFinding, problem
 
 
-def unavailable() -> tuple[Need, list[Finding]]:
+def unavailable() -> tuple[Need, list[SiteFinding]]:
     """Return the services that do not answer, and a finding for each. No message contains a password."""
     missing = Need.NOTHING
     findings = []

@@ -25,12 +25,12 @@ from ..ckan_adapter import (
 from ..mails import recipients
 from ..settings import PREFIX
 from ..web.exchange import Limits
-from . import Finding, counted, note, problem, warning
+from . import SiteFinding, counted, note, problem, warning
 
 _SUPERVISED = "Keep this running, under supervisor or systemd: ckan jobs worker"
 
 
-def plugins(now: datetime) -> Iterator[Finding]:
+def plugins(now: datetime) -> Iterator[SiteFinding]:
     """Report a missing or wrongly ordered plugin."""
     enabled = tk.aslist(tk.config["ckan.plugins"])
     if "harvest" not in enabled:
@@ -46,7 +46,7 @@ def plugins(now: datetime) -> Iterator[Finding]:
         )
 
 
-def migrations(now: datetime) -> Iterator[Finding]:
+def migrations(now: datetime) -> Iterator[SiteFinding]:
     """Report plugins whose tables are not those that the code expects."""
     for plugin in ("freshness", "harvest"):
         if p.plugin_loaded(plugin) and not has_newest_migration(plugin):
@@ -56,7 +56,7 @@ def migrations(now: datetime) -> Iterator[Finding]:
             )
 
 
-def source_types(now: datetime) -> Iterator[Finding]:
+def source_types(now: datetime) -> Iterator[SiteFinding]:
     """Report active sources without a harvester."""
     source = harvest_tables.SOURCE.c
     rows = model.Session.execute(
@@ -73,7 +73,7 @@ def source_types(now: datetime) -> Iterator[Finding]:
         )
 
 
-def request_options(now: datetime) -> Iterator[Finding]:
+def request_options(now: datetime) -> Iterator[SiteFinding]:
     """Report options that remove a protection from requests."""
     web = settings.web(Limits())
     if web.proxy:
@@ -89,13 +89,13 @@ def request_options(now: datetime) -> Iterator[Finding]:
         )
 
 
-def removed_options(now: datetime) -> Iterator[Finding]:
+def removed_options(now: datetime) -> Iterator[SiteFinding]:
     """Report options that are set although they were removed."""
     for key, advice in removed_options_in_use(PREFIX).items():
         yield warning(f"The option {key} was removed and has no effect", advice)
 
 
-def unknown_options(now: datetime) -> Iterator[Finding]:
+def unknown_options(now: datetime) -> Iterator[SiteFinding]:
     """Report misspelt options: those with this extension's prefix that it does not declare."""
     known = declared_options(PREFIX)
     names = [key.removeprefix(PREFIX) for key in known]
@@ -109,7 +109,7 @@ def unknown_options(now: datetime) -> Iterator[Finding]:
         )
 
 
-def workers(now: datetime) -> Iterator[Finding]:
+def workers(now: datetime) -> Iterator[SiteFinding]:
     """Report queues of background jobs without a worker."""
     running = background_workers()
     for queue, count in sorted(waiting_background_jobs().items()):
@@ -127,7 +127,7 @@ def workers(now: datetime) -> Iterator[Finding]:
         )
 
 
-def mails(now: datetime) -> Iterator[Finding]:
+def mails(now: datetime) -> Iterator[SiteFinding]:
     """Report mails that are switched on but cannot be sent, or have no recipient."""
     if not settings.flag("notify.enabled"):
         return

@@ -258,11 +258,12 @@ def deletions(
         like an accident, the brake holds the deletions of both.
     """
     current = list(known)
-    walls = _walls(current, seen, containers)
+    refusing = _refusing_catalogs(current, seen, containers)
     absent = [
         decision
         for record in current
-        if (decision := _decide(record, seen.get(record.url), containers, walls, now)) is not None
+        if (decision := _decide(record, seen.get(record.url), containers, refusing, now))
+        is not None
     ]
     delete = [decision for decision in absent if decision.delete]
     keep = [decision for decision in absent if not decision.delete]
@@ -302,12 +303,12 @@ def _decide(
     known: KnownRecord,
     seen: SeenRecord | None,
     containers: Containers,
-    walls: Collection[str | None],
+    refusing: Collection[str | None],
     now: datetime,
 ) -> AbsentRecord | None:
     """Decide about one current record; None if it was read.
 
-    :param walls: see :func:`_walls`.
+    :param refusing: see :func:`_refusing_catalogs`.
     """
     is_listed = _is_listed(seen)
     if seen is not None and is_listed and seen.outcome is ReadOutcome.PRESENT:
@@ -337,7 +338,7 @@ def _decide(
         reason = HarvestMessage(words, MessageCode.MAY_BE_LISTED)
         return AbsentRecord(known, False, reason, since)
     if seen.outcome is ReadOutcome.FORBIDDEN:
-        return _decide_forbidden(known, seen, walls, now)
+        return _decide_forbidden(known, seen, refusing, now)
     reason = HarvestMessage("kept: listed, but could not be read", MessageCode.NOT_READ)
     return AbsentRecord(known, False, reason, since)
 
@@ -347,11 +348,11 @@ def _is_listed(seen: SeenRecord | None) -> bool:
 
 
 def _decide_forbidden(
-    known: KnownRecord, seen: SeenRecord, walls: Collection[str | None], now: datetime
+    known: KnownRecord, seen: SeenRecord, refusing: Collection[str | None], now: datetime
 ) -> AbsentRecord:
     """Decide about a listed record that answers 401 or 403."""
     since = known.forbidden_since or now
-    if known.catalog_url in walls:
+    if known.catalog_url in refusing:
         words = "kept: more than half of its catalog's records answer 401 or 403"
         reason = HarvestMessage(words, MessageCode.CATALOG_REFUSED)
         return AbsentRecord(known, False, reason, since)
@@ -366,7 +367,7 @@ def _decide_forbidden(
     return AbsentRecord(known, False, reason, since)
 
 
-def _walls(
+def _refusing_catalogs(
     known: Iterable[KnownRecord], seen: Mapping[str, SeenRecord], containers: Containers
 ) -> set[str | None]:
     """Return the catalogs with more than half of their records answering 401 or 403.

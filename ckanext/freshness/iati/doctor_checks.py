@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from ..ckan_adapter import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
-from ..doctor import Finding, note, problem
+from ..doctor import SiteFinding, note, problem
 from .cycle import cycle
 from .cycle.sources import last_cycle, sources
 
@@ -16,7 +16,7 @@ LATE = timedelta(days=2)
 """A nightly cycle may be missed once."""
 
 
-def cycles(now: datetime) -> Iterator[Finding]:
+def cycles(now: datetime) -> Iterator[SiteFinding]:
     """Report sources without cycles, with late ones, and with failed or killed ones."""
     for source in sources():
         name = model.Package.get(source.id).name

@@ -16,8 +16,8 @@ from enum import Enum
 
 from .. import settings
 from ..ckan_adapter import (
-    MailError,
     MailFailure,
+    MailSendError,
     MailServer,
     mailer_problem,
     model,
@@ -43,7 +43,7 @@ class MailsRunningError(Exception):
     """Another notify is running, on this machine or another."""
 
 
-class MailerError(Exception):
+class MailerNotConfigured(Exception):
     """CKAN is not configured to send mails. The text names the missing option."""
 
 
@@ -106,7 +106,7 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> MailReport:
     :param clock: returns the current time, aware
     :param dry_run: only report the mails that would be sent, even if mails are switched off
     :raises MailsRunningError: another notify is running
-    :raises MailerError: CKAN cannot send mails
+    :raises MailerNotConfigured: CKAN cannot send mails
     """
     operators = recipients.operators()
     if dry_run:
@@ -121,7 +121,7 @@ def notify_all(clock: Clock, *, dry_run: bool = False) -> MailReport:
             model.Session.commit()
             return MailReport(DeliveryState.OFF)
         if problem := mailer_problem():
-            raise MailerError(problem)
+            raise MailerNotConfigured(problem)
         begun = outbox.start()
         if begun is None:
             outbox.begin(clock())
@@ -219,7 +219,7 @@ def _send(
             rows = messages.rows(digest, facts)
             mail = SentMail(digest.address, _lines(rows), MailOutcome.SENT)
             server.send(messages.letter(digest, rows, facts, person_id))
-    except MailError as error:
+    except MailSendError as error:
         outcome = _failed(mail_id, error, clock())
         return replace(mail, outcome=outcome, error=str(error)), error.failure
     outbox.end(mail_id, MailOutcome.SENT, clock())
@@ -230,7 +230,7 @@ def _lines(rows: dict[MailKind, list[messages.Row]]) -> dict[MailKind, list[str]
     return {kind: [row["line"] for row in found] for kind, found in rows.items()}
 
 
-def _failed(mail_id: str, error: MailError, now: datetime) -> MailOutcome:
+def _failed(mail_id: str, error: MailSendError, now: datetime) -> MailOutcome:
     words = str(error)
     if error.failure is MailFailure.UNREACHABLE:
         outbox.give_back(mail_id, words)

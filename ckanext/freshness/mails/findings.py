@@ -30,7 +30,7 @@ _FALLS = (ProblemKind.FALLEN, ProblemKind.HALVED)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class MailFinding:
     """A fault or a problem of a run.
 
     :ivar title: the title of the resource, dataset or organization
@@ -47,18 +47,18 @@ class Finding:
     problem: RunProblem | None = None
 
 
-def current(begun: NotifyStart, now: datetime) -> dict[NewsItem, Finding]:
+def current(begun: NotifyStart, now: datetime) -> dict[NewsItem, MailFinding]:
     """Return all faults that exist now, and the problems of runs since mails began."""
     queries = (broken_links, without_address, without_resources, problems_of_runs)
     return {finding.item: finding for query in queries for finding in query(begun, now)}
 
 
-def broken_links(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
+def broken_links(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield the links that have broken since mails began."""
     span = settings.checks().broken_after
     for row in streamed_lists.BROKEN.rows(TableRequest(SITE, now)):
         if utc(isoparse(row["failing_since"])) + span > begun.at:
-            yield Finding(
+            yield MailFinding(
                 NewsItem(MailKind.BROKEN, row["resource_id"], row["package_id"]),
                 title=line(row["resource"]),
                 name=row["name"],
@@ -66,7 +66,7 @@ def broken_links(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
             )
 
 
-def without_address(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
+def without_address(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield datasets whose maintainer has no valid address, and organizations none of whose admins has one.
 
     The maintainers of harvested datasets are left out, since only the source can correct them.
@@ -78,7 +78,7 @@ def without_address(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
         others = not person and (row.owner_org or addresses.parse(row.author_email))
         if others or addresses.parse(row.maintainer_email):
             continue
-        yield Finding(
+        yield MailFinding(
             NewsItem(MailKind.NO_ADDRESS, f"dataset:{row.id}"),
             title=line(row.title),
             name=row.name,
@@ -90,17 +90,17 @@ def without_address(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
     for row in organizations:
         if not admins.get(row.id):
             item = NewsItem(MailKind.NO_ADDRESS, f"organization:{row.id}")
-            yield Finding(item, title=line(row.title), name=row.name)
+            yield MailFinding(item, title=line(row.title), name=row.name)
 
 
-def without_resources(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
+def without_resources(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield datasets without resources, other than new ones and those that are available on request."""
     for row in _rows(
         _EMPTY.format(requestable=packages_with_true_extra("requestable")),
         requestable=list(REQUESTABLE_KEYS),
         before=utc(now - _NEW),
     ):
-        yield Finding(
+        yield MailFinding(
             NewsItem(MailKind.NO_RESOURCES, row.id),
             title=line(row.title),
             name=row.name,
@@ -108,12 +108,12 @@ def without_resources(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
         )
 
 
-def problems_of_runs(begun: NotifyStart, now: datetime) -> Iterator[Finding]:
+def problems_of_runs(begun: NotifyStart, now: datetime) -> Iterator[MailFinding]:
     """Yield the problems of runs since mails began."""
     for problem in run_problems.problems(run_tables.newest(), now):
         if utc(problem.at) > begun.at:
             kind = MailKind.FALLEN if problem.kind in _FALLS else MailKind.RUN
-            yield Finding(NewsItem(kind, problem.key), problem=problem)
+            yield MailFinding(NewsItem(kind, problem.key), problem=problem)
 
 
 def _rows(statement: str, **values: Any) -> Any:

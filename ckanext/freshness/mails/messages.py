@@ -18,7 +18,7 @@ from ..reporting import display, labels
 from ..reporting.run_problems import ProblemKind, RunProblem
 from . import opt_outs, rules
 from .addresses import line
-from .findings import Finding
+from .findings import MailFinding
 from .kinds import KINDS, MailKind, Receivers
 from .recipients import DatasetFacts
 from .rules import Digest, NewsItem, Person
@@ -40,7 +40,7 @@ class MailFacts:
     """
 
     datasets: Mapping[str, DatasetFacts]
-    findings: Mapping[NewsItem, Finding]
+    findings: Mapping[NewsItem, MailFinding]
     people: Mapping[str, Person]
     editors: Mapping[str, frozenset[str]]
     now: datetime
@@ -144,7 +144,7 @@ def _link_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
     return sorted(links, key=lambda row: (row["dataset"], row["title"], row["url"]))
 
 
-def _link_row(finding: Finding, facts: MailFacts) -> Row:
+def _link_row(finding: MailFinding, facts: MailFacts) -> Row:
     dataset = facts.datasets[finding.item.package_id or ""]
     since = _day(isoparse(finding.details["failing_since"]), facts.now)
     link = {**finding.details, "state": "broken", "attempts": ()}
@@ -166,7 +166,7 @@ def _fault_rows(items: Sequence[NewsItem], facts: MailFacts) -> list[Row]:
     return [_fault_row(facts.findings[item]) for item in items]
 
 
-def _fault_row(finding: Finding) -> Row:
+def _fault_row(finding: MailFinding) -> Row:
     is_organization = finding.item.about.startswith("organization:")
     page = "organization.read" if is_organization else "dataset.read"
     return {

@@ -239,7 +239,7 @@ def finish(
         whole.merge(rest)
     types = settings.aging().dataset_types
     counts = whole.counts
-    for package_id, newer in dataset_rows.newly_said(run.id):
+    for package_id, newer in dataset_rows.with_newer_review_or_script(run.id):
         counts.updated(package_id, newer)
     statuses = dataset_rows.statuses(clock(), types, run.scope.package_ids)
     for package_id, status, frequency_days in statuses:

@@ -83,7 +83,7 @@ def mails(now: datetime) -> PartReport:
     """Send the mails that are due."""
     try:
         sent = delivery.notify_all(utc_now)
-    except (delivery.MailsRunningError, delivery.MailerError) as error:
+    except (delivery.MailsRunningError, delivery.MailerNotConfigured) as error:
         return PartReport(str(error), complete=False)
     words = [mail_words.report_line(sent), *mail_words.problems(sent)]
     words += [mail_words.mail_line(mail) for mail in sent.mails if mail.error]

@@ -61,10 +61,10 @@ def write(
             first.add(package_id)
     # A doubt that came from another resource with the same URL ends with a resource's own first check.
     if first := first - concerned:
-        concerned.update(dataset_rows.in_doubt(sorted(first)))
+        concerned.update(dataset_rows.undetermined(sorted(first)))
     # A fresh dataset is not in doubt. Once it is no longer fresh, an old doubt begins to matter.
     if doubted := doubted - concerned:
-        concerned.update(dataset_rows.passed(sorted(doubted), now))
+        concerned.update(dataset_rows.with_passed_boundary(sorted(doubted), now))
     changes = (data_changes.of_check(result, row) for result, row in written)
     data_changes.write([change for change in changes if change is not None])
     touched = resource_fields.write_found(written, settings.resource_fields())

@@ -17,7 +17,7 @@ from ckanext.freshness.checking.content import fingerprint
 from ckanext.freshness.checking.detectors import ContainerLimits
 from ckanext.freshness.harvesting.record import CurrentRecords, Sighting
 from ckanext.freshness.harvesting.sources import CrawlEnd
-from ckanext.freshness.iati.registry.registries import Asker, Terms
+from ckanext.freshness.iati.registry.registries import RegistryClient, RegistryLimits
 from ckanext.freshness.iati.registry.source_type import RegistryCrawl
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
@@ -109,7 +109,7 @@ def crawled(files: Any) -> tuple[CrawlEnd, list[Sighting]]:
 
     async def crawl(url: str) -> CrawlEnd:
         async with client() as asking:
-            registry = kind(Asker(asking, url), url, Terms(100))
+            registry = kind(RegistryClient(asking, url), url, RegistryLimits(100))
             take = lambda sighting, containers: sightings.append(sighting)  # noqa: E731
             return await RegistryCrawl(registry, url, CurrentRecords(()), take, salt="").run()
 

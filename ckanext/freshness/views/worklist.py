@@ -55,7 +55,7 @@ _DONE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class CompletedTask:
     """A task that has just been worked on.
 
     :ivar what: a key of the texts that say what happened
@@ -131,8 +131,8 @@ def confirm(id: str) -> ResponseReturnValue:
         _context(), {"id": package.id, "withdraw": bool(date), "date": date or None}
     )
     if date:
-        return _answer(Done("unconfirm", package), "update")
-    return _answer(Done("confirm", package, {"withdraw": shown["confirmation"]["date"]}))
+        return _answer(CompletedTask("unconfirm", package), "update")
+    return _answer(CompletedTask("confirm", package, {"withdraw": shown["confirmation"]["date"]}))
 
 
 @worklist.route("/freshness/mine/frequency/<id>", methods=["POST"])
@@ -143,8 +143,8 @@ def frequency(id: str) -> ResponseReturnValue:
     expected = tk.request.form.get("expected")
     before = frequency_table.change(_context(), package, wanted, expected)
     if expected is not None:
-        return _answer(Done("restore", package), "update", "frequency")
-    return _answer(Done("frequency", package, {"frequency": before, "expected": wanted}))
+        return _answer(CompletedTask("restore", package), "update", "frequency")
+    return _answer(CompletedTask("frequency", package, {"frequency": before, "expected": wanted}))
 
 
 @worklist.route("/freshness/mine/check/<id>", methods=["POST"])
@@ -154,7 +154,7 @@ def check(id: str) -> ResponseReturnValue:
     tk.get_action("freshness_check")(_context(), {"id": package.id})
     row = tasks.task(_scope(), "broken", tk.request.form.get("resource", ""))
     if row is None or not _is_htmx():
-        return _answer(Done("check", package))
+        return _answer(CompletedTask("check", package))
     return _task("broken", row, polls=1)
 
 
@@ -165,7 +165,7 @@ def link(id: str) -> ResponseReturnValue:
     package = _package(resource.package_id if resource is not None else id)
     row = tasks.task(_scope(), "broken", id)
     if row is None:
-        return _part(Done("mended", package))
+        return _part(CompletedTask("mended", package))
     polls = page_number("polls")
     waits = row["tried_at"] == tk.request.args.get("since")
     return _task("broken", row, polls=polls + 1 if waits and polls < _POLLS else 0, waits=waits)
@@ -212,7 +212,7 @@ def _package(id: str) -> Any:
     return package
 
 
-def _done_before() -> Done | None:
+def _done_before() -> CompletedTask | None:
     """Return what the request before has done, as the redirect says."""
     args = tk.request.args
     if args.get("done") not in _DONE:
@@ -221,10 +221,10 @@ def _done_before() -> Done | None:
         package = _package(args.get("id", ""))
     except tk.ValidationError:
         return None
-    return Done(args["done"], package, {key: args[key] for key in _UNDO if key in args})
+    return CompletedTask(args["done"], package, {key: args[key] for key in _UNDO if key in args})
 
 
-def _answer(done: Done, *groups: str) -> ResponseReturnValue:
+def _answer(done: CompletedTask, *groups: str) -> ResponseReturnValue:
     """Return to the list, or answer htmx with a part of it.
 
     :param groups: in which the dataset may be again after something was undone
@@ -241,7 +241,7 @@ def _answer(done: Done, *groups: str) -> ResponseReturnValue:
     return _part(done)
 
 
-def _part(done: Done) -> ResponseReturnValue:
+def _part(done: CompletedTask) -> ResponseReturnValue:
     return render("freshness/snippets/task_done.html", {"done": done, "back": _back()})
 
 

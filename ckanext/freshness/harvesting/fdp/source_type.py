@@ -33,7 +33,7 @@ MAPPING_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FairDataPoint:
+class FdpSourceType:
     """The :class:`~ckanext.freshness.harvesting.sources.SourceType` of FAIR Data Points."""
 
     name: str = "fdp"
@@ -62,7 +62,7 @@ class FairDataPoint:
         return run(_crawl(source, known, memory, sink, now))
 
 
-FAIR_DATA_POINT = FairDataPoint()
+FAIR_DATA_POINT = FdpSourceType()
 
 
 async def _crawl(

@@ -24,8 +24,8 @@ from ...ckan_adapter.locks import locked_if_free
 from ...ckan_adapter.lost_database import telling_of_loss
 from ...copies.store import Store, StoreError
 from ...harvesting.immediate_harvest import HarvestProgress, HarvestRefused, harvest_now
+from ...runs.copies import copy_rows
 from ...runs.copies import options as copy_options
-from ...runs.copies import shelf
 from ...search import unindexed
 from ...search.unindexed import SolrAwayError
 from ...web.client import Client
@@ -76,7 +76,7 @@ def policy_options(*, strict: bool = False) -> IatiPolicy:
     )
 
 
-def update(
+def run_cycle(
     source: Any,
     clock: Clock,
     show_progress: ShowProgress = lambda part, numbers: None,
@@ -167,8 +167,8 @@ class _Cycle:
         figures.datasets_added = synced.added
         figures.datasets_unregistered = len(synced.removed)
         with self._reporting_store_errors():
-            gone = [*shelf.forget(synced.removed), *shelf.forget_gone(prefix)]
-            shelf.throw_away(self.store, gone)
+            gone = [*copy_rows.forget(synced.removed), *copy_rows.forget_gone(prefix)]
+            copy_rows.delete_files(self.store, gone)
         datasets, sizes, places = self._copies()
         if dataset_copies.move(self.store, datasets, places, sizes, self.report):
             datasets, sizes, places = self._copies()
@@ -186,7 +186,7 @@ class _Cycle:
         self._expire(expired)
         with self._reporting_store_errors():
             # Killed cycles leave bytes without rows.
-            shelf.sweep(self.store, prefix, strays)
+            copy_rows.sweep(self.store, prefix, strays)
             self.store.sweep(self.clock())
         has_changed = figures.moved or synced.added or synced.removed or not unchanged
         self._publish(force=bool(has_changed))
@@ -254,18 +254,18 @@ class _Cycle:
 
         async def check_all(hand_over: Callable[[IatiCheckResult], None]) -> None:
             def sink(result: IatiCheckResult) -> None:
-                results.gate.enter(result)
+                results.bytes_limit.enter(result)
                 hand_over(result)
 
             async with Client(web, hosts) as client:
                 tools = iati_check.IatiTools(client, self.store.stage, self.clock, self.policy)
-                await iati_check.update(inputs, tools, options, sink)
+                await iati_check.check_datasets(inputs, tools, options, sink)
 
         return check_all
 
     def _expire(self, resource_ids: Sequence[str]) -> None:
         """Delete the copies of files that have failed for too long, unless the brake keeps them."""
-        expiring = len(shelf.standing(resource_ids))
+        expiring = len(copy_rows.stored_files(resource_ids))
         values = {"source": self.source_id}
         count = int(model.Session.execute(sa.text(_COPIES), values).scalar_one())
         report = self.report
@@ -276,11 +276,11 @@ class _Cycle:
             )
             report.errors.append(words.format(expiring=expiring, count=count))
             return
-        expired = shelf.expire(resource_ids, self.clock())
+        expired = copy_rows.expire(resource_ids, self.clock())
         report.figures.datasets_expired = len(expired)
         with self._reporting_store_errors():
             # If this fails, no row names the bytes any more, so the next cycle sweeps them.
-            shelf.throw_away(self.store, expired)
+            copy_rows.delete_files(self.store, expired)
 
     def _publish(self, *, force: bool) -> None:
         self.show_progress("publish", (0, 0, 0))

@@ -21,8 +21,8 @@ from ...checking.data_changes import DataChange
 from ...ckan_adapter import model
 from ...copies import store_keys
 from ...copies.store import KeepRequest, StagedBody, Store, StoredCopy, StoreError
-from ...runs.copies import shelf
-from ...runs.copies.shelf import ShelvedCopy, TakenCopy
+from ...runs.copies import copy_rows
+from ...runs.copies.copy_rows import CopyRow, StoredFiles
 from ...status import conclusions
 from ...web.urls import display_url
 from ..policy import rules
@@ -138,9 +138,9 @@ def move(
         found = True
         try:
             kept = _store_again(store, dataset, place)
-            shelf.move(dataset.resource_id, kept, place.filename)
+            copy_rows.move(dataset.resource_id, kept, place.filename)
             if kept.key != dataset.key:
-                shelf.throw_away(store, [_stored_copy(dataset)])
+                copy_rows.delete_files(store, [_stored_copy(dataset)])
         except StoreError as error:
             report.errors.append(f"{dataset.dataset_name}: {error}")
         else:
@@ -162,11 +162,11 @@ def _store_again(store: Store, dataset: KnownDataset, place: CopyPlace) -> Store
         return store.keep(place.key, staged, zip_member=place.filename)
 
 
-def _stored_copy(dataset: KnownDataset) -> TakenCopy:
-    return TakenCopy(dataset.resource_id, tuple(filter(None, (dataset.key, dataset.zip_key))))
+def _stored_copy(dataset: KnownDataset) -> StoredFiles:
+    return StoredFiles(dataset.resource_id, tuple(filter(None, (dataset.key, dataset.zip_key))))
 
 
-class Gate:
+class StagedBytesLimit:
     """A limit on the bytes in memory that wait for the store: the network waits at it."""
 
     def __init__(self, most: int = HELD_BYTES) -> None:
@@ -245,7 +245,7 @@ class ResultStore:
     clock: Callable[[], datetime]
     index: Callable[[Mapping[str, datetime]], None]
     figures: CycleFigures
-    gate: Gate = field(default_factory=Gate)
+    bytes_limit: StagedBytesLimit = field(default_factory=StagedBytesLimit)
     errors: list[str] = field(default_factory=list)
     expired: list[str] = field(default_factory=list)
     unchanged: bool = True
@@ -255,7 +255,7 @@ class ResultStore:
 
     def close(self) -> None:
         """End the threads."""
-        self.gate.open()
+        self.bytes_limit.open()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def settle(self, results: Sequence[IatiCheckResult]) -> None:
@@ -273,14 +273,16 @@ class ResultStore:
         states = {each.resource_id: each.decision.state for each in settled}
         written = set(dataset_rows.write(states, self.known))
         settled = [each for each in settled if each.resource_id in written]
-        shelf.remember([self._row_of_copy(each.result, each.kept) for each in settled if each.kept])
+        copy_rows.remember(
+            [self._row_of_copy(each.result, each.kept) for each in settled if each.kept]
+        )
         verified = [
             each.resource_id
             for each in settled
             if each.kept is None
             and each.decision.outcome in (IatiOutcome.VERIFIED, IatiOutcome.DOWNLOADED)
         ]
-        shelf.verified(verified, now)
+        copy_rows.verified(verified, now)
         evidence = _evidence(settled)
         data_changes.write([_change(each) for each in settled if _has_changed(each)])
         marks = conclusions.assess_and_commit(sorted(evidence), now, self.run_id, evidence)
@@ -307,7 +309,7 @@ class ResultStore:
         finally:
             for request in requests:
                 request.staged.close()
-            self.gate.leave(held)
+            self.bytes_limit.leave(held)
         return [self._settled(*pair) for pair in zip(results, kept, strict=True)]
 
     def _settled(self, result: IatiCheckResult, kept: StoredCopy | StoreError) -> SettledResult:
@@ -318,9 +320,9 @@ class ResultStore:
             result, rules.not_stored(result.input.state, result.decision, self.clock(), error)
         )
 
-    def _row_of_copy(self, result: IatiCheckResult, kept: StoredCopy) -> ShelvedCopy:
+    def _row_of_copy(self, result: IatiCheckResult, kept: StoredCopy) -> CopyRow:
         dataset = result.input
-        return ShelvedCopy(
+        return CopyRow(
             resource_id=dataset.resource_id,
             package_id=self.known[dataset.resource_id].package_id,
             kept=kept,
@@ -359,7 +361,7 @@ class ResultStore:
             if each.kept is not None and before.key not in (None, each.kept.key):
                 replaced.append(_stored_copy(before))
         try:
-            shelf.throw_away(self.store, replaced)
+            copy_rows.delete_files(self.store, replaced)
         except StoreError as error:
             self.errors.append(str(error))
 

@@ -64,7 +64,7 @@ def update_all(now: datetime) -> PartReport:
     for source in sources():
         title = source.title or source.url
         try:
-            report = cycle.update(source, utc_now)
+            report = cycle.run_cycle(source, utc_now)
         except (cycle.CycleRunningError, OptionError, StoreError) as error:
             messages.append(f"{title}: {error}")
             # The error may have come before the cycle had a row among the runs.
@@ -94,7 +94,7 @@ def check_dataset(package_id: str, clock: Callable[[], datetime]) -> None:
     for source in sources():
         if source.id in source_ids:
             try:
-                cycle.update(source, clock, strict=True, harvest=False, package_ids=[package_id])
+                cycle.run_cycle(source, clock, strict=True, harvest=False, package_ids=[package_id])
             except cycle.CycleRunningError as error:
                 # The running cycle checks this file as well, or has just done so.
                 log.info("%s", error)

@@ -17,7 +17,7 @@ from ...web.attempts import RequestAttempts
 from ...web.client import Answer, Body, Client, FetchError, Request, Sink
 from ...web.urls import Target, display_url
 from .attempts import OUR_FAULTS, ErrorDetails
-from .iati_file import Intake
+from .iati_file import IatiFileSink
 from .rules import CheckSubject, IatiDecision, NextMethod, Response, decide
 from .state import DownloadedFile, FileState, IatiPolicy
 
@@ -78,7 +78,7 @@ class IatiTools:
     policy: IatiPolicy = IatiPolicy()  # noqa: RUF009, it is frozen
 
 
-async def update(
+async def check_datasets(
     inputs: Iterable[IatiCheckInput],
     tools: IatiTools,
     options: EngineOptions,
@@ -133,7 +133,7 @@ class IatiCheck:
         self._target = target
         self._result = IatiCheckResult(begun.input, begun.decision, host)
         self._attempts: RequestAttempts | None = None
-        self._intake: Intake | None = None
+        self._file_sink: IatiFileSink | None = None
         self._staging_error: str | None = None
 
     def takes(self, _: _BegunCheck, /) -> bool:
@@ -166,11 +166,11 @@ class IatiCheck:
         if answer.status != 200 or self._decision.next_method is NextMethod.HEAD:
             return Body.SKIP
         try:
-            self._intake = Intake(self._tools.stage())
+            self._file_sink = IatiFileSink(self._tools.stage())
         except StoreError as error:
             self._staging_error = str(error)
             return Body.SKIP
-        return self._intake
+        return self._file_sink
 
     async def answered(
         self, answer: Answer, sink: Callable[[IatiCheckResult], None], /
@@ -187,13 +187,13 @@ class IatiCheck:
             if answer.status != 304 or method is not NextMethod.CONDITIONAL_GET:
                 error = ErrorDetails.of_status(answer.status, headers, method.http_method, url)
         elif method is not NextMethod.HEAD:
-            intake = self._intake
-            file = None if intake is None else intake.finish()
-            if intake is not None and intake.problem is not None:
-                error = ErrorDetails.of_content(intake.problem, headers, url)
+            file_sink = self._file_sink
+            file = None if file_sink is None else file_sink.finish()
+            if file_sink is not None and file_sink.problem is not None:
+                error = ErrorDetails.of_content(file_sink.problem, headers, url)
             elif file is None:
                 our_fault = True
-                message = self._staging_error if intake is None else intake.staging_error
+                message = self._staging_error if file_sink is None else file_sink.staging_error
                 error = ErrorDetails.of_store_error(message or "It could not be staged.", url)
         response = Response(
             method,
@@ -232,9 +232,9 @@ class IatiCheck:
             self._attempts = self._request(decision)
             return NextStep.ASK_NOW
         result.decision = decision
-        if decision.keep and self._intake is not None:
-            result.staged = self._intake.staged
-            self._intake = None
+        if decision.keep and self._file_sink is not None:
+            result.staged = self._file_sink.staged
+            self._file_sink = None
         self.close()
         sink(result)
         return NextStep.END
@@ -249,9 +249,9 @@ class IatiCheck:
 
     def close(self) -> None:
         """Delete the staged bytes of the current answer."""
-        if self._intake is not None:
-            self._intake.staged.close()
-            self._intake = None
+        if self._file_sink is not None:
+            self._file_sink.staged.close()
+            self._file_sink = None
 
 
 def _length(answer: Answer) -> int | None:

@@ -355,7 +355,7 @@ class Hashes:
         return end - end % self._unit
 
 
-class Intake:
+class IatiFileSink:
     """A :class:`ckanext.freshness.web.exchange.Sink` that detects, hashes and stages the body of one answer.
 
     It stops at the first sign that the file is no IATI file.

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from . import records
 from .records import RegistryEntry, text_of
-from .registries import Asker, Take, Terms, UnreadableListing, without_user
+from .registries import EntrySink, RegistryClient, RegistryLimits, UnreadableListing, without_user
 
 ROWS = 1000
 """Datasets requested per page: the default of ``ckan.search.rows_max``."""
@@ -46,12 +46,12 @@ class _Changing(Exception):
 class CkanRegistry:
     """A registry that is a CKAN, as :class:`.registries.Registry`."""
 
-    def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
+    def __init__(self, client: RegistryClient, source_url: str, limits: RegistryLimits) -> None:
         """
         :param source_url: URL of the site, or of its API
         """
-        self._asker = asker
-        self._terms = terms
+        self._client = client
+        self._limits = limits
         parts = urlsplit(source_url)
         path = parts.path.rstrip("/")
         for last in _API:
@@ -73,13 +73,13 @@ class CkanRegistry:
     def dataset_url(self, registry_id: str) -> str:
         return f"{self._public_site}/dataset/{quote(registry_id, safe='', errors='replace')}"
 
-    async def organisations(self, take: Take) -> None:
+    async def organisations(self, sink: EntrySink) -> None:
         await self._read_consistently(
-            self.organisations_url, lambda: self._read_organisations(take)
+            self.organisations_url, lambda: self._read_organisations(sink)
         )
 
-    async def datasets(self, take: Take) -> None:
-        await self._read_consistently(self.datasets_url, lambda: self._read_datasets(take))
+    async def datasets(self, sink: EntrySink) -> None:
+        await self._read_consistently(self.datasets_url, lambda: self._read_datasets(sink))
 
     async def _read_consistently(self, url: str, read: Callable[[], Awaitable[int]]) -> None:
         """Read a list until it is consistent.
@@ -98,7 +98,7 @@ class CkanRegistry:
                     raise UnreadableListing(url, f"{without_id} of its records have no id")
                 return
 
-    async def _read_organisations(self, take: Take) -> int:
+    async def _read_organisations(self, sink: EntrySink) -> int:
         names = 0
         url = self.organisations_url
         async for page in self._pages(url, self._page_of_names, lambda name: name, None):
@@ -113,12 +113,12 @@ class CkanRegistry:
                 if text_of(_id(raw)) is None:
                     without_id += 1
                 else:
-                    take(self._organisation(raw))
+                    sink(self._organisation(raw))
         if received != names:
             raise _Changing(f"it lists {names} organisations and gives {received}")
         return without_id
 
-    async def _read_datasets(self, take: Take) -> int:
+    async def _read_datasets(self, sink: EntrySink) -> int:
         first = await self._page_of_datasets(0)
         without_id = received = 0
         last = ""
@@ -133,7 +133,7 @@ class CkanRegistry:
                 if registry_id <= last:
                     raise _Changing("its datasets do not come in the order of their ids")
                 last = registry_id
-                take(self._dataset(raw))
+                sink(self._dataset(raw))
         if received != first.count:
             raise _Changing(f"it says that it has {first.count} datasets and gives {received}")
         return without_id
@@ -176,8 +176,8 @@ class CkanRegistry:
                     raise _Changing("how many records it has changes while it is read")
                 if not following.rows or key(following.rows[0]) != last:
                     raise _Changing("its pages do not meet")
-                if start > self._terms.max_records:
-                    words = f"lists more than max_records ({self._terms.max_records})"
+                if start > self._limits.max_records:
+                    words = f"lists more than max_records ({self._limits.max_records})"
                     raise UnreadableListing(url, words)
                 yield following.rows[1:]
                 if len(following.rows) < size:
@@ -210,7 +210,7 @@ class CkanRegistry:
 
     async def _call(self, action: str, query: dict[str, Any]) -> tuple[str, Any]:
         url = f"{self._action(action)}?{urlencode(query)}"
-        answer = await self._asker.json(url)
+        answer = await self._client.json(url)
         if not isinstance(answer, dict) or answer.get("success") is not True:
             raise UnreadableListing(url, "did not answer with the result of an API call")
         return url, answer.get("result")

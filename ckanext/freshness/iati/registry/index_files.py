@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from . import records
 from .records import RegistryEntry, text_of
-from .registries import Asker, Take, Terms, UnreadableListing, without_user
+from .registries import EntrySink, RegistryClient, RegistryLimits, UnreadableListing, without_user
 
 ORGANISATIONS, DATASETS = "reporting-orgs", "datasets-minimal"
 NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
@@ -18,12 +18,12 @@ NAMES = frozenset({ORGANISATIONS, DATASETS, "datasets-full"})
 class IndexFiles:
     """A registry that publishes index files, as :class:`.registries.Registry`."""
 
-    def __init__(self, asker: Asker, source_url: str, terms: Terms) -> None:
+    def __init__(self, client: RegistryClient, source_url: str, limits: RegistryLimits) -> None:
         """
         :param source_url: URL of a file, or of the folder
         """
-        self._asker = asker
-        self._terms = terms
+        self._client = client
+        self._limits = limits
         parts = urlsplit(source_url)
         folder, _, last = parts.path.rstrip("/").rpartition("/")
         is_file = last.removesuffix(".json") in NAMES
@@ -47,12 +47,12 @@ class IndexFiles:
     def dataset_url(self, registry_id: str) -> str:
         return f"{self._public_folder}/{DATASETS}{self._suffix}?id={_quoted(registry_id)}"
 
-    async def organisations(self, take: Take) -> None:
+    async def organisations(self, sink: EntrySink) -> None:
         names = ("reporting_orgs", "reporting_organisations", "organisations")
-        await self._read(self.organisations_url, names, self._organisation, take)
+        await self._read(self.organisations_url, names, self._organisation, sink)
 
-    async def datasets(self, take: Take) -> None:
-        await self._read(self.datasets_url, ("datasets",), self._dataset, take)
+    async def datasets(self, sink: EntrySink) -> None:
+        await self._read(self.datasets_url, ("datasets",), self._dataset, sink)
 
     def _organisation(self, raw: dict[str, Any]) -> RegistryEntry:
         title = text_of(raw.get("human_readable_name")) or raw.get("title")
@@ -77,9 +77,9 @@ class IndexFiles:
         url: str,
         names: tuple[str, ...],
         entry_of: Callable[[dict[str, Any]], RegistryEntry],
-        take: Take,
+        sink: EntrySink,
     ) -> None:
-        rows = await self._asker.json(url)
+        rows = await self._client.json(url)
         if isinstance(rows, dict):
             rows = next((rows[name] for name in names if name in rows), None)
         if isinstance(rows, dict):
@@ -87,13 +87,13 @@ class IndexFiles:
         if not isinstance(rows, list):
             raise UnreadableListing(url, f'has no list of "{names[0]}"')
         without_id = 0
-        for raw in rows[: self._terms.max_records]:
+        for raw in rows[: self._limits.max_records]:
             if isinstance(raw, dict) and text_of(raw.get("id")) is not None:
-                take(entry_of(raw))
+                sink(entry_of(raw))
             else:
                 without_id += 1
-        if len(rows) > self._terms.max_records:
-            words = f"lists more than max_records ({self._terms.max_records})"
+        if len(rows) > self._limits.max_records:
+            words = f"lists more than max_records ({self._limits.max_records})"
             raise UnreadableListing(url, words)
         if without_id:
             raise UnreadableListing(url, f"{without_id} of its {len(rows)} records have no id")

@@ -21,7 +21,7 @@ MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at
 most half of that. A dataset has about ten values in an index file, about 200 in CKAN's API."""
 
-Take = Callable[[RegistryEntry], None]
+EntrySink = Callable[[RegistryEntry], None]
 """Gets each entry as it is read; the same entry may come more than once."""
 
 
@@ -45,7 +45,7 @@ def without_user(netloc: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class RegistryLimits:
     """Limits of a crawl.
 
     :ivar max_records: most datasets, and most organisations
@@ -71,20 +71,20 @@ class Registry(Protocol):
     def dataset_url(self, registry_id: str) -> str:
         """Return the registry's URL of a dataset, always the same for an id."""
 
-    async def organisations(self, take: Take) -> None:
+    async def organisations(self, sink: EntrySink) -> None:
         """Read the listing of organisations.
 
         :raises UnreadableListing: it was not read completely; the entries read so far were handed on
         """
 
-    async def datasets(self, take: Take) -> None:
+    async def datasets(self, sink: EntrySink) -> None:
         """Read the listing of datasets.
 
         :raises UnreadableListing: it was not read completely; the entries read so far were handed on
         """
 
 
-class Asker:
+class RegistryClient:
     """A client that requests JSON from one registry, and follows redirects to allowed hosts only."""
 
     def __init__(

@@ -26,7 +26,7 @@ from ...web.hosts import Hosts
 from .ckan_registry import CkanRegistry
 from .index_files import NAMES, IndexFiles
 from .records import FIELD_KEYS, RegistryEntry
-from .registries import Asker, Registry, Terms, UnreadableListing
+from .registries import Registry, RegistryClient, RegistryLimits, UnreadableListing
 
 SOURCE_TYPE = "iati_registry"
 
@@ -38,7 +38,7 @@ NO_KEYS = frozenset({"harvest_catalogs", "profiles", "language"})
 
 CKAN, BULK_DATA_SERVICE = "ckan", "bulk-data-service"
 
-KINDS: Mapping[str, Callable[[Asker, str, Terms], Registry]] = {
+KINDS: Mapping[str, Callable[[RegistryClient, str, RegistryLimits], Registry]] = {
     CKAN: CkanRegistry,
     BULK_DATA_SERVICE: IndexFiles,
 }
@@ -61,7 +61,7 @@ def kind_of(source_url: str, configured: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class IatiRegistry:
+class IatiSourceType:
     """IATI registries, as :class:`~ckanext.freshness.harvesting.sources.SourceType`."""
 
     name: str = SOURCE_TYPE
@@ -90,7 +90,7 @@ class IatiRegistry:
         return run(_crawl(source, known, sink))
 
 
-IATI_REGISTRY = IatiRegistry()
+IATI_REGISTRY = IatiSourceType()
 
 
 def _check_editor(config: SourceConfig) -> None:
@@ -114,9 +114,11 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
         config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
     )
     async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
-        asker = Asker(client, source.url, allowed_hosts=config.allowed_hosts, headers=headers)
+        registry_client = RegistryClient(
+            client, source.url, allowed_hosts=config.allowed_hosts, headers=headers
+        )
         kind = KINDS[kind_of(source.url, config.own.get("registry"))]
-        registry = kind(asker, source.url, Terms(config.max_records))
+        registry = kind(registry_client, source.url, RegistryLimits(config.max_records))
         crawl_end = await RegistryCrawl(registry, source.url, known, sink, salt=salt).run()
     crawl_end.requests = sum(host.statistics.requests for host in hosts)
     return crawl_end
@@ -142,12 +144,12 @@ class RegistryCrawl:
     async def run(self) -> CrawlEnd:
         """Read both listings; an exception of the sink ends the crawl."""
         registry, unreadable = self._registry, self._containers.unreadable
-        for read, take in (
+        for read, sink in (
             (registry.organisations, self._take_organisation),
             (registry.datasets, self._take_dataset),
         ):
             try:
-                await read(take)
+                await read(sink)
             except UnreadableListing as error:
                 unreadable[error.url] = error.words
                 self._errors.append(error.message)

@@ -1,8 +1,7 @@
 """The rows of copies in the database. A row is written after the store has the file.
 
 To remove a copy, its row is removed first. A process that is killed in between leaves a file without a row,
-which
-:func:`sweep` removes, but never a row without a file.
+which :func:`sweep` removes, but never a row without a file.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from ...model import Copy
 
 
 @dataclass(frozen=True, slots=True)
-class ShelvedCopy:
-    """A copy that the store has now.
+class CopyRow:
+    """A row to write for a copy that the store has now.
 
     :ivar source_url: without secrets
     :ivar at: when it was stored, aware
@@ -39,8 +38,8 @@ class ShelvedCopy:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenCopy:
-    """What the store has of a copy, to be removed once no row names it."""
+class StoredFiles:
+    """The files of a copy in the store, to be deleted once no row names them."""
 
     resource_id: str
     keys: tuple[str, ...]
@@ -60,7 +59,7 @@ def zip_name(filename: str) -> str:
     return f"{filename.removesuffix('.xml')}.zip"
 
 
-def remember(copies: Sequence[ShelvedCopy]) -> None:
+def remember(copies: Sequence[CopyRow]) -> None:
     """Write the rows of copies; nothing is committed."""
     if not copies:
         return
@@ -83,12 +82,14 @@ def remember(copies: Sequence[ShelvedCopy]) -> None:
     model.Session.execute(sa.text(_REMEMBER), {"rows": json.dumps(rows)})
 
 
-def standing(resource_ids: Sequence[str]) -> list[TakenCopy]:
-    """Return what the store has of the copies of some resources."""
+def stored_files(resource_ids: Sequence[str]) -> list[StoredFiles]:
+    """Return the files of the copies of some resources."""
     rows = model.Session.query(Copy.resource_id, Copy.key, Copy.zip_key).filter(
         Copy.resource_id.in_(resource_ids), Copy.key.isnot(None)
     )
-    return [TakenCopy(row.resource_id, tuple(filter(None, (row.key, row.zip_key)))) for row in rows]
+    return [
+        StoredFiles(row.resource_id, tuple(filter(None, (row.key, row.zip_key)))) for row in rows
+    ]
 
 
 def move(resource_id: str, kept: StoredCopy, filename: str) -> None:
@@ -128,36 +129,36 @@ def newest(count: int) -> list[str]:
     return [row.key for row in rows.order_by(Copy.stored_at.desc(), Copy.key).limit(count)]
 
 
-def taken(resource_id: str, kept: StoredCopy) -> TakenCopy:
-    """Return what the store has of a copy, to be removed."""
-    return TakenCopy(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
+def files_of(resource_id: str, kept: StoredCopy) -> StoredFiles:
+    """Return the files of a copy."""
+    return StoredFiles(resource_id, tuple(filter(None, (kept.key, kept.zip_key))))
 
 
-def expire(resource_ids: Sequence[str], now: datetime) -> list[TakenCopy]:
-    """Expire copies and commit: their rows stay without keys. Remove the result with :func:`throw_away`."""
-    return _taken(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
+def expire(resource_ids: Sequence[str], now: datetime) -> list[StoredFiles]:
+    """Expire copies and commit: their rows stay without keys. Delete the result with :func:`delete_files`."""
+    return _deleted(_EXPIRE, {"ids": list(resource_ids), "now": utc(now)}) if resource_ids else []
 
 
-def forget(resource_ids: Sequence[str]) -> list[TakenCopy]:
-    """Delete the rows of copies and commit. Remove the result with :func:`throw_away`."""
-    return _taken(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
+def forget(resource_ids: Sequence[str]) -> list[StoredFiles]:
+    """Delete the rows of copies and commit. Delete the result with :func:`delete_files`."""
+    return _deleted(_FORGET, {"ids": list(resource_ids)}) if resource_ids else []
 
 
-def forget_gone(prefix: str = "") -> list[TakenCopy]:
+def forget_gone(prefix: str = "") -> list[StoredFiles]:
     """Delete the rows of copies whose resource or dataset is gone; see :func:`forget`.
 
     :param prefix: only rows whose keys have this prefix
     """
-    return _taken(_FORGET_GONE, {"prefix": prefix})
+    return _deleted(_FORGET_GONE, {"prefix": prefix})
 
 
-def throw_away(store: Store, taken: Iterable[TakenCopy]) -> int:
-    """Remove files of copies, unless another copy has the key by now, and return the number of copies.
+def delete_files(store: Store, files: Iterable[StoredFiles]) -> int:
+    """Delete the files of copies, unless another copy has the key by now, and return the number of copies.
 
     :raises StoreError: the store refuses; :func:`sweep` removes the rest later
     """
     count = 0
-    for one in taken:
+    for one in files:
         if not owners(one.keys[:1]):
             for key in one.keys:
                 store.remove(key)
@@ -183,11 +184,13 @@ def sweep(store: Store, prefix: str, keys: Iterable[str]) -> int:
     return len(stray)
 
 
-def _taken(statement: str, values: dict[str, Any]) -> list[TakenCopy]:
+def _deleted(statement: str, values: dict[str, Any]) -> list[StoredFiles]:
     rows = model.Session.execute(sa.text(statement), values).all()
     model.Session.commit()
     return [
-        TakenCopy(row.resource_id, tuple(key for key in (row.key, row.zip_key) if key is not None))
+        StoredFiles(
+            row.resource_id, tuple(key for key in (row.key, row.zip_key) if key is not None)
+        )
         for row in rows
         if row.key is not None
     ]

@@ -21,8 +21,8 @@ from ...copies import store_keys
 from ...copies.store import Store, StoreError
 from ...dates import utc
 from ...web.urls import display_url
-from . import options, shelf
-from .shelf import ShelvedCopy
+from . import copy_rows, options
+from .copy_rows import CopyRow
 
 _FEW = 100
 """Up to this number, the store is asked for each copy; beyond it, for a list of all."""
@@ -68,7 +68,7 @@ def keep(store: Store, results: Iterable[CheckResult], now: datetime) -> Iterato
 
     If a copy cannot be stored, the earlier copy remains.
     """
-    shelved: list[ShelvedCopy] = []
+    stored: list[CopyRow] = []
     for result in results:
         if result.staged is None:
             continue
@@ -80,8 +80,8 @@ def keep(store: Store, results: Iterable[CheckResult], now: datetime) -> Iterato
         except StoreError as error:
             yield f"{display_url(resource.url)}: {error}"
             continue
-        shelved.append(
-            ShelvedCopy(
+        stored.append(
+            CopyRow(
                 resource_id=resource.resource_id,
                 package_id=resource.package_id,
                 kept=kept,
@@ -91,19 +91,19 @@ def keep(store: Store, results: Iterable[CheckResult], now: datetime) -> Iterato
                 at=now,
             )
         )
-    before = shelf.standing([copy.resource_id for copy in shelved])
-    shelf.remember(shelved)
+    before = copy_rows.stored_files([copy.resource_id for copy in stored])
+    copy_rows.remember(stored)
     model.Session.commit()
-    keys = {copy.kept.key for copy in shelved}
+    keys = {copy.kept.key for copy in stored}
     try:
-        shelf.throw_away(store, [copy for copy in before if copy.keys[0] not in keys])
+        copy_rows.delete_files(store, [copy for copy in before if copy.keys[0] not in keys])
     except StoreError as error:
         yield str(error)
-    owned = shelf.owners(keys)
-    for copy in shelved:
+    owned = copy_rows.owners(keys)
+    for copy in stored:
         if copy.kept.key not in owned:
             # The resource was deleted during its check.
-            shelf.throw_away(store, [shelf.taken(copy.resource_id, copy.kept)])
+            copy_rows.delete_files(store, [copy_rows.files_of(copy.resource_id, copy.kept)])
 
 
 def prune(now: datetime) -> int:
@@ -116,14 +116,14 @@ def prune(now: datetime) -> int:
     chosen = options.copies()
     # A resource with a new id takes over its copy here.
     check_rows.sync(now, settings.aging().dataset_types)
-    taken = shelf.forget_gone()
+    gone = copy_rows.forget_gone()
     if chosen.expire_after is not None:
-        taken += shelf.expire(_failing(now, chosen.expire_after), now)
-    if not taken and not shelf.newest(1):
+        gone += copy_rows.expire(_failing(now, chosen.expire_after), now)
+    if not gone and not copy_rows.newest(1):
         # Without copies, the store need not exist.
         return 0
     store = options.store(chosen)
-    count = shelf.throw_away(store, taken)
+    count = copy_rows.delete_files(store, gone)
     store.sweep(now)
     return count
 
@@ -135,7 +135,7 @@ def _failing(now: datetime, span: timedelta) -> list[str]:
 
 def _lost(resource_ids: list[str]) -> list[str]:
     """Return the resources whose copies are missing in the store; none if it cannot be reached."""
-    named = {copy.resource_id: copy.keys[0] for copy in shelf.standing(resource_ids)}
+    named = {copy.resource_id: copy.keys[0] for copy in copy_rows.stored_files(resource_ids)}
     if not named:
         return []
     try:

@@ -14,7 +14,7 @@ from ckan.tests.helpers import changed_config
 
 from ckanext.freshness.checking.run_records import shards
 from ckanext.freshness.ckan_adapter.locks import locked
-from ckanext.freshness.doctor import Finding, Severity, checks, site
+from ckanext.freshness.doctor import Severity, SiteFinding, checks, site
 from ckanext.freshness.doctor.examination import examine
 from ckanext.freshness.model import CheckRun, DatasetFreshness, Unindexed
 from ckanext.freshness.runs import night
@@ -32,7 +32,7 @@ def nothing(kept_db: None) -> None:
     model.Session.commit()
 
 
-def findings(check: Callable[[datetime], Any]) -> list[Finding]:
+def findings(check: Callable[[datetime], Any]) -> list[SiteFinding]:
     return list(check(NOW))
 
 

@@ -17,7 +17,7 @@ from ckan.tests.helpers import changed_config
 from ckanext.freshness.ckan_adapter.locks import locked
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.copies.location import open_store
-from ckanext.freshness.doctor import Finding, Severity, copies, site
+from ckanext.freshness.doctor import Severity, SiteFinding, copies, site
 from ckanext.freshness.doctor.examination import CHECKS
 from ckanext.freshness.iati import doctor_checks
 from ckanext.freshness.iati.cycle import cycle
@@ -30,7 +30,7 @@ NOW = datetime(2026, 3, 3, 12, tzinfo=timezone.utc)
 LOCATION = "ckanext.freshness.copies.location"
 
 
-def findings(check: Callable[[datetime], Any]) -> list[Finding]:
+def findings(check: Callable[[datetime], Any]) -> list[SiteFinding]:
     return list(check(NOW))
 
 

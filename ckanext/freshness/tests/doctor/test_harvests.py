@@ -17,7 +17,7 @@ from ckan.tests.helpers import call_action
 from ckanext.freshness.ckan_adapter import harvest_queue_connection, harvest_routing_keys, model
 from ckanext.freshness.ckan_adapter.locks import is_held, locked
 from ckanext.freshness.dates import utc
-from ckanext.freshness.doctor import Finding, Severity, harvests, queues, services, site
+from ckanext.freshness.doctor import Severity, SiteFinding, harvests, queues, services, site
 from ckanext.freshness.doctor.examination import CHECKS, examine
 from ckanext.freshness.harvesting import sources
 from ckanext.freshness.harvesting.fdp.source_type import FAIR_DATA_POINT
@@ -34,11 +34,11 @@ def now() -> datetime:
     return datetime.now(timezone.utc)
 
 
-def findings(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
+def findings(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[SiteFinding]:
     return list(check(now() + after))
 
 
-def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[Finding]:
+def problems(check: Callable[[datetime], Any], after: timedelta = timedelta()) -> list[SiteFinding]:
     return [one for one in findings(check, after) if one.severity is Severity.PROBLEM]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trustme
 
-from ckanext.freshness.ckan_adapter import Letter, MailError, MailFailure, MailServer
+from ckanext.freshness.ckan_adapter import Letter, MailFailure, MailSendError, MailServer
 from ckanext.freshness.tests.servers.smtp import MailHost
 
 LETTER = Letter("ann@example.org", "News", "Rain", "<p>Rain</p>")
@@ -67,7 +67,7 @@ def test_is_not_reached(
     logins: list[tuple[bytes, bytes]],
 ) -> None:
     monkeypatch.setitem(ckan_config, key, value)
-    with pytest.raises(MailError, match=words) as refused:
+    with pytest.raises(MailSendError, match=words) as refused:
         send(LETTER)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert set(secure.logins) == set(logins)
@@ -79,7 +79,7 @@ def test_sends_no_password_without_the_tls_that_is_wanted(
 ) -> None:
     with MailHost() as plain:
         monkeypatch.setitem(ckan_config, "smtp.server", f"127.0.0.1:{plain.port}")
-        with pytest.raises(MailError, match="STARTTLS") as refused:
+        with pytest.raises(MailSendError, match="STARTTLS") as refused:
             send(LETTER)
     assert refused.value.failure is MailFailure.UNREACHABLE
     assert (plain.logins, plain.mails) == ([], [])

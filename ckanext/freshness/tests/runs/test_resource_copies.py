@@ -15,7 +15,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.model import Copy
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
-from ckanext.freshness.runs.copies import options, resource_copies, shelf
+from ckanext.freshness.runs.copies import copy_rows, options, resource_copies
 from ckanext.freshness.tests.servers.iati_files import IatiFiles
 
 pytestmark = pytest.mark.usefixtures("kept_db", "impatient_checks")
@@ -58,7 +58,7 @@ def run(resource: dict[str, Any], days: int) -> RunResult:
 
 
 def bytes_of(resource: dict[str, Any]) -> bytes | None:
-    row = shelf.of_resource(resource["id"])
+    row = copy_rows.of_resource(resource["id"])
     if row is None:
         return None
     reader = options.store().open(row.key)
@@ -72,7 +72,7 @@ def test_the_first_bytes_and_then_confirmed_ones(csvs: None, server: IatiFiles) 
     resource = link(server)
     assert not check_run.missing_in_words(run(resource, 1))
     assert bytes_of(resource) == b"a,b\n1,2\n"
-    row = shelf.of_resource(resource["id"])
+    row = copy_rows.of_resource(resource["id"])
     assert (row.filename, row.mimetype) == ("table.csv", "text/csv")
     server.body, server.etag, server.last_modified = b"a,b\n3,4\n", '"v2"', None
     run(resource, 2)

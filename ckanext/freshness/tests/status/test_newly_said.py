@@ -66,5 +66,5 @@ def test_newly_said(
     for kind, began in (("iati", NOW - timedelta(minutes=1)), ("check", NOW + timedelta(hours=1))):
         run_records.end_run(run_records.begin_run(began, EVERYTHING, kind=kind), NOW, FIGURES)
     this = run_records.begin_run(NOW, EVERYTHING)
-    said = dict(dataset_rows.newly_said(this))
+    said = dict(dataset_rows.with_newer_review_or_script(this))
     assert said.get(dataset["id"]) == (what if is_new else None)

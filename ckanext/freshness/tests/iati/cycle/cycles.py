@@ -60,7 +60,7 @@ class Site:
         model.Session.remove()
         source = harvest_model.HarvestSource.get(self.source_id)
         try:
-            return cycle.update(source, lambda: self.now, **options_)
+            return cycle.run_cycle(source, lambda: self.now, **options_)
         finally:
             model.Session.remove()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.copies import store_keys
-from ckanext.freshness.runs.copies import options, shelf
+from ckanext.freshness.runs.copies import copy_rows, options
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=timezone.utc)
 
@@ -20,14 +20,14 @@ def put(
     mimetype: str | None = "application/xml",
     at: datetime = NOON,
     zipped: bool = True,
-) -> shelf.ShelvedCopy:
+) -> copy_rows.CopyRow:
     """Store a copy of a resource, as a run does."""
     with options.store().stage() as staged:
         staged.write(body)
         kept = options.store().keep(
             store_keys.resource_key(resource["id"]), staged, zip_member=filename if zipped else None
         )
-    one = shelf.ShelvedCopy(
+    one = copy_rows.CopyRow(
         resource_id=resource["id"],
         package_id=resource["package_id"],
         kept=kept,
@@ -36,6 +36,6 @@ def put(
         source_url=resource["url"],
         at=at,
     )
-    shelf.remember([one])
+    copy_rows.remember([one])
     model.Session.commit()
     return one

@@ -16,7 +16,7 @@ from ckanext.freshness.ckan_adapter import disconnect
 from ckanext.freshness.copies.directory import DirectoryStore
 from ckanext.freshness.iati.cycle import dataset_rows, publication
 from ckanext.freshness.model import Copy
-from ckanext.freshness.runs.copies import shelf
+from ckanext.freshness.runs.copies import copy_rows
 from ckanext.freshness.status import conclusions
 
 from .cycles import Site
@@ -65,7 +65,7 @@ POINTS = {
     "between bytes and zip": at_call(DirectoryStore, "_replace", 2),
     "between zip and row": at_call(dataset_rows, "write", 1),
     "before the commit": at_call(conclusions, "assess_and_commit", 1),
-    "before a copy goes": at_call(shelf, "throw_away", 1),
+    "before a copy goes": at_call(copy_rows, "delete_files", 1),
     "before what is named is marked": at_call(publication, "_mark", 1),
     "before the bulk zips": at_call(publication, "build", 1),
     "before it is unmarked": at_call(publication, "_mark", 2),

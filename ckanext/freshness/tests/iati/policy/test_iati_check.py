@@ -21,9 +21,9 @@ from ckanext.freshness.iati.policy.iati_check import (
     IatiCheckInput,
     IatiCheckResult,
     IatiTools,
-    update,
+    check_datasets,
 )
-from ckanext.freshness.iati.policy.iati_file import Intake
+from ckanext.freshness.iati.policy.iati_file import IatiFileSink
 from ckanext.freshness.iati.policy.rules import IatiOutcome, NextMethod
 from ckanext.freshness.iati.policy.state import FileState, IatiPolicy
 from ckanext.freshness.tests.servers import faults
@@ -108,7 +108,7 @@ def run(
     async def main() -> None:
         async with Client(settings, Hosts(UNHURRIED), Names(lookup(hosts or {}))) as client:
             tools = IatiTools(client, stage, lambda: now, policy or IatiPolicy())
-            await update(inputs, tools, options or EngineOptions(), found.append)
+            await check_datasets(inputs, tools, options or EngineOptions(), found.append)
 
     asyncio.run(main())
     return found
@@ -382,11 +382,11 @@ def test_an_error_page_is_not_read(cycle: Cycle, server: IatiFiles) -> None:
 
 def test_a_body_that_begins_again(store: Store) -> None:
     with store.stage() as staged:
-        intake = Intake(staged)
-        intake.write(OTHER[:100])
-        intake.restart()
-        intake.write(ACTIVITIES)
-        document = intake.finish()
+        file_sink = IatiFileSink(staged)
+        file_sink.write(OTHER[:100])
+        file_sink.restart()
+        file_sink.write(ACTIVITIES)
+        document = file_sink.finish()
         assert document is not None and document.hash == sha1(ACTIVITIES)
         assert b"".join(staged.pieces()) == ACTIVITIES
 
