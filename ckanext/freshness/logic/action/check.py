@@ -136,7 +136,7 @@ def freshness_resource_history(
     """Return the stored results of the checks of a resource's URL, with the last five checks.
 
     All moments are in UTC, ISO 8601 with ``Z``. If the URL was never checked, ``attempts`` is
-    empty and all results are null.
+    empty, and the other results are false, 0, empty or null.
 
     :param id: id of the resource
     :returns: ``id``, ``package_id``, ``url`` (without secrets); ``broken`` (it failed several times, spread
