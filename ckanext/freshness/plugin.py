@@ -1,4 +1,4 @@
-"""The plugin ``freshness``: which CKAN hook goes to which subpackage. ``harvesters.py`` has the others."""
+"""The plugin ``freshness``: it passes the hooks of CKAN to the subpackages. See also ``harvesters.py``."""
 
 from __future__ import annotations
 

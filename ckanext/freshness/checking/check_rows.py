@@ -1,4 +1,4 @@
-"""What the database knows of each resource's URL, read for a run.
+"""The stored facts about each resource's URL, read for a run.
 
 1. :func:`sync` gives each resource a row in ``freshness_check``, and removes all other rows.
 2. :func:`stream` reads all resources as the candidates of :mod:`.selection`.

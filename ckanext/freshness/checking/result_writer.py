@@ -29,7 +29,7 @@ STRIP = 30
 
 @dataclass(frozen=True, slots=True)
 class OutcomeEffect:
-    """What an outcome changes in the row of a resource.
+    """The changes that an outcome makes in the row of a resource.
 
     :ivar found: the file exists: the count of failures starts again
     :ivar hashed: the file was read and hashed

@@ -1,4 +1,4 @@
-"""Which resources a run checks, and why: the rules, as pure functions of what is known of a resource.
+"""The rules for which resources a run checks, and why, as pure functions of the facts about a resource.
 
 The rules are those of HDX's data freshness process. A resource that is fresh by its dates is not checked. Daily
 data are always checked. In the *rotation*, each run also reads the share of all resources that has not been
@@ -100,7 +100,7 @@ _LEFT_OUT = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """How long resources wait between two checks, by their dataset's update frequency.
+    """The times between two checks of a resource, by its dataset's update frequency.
 
     :ivar steps: pairs (highest frequency in days, interval), ascending
     :ivar above: the interval for all other frequencies, and for datasets without one
