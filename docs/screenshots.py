@@ -147,6 +147,7 @@ def found_on(page: Page) -> dict[str, str]:
             0
         ]["name"],
         "source": "demo-region",
+        "hold": _call(page, "freshness_harvest_hold_show", id="demo-region")["list_id"],
         "iati_source": iati.SOURCE,
         "job": _call(page, "harvest_source_show", id="demo-gone")["status"]["last_job"]["id"],
         "job_source": "demo-gone",

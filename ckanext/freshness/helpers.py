@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from datetime import date, datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -374,8 +374,8 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     """Return a ``<time>`` element with the exact moment as its title.
 
     :param value: a moment of our API (UTC, ISO 8601) or an aware datetime
-    :param style: ``ago`` ("3 days ago", "in 2 days"), ``lasting`` ("9 days"), ``day`` ("12 Nov"), ``date`` ("12
-        November 2026") or ``exact``
+    :param style: ``ago`` ("3 days ago", "in 2 days"), ``when`` (the same within a week, else the day),
+        ``lasting`` ("9 days"), ``day`` ("12 Nov"), ``date`` ("12 November 2026") or ``exact``
     """
     if not value:
         return ""
@@ -383,7 +383,7 @@ def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup |
     locale, zone, now = _locale(), _zone(), utc_now()
     try:
         exact = display.exact(moment, zone, locale)
-        if style == "day":
+        if style == "day" or (style == "when" and abs(moment - now) > timedelta(days=7)):
             text = display.day(moment, now, zone, locale)
         elif style == "lasting":
             text = display.lasting(moment, now, locale)

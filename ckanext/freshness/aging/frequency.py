@@ -29,6 +29,7 @@ __all__ = [
     "AS_NEEDED",
     "CHOICES",
     "EVERY_N_DAYS",
+    "EVERY_N_YEARS",
     "EXPLANATIONS",
     "LIVE",
     "MAX_DAYS",
@@ -75,7 +76,8 @@ WORDS: Mapping[int, str] = {
 """HDX's words for its numbers of days. They are message ids for translation."""
 
 EVERY_N_DAYS = N_("Every {days} days")
-"""The message id for any other number of days."""
+EVERY_N_YEARS = N_("Every {years} years")
+"""The message ids for any other number of days."""
 
 CHOICES: tuple[int, ...] = (*(days for days in WORDS if days > 0), LIVE, AS_NEEDED, NEVER)
 """The days to offer in a select list, in its order. ``label`` returns the words."""
@@ -168,8 +170,10 @@ def label(days: int, translate: Callable[[str], str] = str) -> str:
         raise ValueError(
             f"{days} is no update frequency: it takes 1 to {MAX_DAYS} days, 0, -1 or -2."
         )
-    words = WORDS.get(days)
-    return translate(words) if words else translate(EVERY_N_DAYS).format(days=days)
+    if days in WORDS:
+        return translate(WORDS[days])
+    years, rest = divmod(days, 365)
+    return translate(EVERY_N_DAYS if rest else EVERY_N_YEARS).format(days=days, years=years)
 
 
 def _text(value: object) -> str | UnknownFrequency:

@@ -99,8 +99,8 @@ _DOWNLOADS = {
         "file-code",
     ),
     index.ORGANISATIONS: (
-        N_("Organisations"),
-        N_("The organisations that publish these datasets."),
+        N_("Organizations"),
+        N_("The organizations that publish these datasets."),
         "file-code",
     ),
 }

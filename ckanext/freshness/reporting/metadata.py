@@ -56,7 +56,7 @@ class Metadata:
 
     :ivar facts: the extras that people want to read
     :ivar others: the extras that nothing is known about, by key
-    :ivar technical: identifiers and values that only programs read, by key
+    :ivar technical: identifiers and values that only programs read; by key if nothing is known about them
     """
 
     facts: list[Fact]
@@ -104,7 +104,7 @@ def describe(
         plain = _texts(parsed, locale)
         hidden = key in _TECHNICAL or key.endswith("_translated") or not plain
         (technical if hidden else others).append(
-            Fact(key, tuple(plain) or (Value(_as_text(value)),))
+            Fact(_TECHNICAL.get(key, key), tuple(plain) or (Value(_as_text(value)),))
         )
     return Metadata(facts, others, technical)
 
@@ -286,11 +286,26 @@ _FACTS = (
 )
 """In the order of the page. The update frequency, whose keys the site chooses, follows."""
 
-_TECHNICAL = frozenset(
-    {
-        *("uri", "guid", "identifier", "alternate_identifier", "spatial", "source_type", "config"),
-        *("harvest_object_id", "harvest_source_id", "harvest_source_title"),
-        *("registry_id", "registry_name", "dcat_publisher_name", "dcat_publisher_email"),
-        *("spatial_bbox", "spatial_centroid", "spatial_geom"),
-    }
-)
+_TECHNICAL = {
+    "uri": N_("Address of the record"),
+    "guid": N_("Identifier in the harvest"),
+    "identifier": N_("Identifier"),
+    "alternate_identifier": N_("Other identifiers"),
+    "harvest_object_id": N_("Harvested record"),
+    "harvest_source_id": N_("Identifier of the harvest source"),
+    "harvest_source_title": N_("Harvest source"),
+    "source_type": N_("Source type"),
+    "config": N_("Configuration"),
+    "registry_id": N_("Identifier in the registry"),
+    "registry_name": N_("Name in the registry"),
+    "filetype": N_("Kind of IATI file"),
+    "iati_version": N_("IATI version"),
+    "data_updated": N_("Data updated, by the registry"),
+    "dcat_publisher_name": N_("Name of the publisher"),
+    "dcat_publisher_email": N_("E-mail of the publisher"),
+    "spatial": N_("Geometry"),
+    "spatial_bbox": N_("Bounding box"),
+    "spatial_centroid": N_("Centre"),
+    "spatial_geom": N_("Exact geometry"),
+}
+"""Labels of identifiers and of values that only programs read, by key."""

@@ -32,8 +32,8 @@ _DATES = ("last_modified", "evidence", "frequency_days", "due", "overdue", "deli
 
 STATUSES = Table(
     "statuses",
-    N_("Now"),
     N_("Datasets by freshness"),
+    N_("The number of datasets with each status."),
     N_("There are no datasets."),
     (
         Column("status", N_("Status"), ColumnKind.STATUS),
@@ -80,7 +80,7 @@ CHANGES = Table(
     "changes",
     N_("Latest changes"),
     N_("Datasets whose freshness has changed since yesterday or the chosen date."),
-    N_("The freshness of no dataset has changed."),
+    N_("No status has changed."),
     (
         Column("changed_at", N_("When"), ColumnKind.MOMENT),
         _DATASET,
@@ -183,9 +183,9 @@ SOURCES = Table(
     N_("There are no harvest sources."),
     (
         Column("title", N_("Source"), ColumnKind.SOURCE),
-        Column("type", N_("Type")),
+        Column("type", N_("Type"), ColumnKind.SOURCE_TYPE),
         Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("status", N_("Last job")),
+        Column("status", N_("Last job"), ColumnKind.PHRASE),
         Column("finished", N_("Finished"), ColumnKind.MOMENT),
         Column("errors", N_("Errors"), ColumnKind.NUMBER),
     ),

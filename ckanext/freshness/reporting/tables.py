@@ -54,6 +54,7 @@ class ColumnKind(Enum):
     PROBLEM = "problem"
     """Why a check failed."""
     SOURCE = "source"
+    SOURCE_TYPE = "source_type"
     RUN = "run"
 
 

@@ -63,6 +63,7 @@ def test_the_tables_of_words_are_in_the_template() -> None:
     tables = {
         *frequency.WORDS.values(),
         frequency.EVERY_N_DAYS,
+        frequency.EVERY_N_YEARS,
         *frequency.EXPLANATIONS.values(),
     }
     assert not tables - texts(catalogue(TEMPLATE)).keys()

@@ -144,7 +144,9 @@ def check(id: str) -> ResponseReturnValue:
     else:
         words = tk._("A check of these links is already queued.")
     tk.h.flash_notice(words)
-    return redirect_to("freshness_dataset.read", id=id)
+    resource = tk.request.form.get("resource")
+    anchor = {"_anchor": f"freshness-link-{resource}"} if resource else {}
+    return redirect_to("freshness_dataset.read", id=id, **anchor)
 
 
 @dataset.route("/dataset/<id>/freshness/check", methods=["GET"])

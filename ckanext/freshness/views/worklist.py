@@ -237,7 +237,7 @@ def _answer(done: CompletedTask, *groups: str) -> ResponseReturnValue:
     for group in groups:
         row = tasks.task(_scope(), group, done.package.id)
         if row is not None:
-            return _task(group, row)
+            return _task(group, row, focus=True)
     return _part(done)
 
 

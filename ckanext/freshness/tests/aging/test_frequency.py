@@ -437,6 +437,7 @@ def test_other_vocabularies(
         (-1, "Never"),
         (-2, "As needed"),
         (21, "Every 21 days"),
+        (1825, "Every 5 years"),
     ],
 )
 def test_label(days: int, words: str) -> None:

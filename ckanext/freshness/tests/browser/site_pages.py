@@ -12,7 +12,7 @@ class SitePage:
     """A page.
 
     :ivar path: with the placeholders ``organization``, ``dataset``, ``resource``, ``harvested``, ``source``,
-        ``iati_source``, ``job``, ``job_source``, ``run`` and ``cycle``
+        ``hold``, ``iati_source``, ``job``, ``job_source``, ``run`` and ``cycle``
     :ivar readers: who may open it, of :data:`READERS`
     """
 
@@ -26,6 +26,7 @@ _SYSADMINS = ("sysadmin",)
 
 SITE_PAGES = (
     SitePage("dashboard", "/freshness"),
+    SitePage("statuses", "/freshness/statuses"),
     SitePage("organization", "/freshness/organization/{organization}"),
     SitePage("worklist", "/freshness/mine", _EDITORS),
     SitePage("mails", "/freshness/mails", _EDITORS),
@@ -33,6 +34,7 @@ SITE_PAGES = (
     SitePage("needs-update", "/freshness/datasets?status=needs_update"),
     SitePage("due", "/freshness/due"),
     SitePage("changes", "/freshness/changes"),
+    SitePage("data", "/freshness/data"),
     SitePage("broken", "/freshness/broken"),
     SitePage("unclear", "/freshness/unclear"),
     SitePage("mismatches", "/freshness/mismatches"),
@@ -50,9 +52,15 @@ SITE_PAGES = (
     SitePage("dataset-page", "/dataset/{dataset}"),
     SitePage("resource-page", "/dataset/{dataset}/resource/{resource}"),
     SitePage("harvested", "/dataset/{harvested}"),
+    SitePage("dataset-form", "/dataset/edit/{dataset}", _EDITORS),
     SitePage("search", "/dataset/"),
+    SitePage("harvest", "/harvest/"),
+    SitePage("source-form", "/harvest/new", _EDITORS),
     SitePage("source", "/harvest/{source}"),
+    SitePage("source-admin", "/harvest/admin/{source}", _SYSADMINS),
+    SitePage("source-jobs", "/harvest/{source}/job", _SYSADMINS),
     SitePage("source-held", "/harvest/{source}/held", _SYSADMINS),
+    SitePage("source-delete", "/harvest/{source}/held/delete?list_id={hold}", _SYSADMINS),
     SitePage("source-preview", "/harvest/{source}/preview", _SYSADMINS),
     SitePage("source-job", "/harvest/{job_source}/job/{job}", _SYSADMINS),
     SitePage("source-iati", "/harvest/{iati_source}"),

@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.ckan_adapter import model
@@ -131,31 +130,3 @@ def test_three_clicks_tell_why_a_dataset_was_not_harvested(
     clicks.on(row.get_by_role("link", name="With errors"))
     editor.get_by_role("heading", name="1 record with an error").wait_for()
     assert clicks.count == 3
-
-
-def test_axe_finds_nothing_and_no_page_scrolls_sideways(editor: Any, world: HarvestedSite) -> None:
-    ocean, away = world.ocean.source["name"], world.away.source["name"]
-    list_id = call_action("freshness_harvest_hold_show", id=world.ocean.source["id"])["list_id"]
-    pages = (
-        "/harvest/",
-        "/harvest/new",
-        f"/harvest/{ocean}",
-        f"/harvest/admin/{ocean}",
-        f"/harvest/{ocean}/job",
-        f"/harvest/{ocean}/job/{world.jobs[1].id}",
-        f"/harvest/{ocean}/held",
-        f"/harvest/{ocean}/held/delete?list_id={list_id}",
-        f"/harvest/{ocean}/preview",
-        f"/harvest/{away}/preview",
-    )
-    for width in (1440, 375):
-        editor.set_viewport_size({"width": width, "height": 800})
-        for path in pages:
-            assert editor.goto(path).status == 200, path
-            editor.evaluate(
-                "for (const part of document.querySelectorAll('.fr details')) part.open = true"
-            )
-            wide = "document.documentElement.scrollWidth"
-            assert editor.evaluate(wide) <= width, (path, width)
-            found = Axe().run(editor, context=".fr").response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], (path, width)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.harvesting.harvested_site import work
@@ -22,31 +21,11 @@ SCREENSHOTS = os.environ.get("FRESHNESS_SCREENSHOTS")
 PATH = "/dataset/files/freshness"
 
 
-def findings(page: Any) -> list[str]:
-    """Return the violations that axe finds in our parts of a page."""
-    found = Axe().run(page, context=".fr").response["violations"]
-    return [f"{one['id']}: {node['html'][:150]}" for one in found for node in one["nodes"]]
-
-
-@pytest.mark.parametrize("width", [1440, 375])
-def test_axe_finds_nothing_and_no_page_scrolls_sideways(
-    page: Any, world: dict[str, Any], width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
-    page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
-    wells = f"/dataset/files/resource/{world['wells']['id']}"
-    for path in (PATH, f"/ar{PATH}", "/dataset/empty/freshness", "/dataset/files", wells):
-        page.goto(path)
-        for fold in page.locator(".fr details").all():
-            fold.locator("summary").click()
-        assert findings(page) == [], path
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-
-
 @pytest.mark.usefixtures("clean_queues")
 def test_the_page_loads_itself_anew_when_the_check_has_ended(
     page: Any, world: dict[str, Any]
 ) -> None:
+    page.set_default_timeout(60_000)
     page.context.set_extra_http_headers({"Authorization": world["editor"]["token"]})
     # CKAN itself is at 127.0.0.1, whose links are never checked.
     with FileHost(now=test_visits.NOW, address="127.0.0.2") as host:

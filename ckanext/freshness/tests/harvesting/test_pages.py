@@ -155,8 +155,8 @@ def test_pages_of_a_running_job_refresh_themselves(editor: Browser, idle: Harves
     job = idle.start()
     admins = factories.SysadminWithToken()
     sysadmin = Browser(editor._app, admins)
-    for url in (admin(idle), path(idle, f"job/{job}")):
-        (part,) = sysadmin.get(url).select("[hx-get][hx-trigger='every 5s']")
+    for url in (admin(idle), path(idle, "job"), path(idle, f"job/{job}")):
+        (part,) = sysadmin.get(url).select("[hx-get][hx-trigger^='every 5s']")
         assert part["hx-select"] == f"#{part['id']}"
         assert "Waiting" in words(part)
 
@@ -346,7 +346,7 @@ def test_a_preview_under_way(app: Any, idle: Harvest) -> None:
     page = sysadmin.post(here)
     assert "Waiting to start" in words(page)
     (part,) = page.select("#freshness-preview[hx-get]")
-    assert (part["hx-get"], part["hx-trigger"]) == (here, "every 2s")
+    assert part["hx-get"] == here and "every 2s" in part["hx-trigger"]
     assert [one["href"] for one in page.select("a") if one.get_text() == "Refresh"] == [here]
     # The page does not reload while somebody reads it (WCAG 2.2.1).
     assert page.select_one("meta[http-equiv=refresh]") is None

@@ -180,7 +180,7 @@ def test_lists(read: Read, world: World) -> None:
     due = section(page, "Due in the next 7 days")
     assert "About wells Relief Works in 12 hours About bridges Relief Works in 6 days" in due
     broken = section(page, "Latest broken links")
-    assert "wells About wells · answered 404 (Not Found) 9 days ago" in broken
+    assert "wells About wells · The file is gone (404 Not Found). 9 days ago" in broken
     assert "clinics" not in broken
     changes = section(page, "Changes since yesterday")
     assert "About camps Long overdue Time passed 12 hours ago" in changes
@@ -335,7 +335,7 @@ def test_a_site_with_little(read: Read, clean_site: None) -> None:
     user = factories.UserWithToken()
     make("first", extras=[])
     page = read("/freshness")
-    assert "The freshness of no dataset is known yet." in page.get_text()
+    assert "We can't say yet which datasets are up to date." in page.get_text()
     assert "Give the datasets an update frequency" not in page.get_text()
     assert "Give the datasets an update frequency" in read("/freshness", user).get_text()
     assert cards(page) == {}

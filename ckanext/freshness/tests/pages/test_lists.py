@@ -238,11 +238,11 @@ ACTIONS = {
     ("broken", "stranger"): {},
     ("broken", "editor"): {"camps": LINK_ACTIONS, "wells": LINK_ACTIONS},
     ("datasets", "nobody"): {},
-    ("datasets", "editor"): {"camps": ["Confirm still accurate"]},
+    ("datasets", "editor"): {"camps": ["Confirm"]},
     ("datasets", "root"): {
         "abc": ["Set the frequency"],
-        "bridges": ["Confirm still accurate"],
-        "camps": ["Confirm still accurate"],
+        "bridges": ["Confirm"],
+        "camps": ["Confirm"],
     },
 }
 

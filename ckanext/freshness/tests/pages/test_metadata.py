@@ -45,7 +45,7 @@ def test_harvested_metadata_are_words_and_links(read: Read, world: None) -> None
     assert rows["colour"].get_text(strip=True) == "green"
     assert rows["Themes"].get_text(strip=True) == "Health"
     (fold,) = table.select("details")
-    assert fold.select("dt")[0].get_text(strip=True) == "guid"
+    assert fold.select("dt")[0].get_text(strip=True) == "Identifier in the harvest"
     assert "javascript:" not in str(table.select("a"))
     assert table.select("script") == []
     german = read("/de/dataset/harvested").select_one(".additional-info table")

@@ -217,7 +217,7 @@ def test_a_run_that_goes_on_refreshes_its_page(world: Any, read: Read) -> None:
     with locked(run_records.lock("going")):
         page = read("/freshness/run/going", world["sysadmin"])
         (part,) = page.select("[hx-get]")
-        assert (part["hx-get"], part["hx-trigger"]) == ("/freshness/run/going", "every 5s")
+        assert part["hx-get"] == "/freshness/run/going" and "every 5s" in part["hx-trigger"]
         assert part["hx-select"] == f"#{part['id']}"
         note = words(page, ".fr-note")
         assert "Running for 1 hour" in note and "So far: 40 links checked." in note

@@ -60,18 +60,24 @@ def make_world() -> dict[str, Any]:
     """A dataset with a link in each state, of whose wells a copy is kept, and three others."""
     editor = factories.UserWithToken()
     factories.Organization(name="relief", users=[{"name": editor["name"], "capacity": "editor"}])
-    links = [{"name": name, "format": "CSV"} for name in HISTORIES]
-    files = make("files", links, owner_org="relief")
     make("unseen", [{}], owner_org="relief")
     make("empty", [], owner_org="relief")
     make("old", [{"name": "Table"}], extras=[{"key": "archived", "value": "true"}])
     make("secret", [{}], owner_org="relief", private=True)
+    files, wells = make_files("relief")
+    return {"editor": editor, "files": files, "wells": wells}
+
+
+def make_files(organization: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Create a dataset with a link in each state; return it and the broken link, which has a copy."""
+    links = [{"name": name, "format": "CSV"} for name in HISTORIES]
+    files = make("files", links, owner_org=organization)
     check_rows.sync(NOW - 60 * DAY, {"dataset"})
     for resource, checks in zip(files["resources"], HISTORIES.values(), strict=True):
         write(resource, checks)
     wells = next(one for one in files["resources"] if one["name"] == "Wells")
     keep_copy(wells, "wells.zip")
-    return {"editor": editor, "files": files, "wells": wells}
+    return files, wells
 
 
 def make(name: str, links: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
@@ -463,6 +469,31 @@ def test_editors_have_the_links_checked(
     assert host.count("/stocks.csv") == 1
 
 
+@pytest.mark.usefixtures("clean_queues")
+def test_links_with_trouble_have_buttons_of_their_own(
+    app: Any, read: Read, world: dict[str, Any]
+) -> None:
+    page, path, editor = read(page_of("files"), world["editor"]), page_of("files"), world["editor"]
+    found = {
+        text(card.h3): [text(one) for one in card.select(".btn")] for card in page.select(".fr-row")
+    }
+    assert {title: shown for title, shown in found.items() if shown} == {
+        "Wells (CSV)": ["Edit link : Wells", "Check again : Wells"],
+        "<b>Index</b> (CSV)": ["Edit link : <b>Index</b>", "Check again : <b>Index</b>"],
+        "Bulletin (CSV)": ["Edit link : Bulletin", "Check again : Bulletin"],
+        "Registry (CSV)": ["Check again : Registry"],
+    }
+    assert not read(path).select(".fr-row .btn")
+    row = page.select(".fr-row")[1]
+    sent = {str(one["name"]): one["value"] for one in row.select("input")}
+    headers = {"Authorization": editor["token"]}
+    answer = app.post(f"{path}/check", data=sent, headers=headers, follow_redirects=False)
+    assert answer.headers["Location"].endswith(f"{path}#{row['id']}")
+    page = read(path, editor)
+    assert [text(one) for one in page.select(f"#{row['id']} .btn")] == ["Edit link : <b>Index</b>"]
+    jobs.get_queue().empty()
+
+
 def test_strangers_do_not_learn_of_private_datasets(app: Any, world: dict[str, Any]) -> None:
     stranger = {"Authorization": factories.UserWithToken()["token"]}
     secret, nothing = page_of("secret"), page_of("nothing")
@@ -483,7 +514,7 @@ def test_other_sites_cannot_ask_for_checks(
     browser = logged_in(make_app)
     browser.post(f"{path}/check", status=400)
     assert jobs.get_queue().jobs == []
-    (form,) = buttons(BeautifulSoup(browser.get(path).body, "html.parser"), "files")
+    form = buttons(BeautifulSoup(browser.get(path).body, "html.parser"), "files")[0]
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
     browser.post(f"{path}/check", data=sent, status=200)
     assert len(jobs.get_queue().jobs) == 1

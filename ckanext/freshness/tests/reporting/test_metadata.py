@@ -165,6 +165,7 @@ def test_identifiers_and_structures_are_technical() -> None:
         [
             ("guid", "catalog=a;dataset=b"),
             ("harvest_object_id", "1"),
+            ("iati_version", "2.03"),
             ("title_translated", '{"en": "A"}'),
             ("mine", "plain"),
             ("list", '["a", "https://x.org"]'),
@@ -175,8 +176,9 @@ def test_identifiers_and_structures_are_technical() -> None:
     )
     assert shown(found.others) == {"mine": ["plain"], "list": ["a", ("x.org", "https://x.org")]}
     assert list(shown(found.technical)) == [
-        "guid",
-        "harvest_object_id",
+        "Identifier in the harvest",
+        "Harvested record",
+        "IATI version",
         "title_translated",
         "structure",
     ]

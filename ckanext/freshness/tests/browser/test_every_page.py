@@ -1,0 +1,261 @@
+"""Every page about freshness for each kind of reader, and some of them without a mouse, without scripts.
+
+All are accessible, fit on small screens and load nothing from other hosts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from ckan.tests.helpers import call_action
+from werkzeug.exceptions import HTTPException
+
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.dates import utc_now
+from ckanext.freshness.mails import opt_outs
+from ckanext.freshness.model import CheckRun, MailPerson
+from ckanext.freshness.reporting import report
+from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
+from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
+from ckanext.freshness.tests.pages import reports, test_iati_page, test_runs, test_visits
+
+store = test_iati_page.store
+
+MAIL_LINK = SitePage("mail-link", "/freshness/mails/{token}")
+"""The page of the links in mails. No demo can be asked for its token."""
+PAGES = (*SITE_PAGES, MAIL_LINK)
+
+NOT_PAGES = {
+    *("freshness.metrics", "freshness_copies.copy"),
+    *("freshness_iati.of_only_source", "freshness_iati.of_source"),
+    # Parts of pages.
+    *("freshness_dataset.check_ended", "freshness_worklist.link"),
+}
+"""Addresses that answer with something else than a page, besides those that end like a file."""
+
+OURS = ".fr, .page-header, [class^='fr-'], [class*=' fr-'], [class*='freshness']"
+"""The parts of a page that are ours. CKAN's own have violations, too."""
+
+THEMED = {"dashboard", "worklist", "dataset", "source-held", "run", "search"}
+THEME = """
+    :root { --bs-primary: #153084; --bs-link-color: #153084; --bs-body-color: #101828; }
+    .btn-primary { --bs-btn-bg: #153084; } a { color: #153084; } h1, h2, h3 { color: #081647; }
+    .primary { background: #f2f4f7; }
+"""
+"""The colours of CKAN's theme midnight-blue, which its wheels leave out."""
+
+FIND = """async ({ours, rules}) => {
+    const runOnly = rules ? {type: 'rule', values: rules} : undefined;
+    const found = await axe.run(document, {resultTypes: ['violations'], runOnly, elementRef: true});
+    return found.violations.flatMap(one => one.nodes
+        .filter(node => node.element?.closest(ours))
+        .map(node => `${one.id}: ${node.html.slice(0, 150)}`));
+}"""
+"""What axe finds in our parts of a page."""
+NARROW = ["scrollable-region-focusable", "label", "link-name", "button-name"]
+"""The rules whose answer depends on the layout, because parts of pages are hidden on phones or become cards."""
+
+PART = re.compile(r'(?:class|data-state)="([^"]*)"')
+
+WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 700}
+OPEN = "document.querySelectorAll('.fr details').forEach(one => { one.open = true; })"
+UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
+    .filter(one => one.closest(ours) && one.type !== 'hidden' && one.checkVisibility())
+    .filter(one => { one.focus(); return document.activeElement !== one || one.tabIndex < 0; })
+    .map(one => one.outerHTML.slice(0, 120))"""
+"""Links, buttons and fields of ours that the keyboard does not reach."""
+
+
+def make_world() -> dict[str, Any]:
+    """Make something for every page, and return the readers' tokens and the values of the placeholders.
+
+    It is done in a thread of its own, because nothing can harvest beside Playwright's loop.
+    """
+    with ThreadPoolExecutor(1) as other:
+        return other.submit(_make_world).result()
+
+
+def _make_world() -> dict[str, Any]:
+    try:
+        return make_everything()
+    finally:
+        model.Session.remove()
+
+
+def make_everything() -> dict[str, Any]:
+    """Do the work of `make_world`."""
+    people = reports.make_world().people
+    files, wells = test_visits.make_files("relief")
+    # Some of the hosts: axe takes long for many rows.
+    hosts = dict(list(test_runs.HOSTS.items())[:9])
+    night = test_runs.run(
+        "night", test_runs.NOW, 0.8, visited=3883, resources=test_runs.FOUND, hosts=hosts
+    )
+    model.Session.add(night)
+    model.Session.commit()
+    iati_source = test_iati_page.make_world()["source"]
+    harvested = make_harvested_site()
+    ocean = harvested.ocean.source
+    hold = call_action("freshness_harvest_hold_show", id=ocean["id"])
+    opt_outs.write("somebody@example.org", utc_now(), [])
+    cycles = model.Session.query(CheckRun).filter_by(kind="iati").order_by(CheckRun.started_at)
+    person = model.Session.query(MailPerson).filter_by(address="somebody@example.org").one()
+    # CKAN's factories name pictures of other hosts.
+    for table in (model.Group, model.User):
+        model.Session.query(table).update({"image_url": ""})
+    ids = {
+        "organization": "relief",
+        "dataset": files["name"],
+        "resource": wells["id"],
+        "harvested": next(iter(harvested.ocean.datasets().values()))["name"],
+        "source": ocean["name"],
+        "hold": hold["list_id"],
+        "job_source": ocean["name"],
+        "job": harvested.jobs[1].id,
+        "iati_source": call_action("package_show", id=iati_source)["name"],
+        "run": "night",
+        "cycle": cycles.first().id,
+        "token": opt_outs.token(person.id),
+    }
+    model.Session.commit()
+    tokens = {reader: people[reader]["token"] for reader in ("editor", "sysadmin")}
+    return {"ids": ids, "tokens": tokens}
+
+
+@pytest.fixture
+def tab(
+    page: Any, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    """A tab in which every request is noted. The test fails if one goes elsewhere."""
+    monkeypatch.setitem(ckan_config, "ckan.gravatar_default", "disabled")
+    page.set_default_timeout(60_000)
+    asked: set[str] = set()
+    page.on("request", lambda sent: asked.add(sent.url))
+    yield page
+    hosts = {urlsplit(url).hostname for url in asked if url.startswith("http")}
+    assert hosts == {"127.0.0.1"}
+
+
+def test_every_page(tab: Any, world: dict[str, Any]) -> None:
+    """Look at each page as a sysadmin, and as others if they see what the sysadmin does not see."""
+    # Our pages need no scripts, and CKAN's take half of the time.
+    tab.route("**/*.js*", lambda route: route.abort())
+    problems: list[str] = []
+    seen: dict[str, set[str]] = {}
+    for reader in reversed(READERS):
+        token = world["tokens"].get(reader)
+        tab.context.set_extra_http_headers({"Authorization": token} if token else {})
+        for page in PAGES:
+            path = page.path.format(**world["ids"])
+            tab.set_viewport_size(WIDE)
+            answer = tab.request.get(path) if page.name in seen else tab.goto(path)
+            is_answered = answer.status == 200 and urlsplit(answer.url).path != "/user/login"
+            if is_answered != (reader in page.readers):
+                problems.append(f"{page.name}, {reader}: {answer.status} from {answer.url}")
+            if not is_answered or (parts := parts_of(answer.text())) <= seen.get(page.name, set()):
+                continue
+            if page.name in seen:
+                tab.goto(path)
+            seen[page.name] = parts | seen.get(page.name, set())
+            found = problems_of(tab, is_themed=page.name in THEMED)
+            problems += [f"{page.name}, {reader}, {problem}" for problem in found]
+    assert problems == []
+
+
+def parts_of(html: str) -> set[str]:
+    """Return the classes and states of the elements in the main part of a page."""
+    return set(PART.findall(html.partition('role="main"')[2]))
+
+
+def problems_of(tab: Any, *, is_themed: bool) -> list[str]:
+    """Return what is wrong with the page that a tab shows, on wide screens and on phones."""
+    tab.evaluate(AXE_SCRIPT)
+    tab.evaluate(OPEN)
+    problems = [f"by keyboard: {one}" for one in tab.evaluate(UNREACHABLE, OURS)]
+    problems += tab.evaluate(FIND, {"ours": OURS, "rules": None})
+    tab.set_viewport_size(PHONE)
+    narrow = [*NARROW, "color-contrast"] if is_themed else NARROW
+    problems += [f"at 375: {one}" for one in tab.evaluate(FIND, {"ours": OURS, "rules": narrow})]
+    width = tab.evaluate("document.querySelector('.fr') && document.documentElement.scrollWidth")
+    if width and width > 375:
+        problems.append(f"at 375: {width} px wide")
+    if is_themed:
+        tab.add_style_tag(content=THEME)
+        themed = tab.evaluate(FIND, {"ours": OURS, "rules": ["color-contrast"]})
+        problems += [f"with midnight-blue: {one}" for one in themed]
+    return problems
+
+
+def test_the_checks_find_mistakes(tab: Any, world: dict[str, Any]) -> None:
+    tab.goto("/freshness/mails/" + world["ids"]["token"])
+    mistakes = (
+        '<img src="/favicon.ico"><a href="/" tabindex="-1">no</a>'
+        '<p style="width: 500px; color: #999; background: #fff">pale</p>'
+    )
+    tab.evaluate(
+        "html => document.querySelector('.fr').insertAdjacentHTML('beforeend', html)", mistakes
+    )
+    problems = problems_of(tab, is_themed=True)
+    found = {one.rpartition("at 375: ")[2].partition(":")[0] for one in problems}
+    assert {"by keyboard", "image-alt", "color-contrast"} < found
+    assert any(one.endswith(" px wide") for one in problems)
+
+
+def test_no_page_is_forgotten(app: Any, world: dict[str, Any]) -> None:
+    rules = [
+        rule
+        for rule in app.flask_app.url_map.iter_rules()
+        if rule.endpoint.startswith("freshness") and "GET" in rule.methods
+    ]
+    expected = {rule.endpoint for rule in rules if "." not in rule.rule} - NOT_PAGES
+    listed, tables = set(), set()
+    adapter = app.flask_app.url_map.bind("127.0.0.1")
+    for page in PAGES:
+        try:
+            endpoint, values = adapter.match(urlsplit(page.path.format(**world["ids"])).path)
+        except HTTPException:
+            continue
+        listed.add(endpoint)
+        if endpoint == "freshness.table":
+            tables.add(values["name"])
+    assert expected - listed == set()
+    assert tables | {"runs"} == set(report.TABLES)
+
+
+def test_right_to_left(tab: Any) -> None:
+    tab.goto("/ar/freshness")
+    assert tab.evaluate("document.documentElement.dir") == "rtl"
+    # The bar begins on the right.
+    first, last = (tab.locator(".fr-bar a").nth(number).bounding_box() for number in (0, -1))
+    assert first["x"] > last["x"]
+
+
+def test_without_a_mouse(tab: Any) -> None:
+    tab.goto("/freshness/datasets")
+    tab.locator("th a").first.focus()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/freshness/datasets?sort=*")
+    assert tab.locator("th[aria-sort]").count() == 1
+    # The arrow keys scroll a table that is wider than the screen.
+    region = tab.locator(".table-responsive").first
+    region.focus()
+    assert region.evaluate("one => one === document.activeElement")
+
+
+def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> None:
+    context = chromium.new_context(base_url=site, java_script_enabled=False)
+    try:
+        tab = context.new_page()
+        tab.goto("/freshness")
+        assert tab.locator("svg .fr-area").first.bounding_box()["height"] > 10
+        assert not tab.get_by_role("link", name="CSV").is_visible()
+        tab.get_by_text("Export").click()
+        assert tab.get_by_role("link", name="CSV").is_visible()
+    finally:
+        context.close()
