@@ -16,6 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
+from ckanext.freshness.model import DataChange
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
@@ -147,6 +148,13 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
         "1: Due, Updated nothing": 5,
         "1: Due, Updated nothing,error": 2,
     }
+    (change,) = model.Session.query(DataChange)
+    assert (change.package_id, change.evidence) == (datasets["/stocks.csv"]["id"], "hash")
+    assert change.changed_after == (START + 10 * DAY).replace(tzinfo=None)
+    assert change.changed_before == (START + 11 * DAY).replace(tzinfo=None)
+    # Each edition has a row more.
+    assert change.summary == {"tables": [{"name": None, "rows": [6, 7]}]}
+    assert change.size_after > change.size_before > 0
     assert run_records.held_shards() == frozenset()
 
 

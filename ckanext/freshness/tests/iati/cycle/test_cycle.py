@@ -14,7 +14,7 @@ from ckan.tests import helpers
 from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries
 from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
-from ckanext.freshness.model import CheckRun, FreshnessEvidence
+from ckanext.freshness.model import CheckRun, DataChange, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
 
 from .cycles import Site
@@ -81,6 +81,7 @@ def test_an_unchanged_cycle_asks_each_file_by_head_and_writes_no_zip(site: Site)
 def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> None:
     site.update()
     changed, stamped, same = datasets(site)
+    before = site.now.replace(tzinfo=None)
     changed.edition += 1
     # The validators change with the bytes, but only the generated timestamp is new.
     stamped.generated = "2026-02-02T00:00:00Z"
@@ -102,6 +103,13 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     shown = helpers.call_action("package_show", id=packages[changed.name])
     extras = {one["key"]: one["value"] for one in shown["extras"]}
     assert extras["freshness_evidence"] == "hash"
+    (change,) = model.Session.query(DataChange).filter_by(evidence="hash")
+    assert (change.package_id, change.seen_at) == (
+        packages[changed.name],
+        site.now.replace(tzinfo=None),
+    )
+    assert change.hash_before != change.hash_after and change.size_after
+    assert change.changed_after == before
 
 
 FAULTS: dict[str, dict[str, Any]] = {
