@@ -205,9 +205,9 @@ class Hasher:
             self._kept.seek(0)
             return shapes.of_small_csv(self._kept.read())
         try:
-            self._kept.flush()
-            # A real file from its first use as one.
+            # The first use as a real file makes it one.
             self._kept.fileno()
+            self._kept.flush()
         except OSError:
             return []
         return await self._sandbox.shape(cast(BinaryIO, self._kept), self._text)

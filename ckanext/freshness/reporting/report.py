@@ -259,6 +259,9 @@ OF_ORGANIZATION = frozenset(
 LINKS = (BROKEN, UNCLEAR, MISMATCHES)
 """The tables of links with a problem."""
 
+SIBLINGS = (LINKS, (CHANGES, DATA))
+"""Tables whose pages link to one another."""
+
 
 def rows(table: Table, request: TableRequest) -> Iterator[Row]:
     """Read the rows of a table one by one, from the request's offset up to its limit."""

@@ -159,10 +159,9 @@ def table(name: str) -> ResponseReturnValue:
 
 
 def _siblings(found: Table, request: TableRequest) -> list[tuple[Table, int | None]]:
-    """Return the tables about links with their numbers of rows, if the table is one of them."""
-    if found not in report.LINKS:
-        return []
-    return [(each, each.count(request)) for each in report.LINKS if each.count is not None]
+    """Return the tables that belong together with a table, with their numbers of rows."""
+    together = (tables for tables in report.SIBLINGS if found in tables)
+    return [(each, each.count(request)) for each in next(together, ()) if each.count is not None]
 
 
 def _statuses(request: TableRequest) -> dict[str, int | None]:

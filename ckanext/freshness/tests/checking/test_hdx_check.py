@@ -816,6 +816,7 @@ SHAPES: list[tuple[dict[str, Any], list[bytes], Outcome, Any]] = [
     ({}, [OLD], Outcome.FIRST_HASH, OLD_SHAPE),
     ({}, [OLD * 10_000], Outcome.FIRST_HASH, ((None, 39_999, ["id", "name"]),)),
     ({"format": "PDF"}, [OLD], Outcome.FIRST_HASH, ()),
+    ({"format": "JSON"}, [b'[{"id": 1}]'], Outcome.FIRST_HASH, ((None, 1, ["id"]),)),
     (
         {"format": "XLSX"},
         [workbook({"Data": {"A1": "id", "A2": "x"}})],

@@ -67,7 +67,7 @@ def names(answer: dict[str, Any]) -> list[str]:
 def open_change(dataset: dict[str, Any]) -> Any:
     """Write a change in a transaction of a separate connection, and return the open transaction."""
     connection = model.Session.get_bind().connect()
-    connection.begin()
+    transaction = connection.begin()
     connection.execute(
         sa.text(
             "INSERT INTO freshness_change (id, package_id, seen_at, changed_before, evidence)"
@@ -79,7 +79,7 @@ def open_change(dataset: dict[str, Any]) -> Any:
             "now": NOW.replace(tzinfo=None),
         },
     )
-    return connection
+    return transaction
 
 
 def test_a_cursor_follows_the_order_of_commits(world: World) -> None:
@@ -97,8 +97,8 @@ def test_a_cursor_follows_the_order_of_commits(world: World) -> None:
         assert names(stream(cursor=late["cursor"])) == []
         assert stream(cursor=late["cursor"])["cursor"] == late["cursor"]
     finally:
-        for connection in (first, second):
-            connection.close()
+        for transaction in (first, second):
+            transaction.connection.close()
 
 
 def test_pages_have_each_change_once(world: World) -> None:
@@ -236,6 +236,7 @@ def test_the_pages_show_changes_and_link_the_feeds(world: World, read: Read) -> 
     assert file.startswith("14,210 rows (+312), column district added wells · The file has changed")
     assert whole.startswith("Modification date from the harvest source The whole dataset")
     assert not read("/dataset/highways/freshness").select("#freshness-data")
+    assert read("/freshness/changes").select('.fr-filters a[href^="/freshness/data"]')
     for path, feed in (
         ("/dataset/wells/freshness", "/dataset/wells/freshness/data.atom"),
         ("/freshness", "/freshness/data.atom"),
