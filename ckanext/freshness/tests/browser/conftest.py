@@ -42,9 +42,14 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def site(app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of CKAN, served with the test's own database and index."""
-    server = make_server("127.0.0.1", 0, app.app, threaded=True)
+def site(
+    with_plugins: None, app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """The address of CKAN, served with the test's own database and index.
+
+    The plugins are loaded before the address is an option that differs from test.ini's.
+    """
+    server = make_server("127.0.0.1", 0, let_files_be_kept(app.app), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     address = f"http://127.0.0.1:{server.server_port}"
     monkeypatch.setitem(ckan_config, "ckan.site_url", address)
@@ -53,6 +58,24 @@ def site(app: Any, ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+def let_files_be_kept(app: Any) -> Any:
+    """Let browsers keep styles, scripts and pictures.
+
+    Each page has 22 of them. To serve them again takes longer than to make the page.
+    """
+
+    def answer(environ: dict[str, Any], start_response: Any) -> Any:
+        def start(status: str, headers: list[tuple[str, str]], *error: Any) -> Any:
+            if any(name == "ETag" for name, _ in headers):
+                headers = [one for one in headers if one[0] != "Cache-Control"]
+                headers.append(("Cache-Control", "max-age=3600"))
+            return start_response(status, headers, *error)
+
+        return app(environ, start)
+
+    return answer
 
 
 @pytest.fixture
