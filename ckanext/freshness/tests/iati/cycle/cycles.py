@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ckan import model
-from ckan.tests import factories, helpers
 
 from ckanext.freshness.copies.store import Store
 from ckanext.freshness.iati.cycle import cycle, publication
@@ -18,6 +17,7 @@ from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
 from ckanext.freshness.model import Copy, IatiDataset
 from ckanext.freshness.runs.copies import options
+from ckanext.freshness.tests.harvesting.conftest import add_source
 from ckanext.freshness.tests.servers.registry import RegistryServer
 from ckanext.freshness.tests.servers.registry_model import Dataset
 from ckanext.harvest import model as harvest_model
@@ -37,18 +37,8 @@ class Site:
     @classmethod
     def of(cls, server: RegistryServer) -> Site:
         """Create a source of a registry."""
-        owner = factories.Organization()["id"]
-        made = helpers.call_action(
-            "harvest_source_create",
-            {"user": factories.Sysadmin()["name"]},
-            # Another test may have used the same port.
-            name=f"registry-{owner}",
-            title="A registry",
-            url=server.url,
-            source_type="iati_registry",
-            owner_org=owner,
-        )
-        return cls(server, made["id"])
+        harvest = add_source(server.url, source_type="iati_registry")
+        return cls(server, harvest.source["id"])
 
     def later(self, **span: float) -> Site:
         """Move the time on."""
