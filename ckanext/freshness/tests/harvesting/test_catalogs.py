@@ -80,20 +80,13 @@ def test_catalogs_become_packages_of_their_own_type(app: Any, fdp: FdpServer) ->
 
 
 @pytest.mark.usefixtures("clean_site")
-def test_catalogs_are_no_records_unless_asked_for(fdp: FdpServer) -> None:
-    fdp.add_dataset(fdp.add_catalog())
-    harvest = add_source(fdp.source_url)
-    assert harvest.run().stats["added"] == 1
-    assert catalogs(harvest) == {}
-
-
-@pytest.mark.usefixtures("clean_site")
 def test_switching_catalogs_on_and_off_touches_nothing_else(fdp: FdpServer) -> None:
     catalog = fdp.add_catalog()
     for _ in range(2):
         fdp.add_dataset(catalog, distributions=0)
     harvest = add_source(fdp.source_url)
-    harvest.run()
+    assert harvest.run().stats["added"] == 2
+    assert catalogs(harvest) == {}
     datasets = harvest.datasets()
 
     harvest.configure(harvest_catalogs=True)

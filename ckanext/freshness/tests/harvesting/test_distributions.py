@@ -51,9 +51,7 @@ def quiet(job: Job) -> bool:
     return job.errors == [] and not job.warnings
 
 
-@pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])
-def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any, pages: bool) -> None:
-    fdp.layout.pages = pages
+def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any) -> None:
     dataset = fdp.add_dataset(fdp.add_catalog(), distributions=2)
     harvest = add_source(fdp.source_url)
     assert quiet(harvest.run())
@@ -95,23 +93,9 @@ def test_a_resource_that_goes_and_comes_back(fdp: FdpServer, app: Any, pages: bo
     assert harvest.run().stats["not modified"] == 1
 
 
-def test_a_dataset_that_was_deleted_comes_back_with_its_resources(fdp: FdpServer) -> None:
-    catalog = fdp.add_catalog()
-    dataset = fdp.add_dataset(catalog)
-    fdp.add_dataset(catalog)
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    before = ids(harvest, fdp, dataset)
-    fdp.unlist(dataset, catalog)
-    assert harvest.run().stats["deleted"] == 1
-    fdp.list_also(dataset, catalog)
-    harvest.run()
-    assert ids(harvest, fdp, dataset) == before
-
-
 @pytest.fixture
 def dcat(clean_site: None) -> Iterator[None]:
-    with p.use_plugin("dcat"), p.use_plugin("dcat_rdf_harvester"):
+    with p.use_plugin("dcat", "dcat_rdf_harvester"):
         yield
 
 
@@ -156,9 +140,8 @@ def forget_history() -> None:
     model.Session.commit()
 
 
-@pytest.mark.parametrize("pages", [True, False], ids=["pages", "no pages"])
-def test_a_server_whose_containers_have_merged(pages: bool) -> None:
-    with ReplayServer(FDP_EDITED, pages=pages) as server:
+def test_a_server_whose_containers_have_merged() -> None:
+    with ReplayServer(FDP_EDITED) as server:
         harvest = add_source(server.url)
         job = harvest.run()
         assert quiet(job)

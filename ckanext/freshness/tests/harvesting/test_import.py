@@ -179,12 +179,13 @@ def test_names_come_from_titles_and_stay(fdp: FdpServer) -> None:
 # Values that are not the source's
 
 
-EDITED = {
+EDITED: dict[str, Any] = {
     "notes": "Better words",
     "frequency": "monthly",
     "tags": ["edited"],
     "resources.description": "A better description",
 }
+EMPTIED: dict[str, Any] = {"notes": "", "frequency": "", "tags": [], "resources.description": ""}
 
 
 def edit(dataset: dict[str, Any], values: dict[str, Any]) -> None:
@@ -211,45 +212,42 @@ def fields_of(dataset: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", ["source", "site"])
-@pytest.mark.parametrize(
-    "values",
-    [
-        pytest.param(EDITED, id="edited"),
-        pytest.param(
-            {"notes": "", "frequency": "", "tags": [], "resources.description": ""}, id="emptied"
-        ),
-    ],
-)
-def test_protected_fields_stay_as_editors_leave_them(
-    fdp: FdpServer, where: str, values: dict[str, Any]
-) -> None:
-    said: dict[str, Any] = {
-        "description": "The source's words",
-        "frequency": "http://purl.org/cld/freq/daily",
-        "keyword": ["source"],
+def test_protected_fields_stay_as_editors_leave_them(fdp: FdpServer, where: str) -> None:
+    catalog = fdp.add_catalog()
+    edits = {
+        fdp.add_dataset(
+            catalog,
+            description="The source's words",
+            frequency="http://purl.org/cld/freq/daily",
+            keyword=["source"],
+            distributions=[{"description": "The source's"}],
+        ): values
+        for values in (EDITED, EMPTIED)
     }
-    record = fdp.add_dataset(
-        fdp.add_catalog(), **said, distributions=[{"description": "The source's"}]
-    )
     config: dict[str, Any] = {"keep_fields": list(EDITED)} if where == "source" else {}
     harvest = add_source(fdp.source_url, **config)
     site = " ".join(EDITED) if where == "site" else ""
     with changed_config("ckan.harvest.not_overwrite_fields", site):
         harvest.run()
-        assert fields_of(harvest.dataset(record, fdp))["tags"] == ["source"]
-        edit(harvest.dataset(record, fdp), values)
-        assert fields_of(harvest.dataset(record, fdp)) == values
-
-        fdp.change(
-            record, title="A new title", description="New words", keyword=["new"], frequency=None
-        )
-        (distribution,) = fdp.records(Kind.DISTRIBUTION)
-        fdp.change(distribution, description="New", title="A new file")
+        for record, values in edits.items():
+            assert fields_of(harvest.dataset(record, fdp))["tags"] == ["source"]
+            edit(harvest.dataset(record, fdp), values)
+            assert fields_of(harvest.dataset(record, fdp)) == values
+            fdp.change(
+                record,
+                title="A new title",
+                description="New words",
+                keyword=["new"],
+                frequency=None,
+            )
+        for distribution in fdp.records(Kind.DISTRIBUTION):
+            fdp.change(distribution, description="New", title="A new file")
         job = harvest.run()
-    assert job.stats["updated"] == 1
-    after = harvest.dataset(record, fdp)
-    assert fields_of(after) == values
-    assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
+    assert job.stats["updated"] == 2
+    for record, values in edits.items():
+        after = harvest.dataset(record, fdp)
+        assert fields_of(after) == values
+        assert (after["title"], after["resources"][0]["name"]) == ("A new title", "A new file")
 
 
 def test_what_the_source_does_not_have_stays(fdp: FdpServer) -> None:
@@ -329,15 +327,24 @@ def test_a_record_that_comes_back_gets_its_old_dataset(
     assert harvest.run().stats["not modified"] == 2
 
 
-def test_a_dataset_that_an_admin_deleted_stays_deleted(
+def test_what_an_admin_deleted_stays_deleted_and_what_was_purged_is_made_anew(
     fdp: FdpServer, two: tuple[Record, Record]
 ) -> None:
-    _, goes = two
+    (catalog,), (_, goes) = fdp.catalogs, two
+    purged = fdp.add_dataset(catalog, title="Purged")
     harvest = add_source(fdp.source_url)
     harvest.run()
-    dataset = harvest.dataset(goes, fdp)
+    dataset, old = harvest.dataset(goes, fdp), harvest.dataset(purged, fdp)
     call_action("package_delete", {"user": sysadmin()}, id=dataset["id"])
-    assert harvest.run().stats["not modified"] == 2
+    call_action("dataset_purge", {"user": sysadmin()}, id=old["id"])
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 2, "errored": 0, "deleted": 0}
+    new = harvest.dataset(purged, fdp)
+    assert new["id"] != old["id"]
+    assert (new["name"], new["state"]) == (old["name"], "active")
+    assert len(harvest.current()) == 3
+
     fdp.change(goes, title="Changed")
     job = harvest.run()
     assert job.errors == []
@@ -347,24 +354,8 @@ def test_a_dataset_that_an_admin_deleted_stays_deleted(
     fdp.remove(goes)
     job = harvest.run()
     assert job.errors == []
-    assert job.stats["deleted"] == 1
-    assert len(harvest.current()) == 1
-
-
-def test_a_purged_dataset_is_made_anew(fdp: FdpServer, two: tuple[Record, Record]) -> None:
-    _, goes = two
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    dataset = harvest.dataset(goes, fdp)
-    call_action("dataset_purge", {"user": sysadmin()}, id=dataset["id"])
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats == {"added": 1, "updated": 0, "not modified": 1, "errored": 0, "deleted": 0}
-    again = harvest.dataset(goes, fdp)
-    assert again["id"] != dataset["id"]
-    assert (again["name"], again["state"]) == (dataset["name"], "active")
+    assert (job.stats["deleted"], job.stats["not modified"]) == (1, 2)
     assert len(harvest.current()) == 2
-    assert harvest.run().stats["not modified"] == 2
 
 
 def test_two_sources_over_one_server_keep_to_their_own(
@@ -395,31 +386,10 @@ def test_two_sources_over_one_server_keep_to_their_own(
 # Failures
 
 
-def test_a_deletion_that_fails_is_done_by_the_next_run(
-    fdp: FdpServer, two: tuple[Record, Record], stumbling: StumblingPlugin
-) -> None:
-    _, goes = two
-    harvest = add_source(fdp.source_url)
-    harvest.run()
-    fdp.remove(goes)
-    stumbling.deletions["Goes"] = 1
-    job = harvest.run()
-    (words,) = job.errors
-    assert words.startswith("An unexpected error of CKAN or of one of its extensions: ")
-    assert job.stats == {"added": 0, "updated": 0, "not modified": 1, "errored": 1, "deleted": 0}
-    assert harvest.dataset(goes, fdp)["state"] == "active"
-    assert len(harvest.current()) == 2
-
-    job = harvest.run()
-    assert job.errors == []
-    assert job.stats["deleted"] == 1
-    assert harvest.dataset(goes, fdp)["state"] == "deleted"
-    assert len(harvest.current()) == 1
-
-
 def test_a_failing_hook_is_the_error_of_one_record(
     fdp: FdpServer, two: tuple[Record, Record], stumbling: StumblingPlugin
 ) -> None:
+    """The next job tries the creation, the change or the deletion again."""
     stays, goes = two
     stumbling.writes["Goes"] = 1
     harvest = add_source(fdp.source_url)
@@ -433,13 +403,8 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert set(harvest.datasets()) == {fdp.iri_of(stays)}
     assert len(written()) == 1
 
-    assert harvest.run().stats == {
-        "added": 1,
-        "updated": 0,
-        "not modified": 1,
-        "errored": 0,
-        "deleted": 0,
-    }
+    job = harvest.run()
+    assert job.stats == {"added": 1, "updated": 0, "not modified": 1, "errored": 0, "deleted": 0}
     fdp.change(goes, title="Goes on")
     stumbling.writes["Goes on"] = 1
     stumbling.cancels_statement = True
@@ -447,6 +412,21 @@ def test_a_failing_hook_is_the_error_of_one_record(
     assert harvest.dataset(goes, fdp)["title"] == "Goes"
     assert harvest.run().stats["updated"] == 1, "what failed is tried again though nothing changed"
     assert harvest.dataset(goes, fdp)["title"] == "Goes on"
+
+    fdp.unlist(goes, fdp.catalogs[0])
+    stumbling.deletions["Goes on"] = 1
+    job = harvest.run()
+    (words,) = job.errors
+    assert words.startswith("An unexpected error of CKAN or of one of its extensions: ")
+    assert job.stats == {"added": 0, "updated": 0, "not modified": 1, "errored": 1, "deleted": 0}
+    assert harvest.dataset(goes, fdp)["state"] == "active"
+    assert len(harvest.current()) == 2
+
+    job = harvest.run()
+    assert job.errors == []
+    assert job.stats["deleted"] == 1
+    assert harvest.dataset(goes, fdp)["state"] == "deleted"
+    assert len(harvest.current()) == 1
 
 
 def test_what_could_not_be_used_is_said_on_the_object(fdp: FdpServer) -> None:

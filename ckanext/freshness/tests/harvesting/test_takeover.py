@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("clean_site")
 @pytest.fixture
 def dcat(clean_site: None) -> Iterator[None]:
     """Load ckanext-dcat's harvester beside ours."""
-    with p.use_plugin("dcat"), p.use_plugin("dcat_rdf_harvester"):
+    with p.use_plugin("dcat", "dcat_rdf_harvester"):
         yield
 
 
