@@ -260,7 +260,7 @@ def benchmarks(layout: Layout) -> dict[str, str]:
 
 def services_start(layout: Layout, options: argparse.Namespace) -> int:
     """``./dev services start``"""
-    with prepared(layout, options.ckan) as context:
+    with prepared(layout, options.ckan, for_tests=options.for_tests) as context:
         demo_instance(context)
         context.services.keep(True)
     return services_status(layout, options)
@@ -350,6 +350,10 @@ def parser() -> argparse.ArgumentParser:
     ):
         action = actions.add_parser(name, help=text, description=text)
         action.add_argument("--json", action="store_true", help="for programs")
+        if name == "start":
+            action.add_argument(
+                "--for-tests", action="store_true", help="as ./dev test starts them"
+            )
         action.set_defaults(command=function)
     add("ckan", ckan, "the ckan command, on the demo's site; arguments are its own")
     add("run", run, "any command and its arguments, CKAN_INI being the demo's")

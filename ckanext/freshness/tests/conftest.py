@@ -28,6 +28,7 @@ settings.register_profile("quick", max_examples=10)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that CKAN's pytest plugin, which may never be loaded, adds too late."""
     parser.addoption("--ckan-ini", help="the ini file of the site that the tests use")
+    parser.addoption("--not-pure", action="store_true", help="leave out the pure tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +42,16 @@ def pytest_configure(config: pytest.Config) -> None:
         if index >= len(sites) or not sites[index]:
             raise pytest.UsageError(f"Worker {worker} has no site: run the tests with ./dev test.")
         config.option.ckan_ini = os.environ["CKAN_INI"] = sites[index]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of pure tests if the option asks for it."""
+    is_left_out = (
+        config.option.not_pure
+        and collection_path.is_file()
+        and is_pure(str(collection_path.relative_to(TESTS)))
+    )
+    return True if is_left_out else None
 
 
 # The last wrapper, so that pytest captures what CKAN logs.

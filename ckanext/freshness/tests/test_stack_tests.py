@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,11 @@ def test_quick_runs_the_pure_tests_and_samples() -> None:
     assert {FOLDER, "ckanext/freshness/tests/harvesting/fdp/test_end_to_end.py"} <= set(places)
     assert all((ROOT / one.partition("::")[0]).exists() for one in places)
     assert "--ignore=ckanext/freshness/tests/checking/test_check_rows.py" in chosen
+
+
+def test_pure_tests_can_be_left_out() -> None:
+    collect = [sys.executable, "-m", "pytest", "--collect-only", "-n0", "--not-pure", FOLDER]
+    assert subprocess.run(collect, cwd=ROOT).returncode == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_a_number_of_workers_that_is_none() -> None:
