@@ -53,7 +53,8 @@ class Solr(Service):
 
     def prepare(self) -> None:
         self._home.mkdir(parents=True, exist_ok=True)
-        (self._home / "solr.xml").write_text("<solr/>\n")
+        # Solr's own figures, which nobody reads, take a tenth of the time of a commit.
+        (self._home / "solr.xml").write_text('<solr><metrics enabled="false"/></solr>\n')
         wanted = self._layout.root / "stack" / "solr-jars.txt"
         stamp = self._jars / "made-from"
         if stamp.exists() and stamp.read_bytes() == wanted.read_bytes():

@@ -9,6 +9,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import jinja2
+import redis.utils
 import yaml
 from ckan.lib import jinja_extensions
 from ckan.plugins import core
@@ -40,6 +41,8 @@ def install() -> None:
     # Each time that a plugin is loaded, all its YAML files are read, and the entry points of all packages.
     yaml.SafeLoader = yaml.CSafeLoader
     core.entry_points = lambda **which: _entry_points(tuple(sys.path), **which)
+    # Each new connection to Redis, of which a harvest makes a dozen, looks it up in the package's metadata.
+    redis.utils.get_lib_version = functools.cache(redis.utils.get_lib_version)
     # An application of its own would compile each template again, 20 ms each.
     jinja_options = jinja_extensions.get_jinja_env_options
     templates = KeptTemplates()

@@ -5,6 +5,7 @@ A module that is not pure by `subsets.is_pure` starts CKAN when it is collected:
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -52,6 +53,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         and is_pure(str(collection_path.relative_to(TESTS)))
     )
     return True if is_left_out else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Collect no garbage among the objects of modules and tests, hardly any of which is garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 # The last wrapper, so that pytest captures what CKAN logs.
