@@ -38,7 +38,8 @@ class SqlList:
     :ivar where: SQL of the condition of the list itself
     :ivar sorts: SQL to sort by, by column, beside those of the dataset
     :ivar order: its own order, written like :attr:`TableRequest.sort`
-    :ivar tie_breaker: SQL that orders rows of equal rank
+    :ivar tie_breaker: SQL of the key of a row, which orders rows of equal rank
+    :ivar always: columns that have a value in each row; an index can give their descending order, too
     :ivar searched: SQL of the texts that are searched beside the dataset's title and name
     :ivar dates: columns that are datetimes
     :ivar values: returns the values of further placeholders
@@ -50,6 +51,7 @@ class SqlList:
     sorts: Mapping[str, str]
     order: str
     tie_breaker: str
+    always: tuple[str, ...] = ()
     searched: tuple[str, ...] = ()
     dates: tuple[str, ...] = ()
     values: Callable[[TableRequest], dict[str, Any]] = _no_values
@@ -57,12 +59,15 @@ class SqlList:
     def rows(self, request: TableRequest) -> Iterator[Row]:
         """Yield the requested rows, streamed in one transaction of a separate connection."""
         condition, values = self._condition(request)
-        statement = f"""SELECT {_OF_PACKAGE}, {self.columns} {self.source} {_ORGANIZATION}
-WHERE {condition} ORDER BY {self._order(request)}"""
+        order = f"ORDER BY {self._order(request)}"
         decides = visibility.condition(request.context) is not None
-        if decides:
-            statement += " LIMIT :limit OFFSET :offset"
+        if decides and (request.limit is not None or request.offset):
+            # So that the database reads and sorts no more columns than it needs to find the page.
+            condition = f"""{self.tie_breaker} IN (SELECT {self.tie_breaker} {self.source} {_ORGANIZATION}
+WHERE {condition} {order} LIMIT :limit OFFSET :offset)"""
             values |= {"limit": request.limit, "offset": request.offset}
+        statement = f"""SELECT {_OF_PACKAGE}, {self.columns} {self.source} {_ORGANIZATION}
+WHERE {condition} {order}"""
         with model.Session.get_bind().connect() as connection:
             streamed = connection.execution_options(stream_results=True, max_row_buffer=BATCH)
             found: Iterator[Any] = iter(streamed.execute(sa.text(statement), values).mappings())
@@ -116,7 +121,8 @@ WHERE {condition} GROUP BY 1"""
         if key not in sorts:
             raise ValueError(f"{key} is not one of {', '.join(sorts)}")
         direction = "DESC" if backwards else "ASC"
-        return f"{sorts[key]} {direction} NULLS LAST, {self.tie_breaker} {direction}"
+        nulls = "" if key in self.always else "NULLS LAST"
+        return f"{sorts[key]} {direction} {nulls}, {self.tie_breaker} {direction}"
 
     def _row(self, row: Mapping[str, Any]) -> Row:
         shown = with_iso_dates(row, *self.dates)
@@ -212,6 +218,7 @@ CHANGES = SqlList(
     },
     order="-changed_at",
     tie_breaker="o.id",
+    always=("changed_at",),
     dates=("changed_at",),
     values=_period,
 )
@@ -272,6 +279,7 @@ BROKEN = _of_links(
     where=IS_BROKEN,
     sorts={**_LINK_SORTS, **_by_name("failing_since", "failures", of="c")},
     order="failing_since",
+    always=("failing_since",),
     dates=("failing_since", "succeeded_at", "tried_at"),
     values=_of_broken,
 )

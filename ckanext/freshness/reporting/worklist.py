@@ -210,7 +210,7 @@ GROUPS = {
         f"""FROM {CHECKED_LINKS}
 LEFT JOIN freshness_copy k ON k.resource_id = r.id AND k.key IS NOT NULL
 WHERE {_OF_EDITOR} AND {IS_BROKEN}""",
-        "c.failing_since DESC, r.id",
+        "c.failing_since DESC, c.resource_id",
         key="r.id",
     ),
     "update": Group(
