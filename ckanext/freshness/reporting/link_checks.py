@@ -184,9 +184,14 @@ def _never_checked(
     return SelectionReason.AD_HOC.value if host in rules.adhoc_hosts else None
 
 
-# CKAN gives a resource that was written without its id a new one. Its URL is the same. Update cycles check
-# the files of IATI registries.
-_RESOURCES = """
+_CHECK = """SELECT false, k.tried_at, k.failures, k.failing_since, k.succeeded_at, k.changed_at, k.undetermined,
+        k.attempts, k.strip, k.promised, k.found
+    FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url"""
+
+# CKAN gives a resource that was written without its id a new one. Its URL is the same. Looking for its own row
+# first keeps the time from growing with the square of the number of resources. Update cycles check the files of
+# IATI registries.
+_RESOURCES = f"""
 SELECT r.id, r.package_id, r.name, r.url, r.url_type, r.format, r.mimetype, c.*, count(*) OVER () AS total
 FROM resource r
 LEFT JOIN LATERAL (
@@ -196,15 +201,12 @@ LEFT JOIN LATERAL (
         i.content_modified AS changed_at, NULL AS undetermined, i.attempts, '' AS strip,
         NULL AS promised, NULL AS found
     FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
-    UNION ALL (
-        SELECT false, k.tried_at, k.failures, k.failing_since, k.succeeded_at,
-            k.changed_at, k.undetermined, k.attempts, k.strip, k.promised, k.found
-        FROM freshness_check k
-        WHERE k.package_id = r.package_id AND k.url = r.url
-        ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
-    )
+    UNION ALL
+    ({_CHECK} AND k.resource_id = r.id)
+    UNION ALL
+    ({_CHECK} ORDER BY k.resource_id LIMIT 1)
     LIMIT 1
 ) c ON true
-WHERE {which} AND r.state = 'active'
+WHERE {{which}} AND r.state = 'active'
 ORDER BY coalesce(c.failures, 0) DESC, c.undetermined IS NULL, r.position, r.id
 LIMIT :most"""

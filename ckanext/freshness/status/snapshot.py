@@ -196,9 +196,12 @@ SELECT coalesce(r.package_id, m.package_id) AS owner, r.id, r.name, r.url, r.url
 FROM (SELECT * FROM resource WHERE package_id = ANY(:ids) AND state = 'active') r
 FULL JOIN (SELECT * FROM freshness_resource WHERE package_id = ANY(:ids)) m ON m.resource_id = r.id
 LEFT JOIN LATERAL (
-    SELECT * FROM freshness_check k
-    WHERE k.package_id = r.package_id AND (k.resource_id = r.id OR k.url = r.url)
-    ORDER BY k.resource_id <> r.id, k.resource_id LIMIT 1
+    SELECT * FROM freshness_check k WHERE k.package_id = r.package_id AND k.resource_id = r.id
+    UNION ALL (
+        SELECT * FROM freshness_check k WHERE k.package_id = r.package_id AND k.url = r.url
+        ORDER BY k.resource_id LIMIT 1
+    )
+    LIMIT 1
 ) c ON true
 ORDER BY r.position"""
 
