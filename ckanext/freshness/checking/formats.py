@@ -173,6 +173,12 @@ _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (_NO_MEMBERS, FileKind.ZIP),
 )
 _MAGIC_STARTS = frozenset(magic[:1] for magic, _ in _MAGIC)
+_TEXT_STARTS = (
+    frozenset(bytes([code]) for code in range(ord("!"), ord("~") + 1))
+    - _MAGIC_STARTS
+    - {b"<", b"[", b"{", b"%"}
+)
+"""First bytes of files that are neither markup, a JSON object or list, nor a PDF, whatever follows."""
 _ZIP_NAME_AT = 30
 """Offset of the first member's name in a ZIP archive."""
 _OFFICE_NAMES = (b"[Content_Types].xml", b"_rels/.rels", b"docProps/", b"xl/", b"word/", b"ppt/")
@@ -256,9 +262,8 @@ def verdict(
     if not formats:
         return None
     # A shortcut for most CSV files: finding their kind takes longer than hashing a small one.
-    is_plain = first[:1].isalnum() and first[:1] not in _MAGIC_STARTS
-    takes_text = all(FileKind.TEXT in FITS[name] for name in formats)
-    found = FileKind.TEXT if is_plain and takes_text else kind(first)
+    is_text = first[:1] in _TEXT_STARTS and all(FileKind.TEXT in FITS[name] for name in formats)
+    found = FileKind.TEXT if is_text else kind(first)
     if found is FileKind.UNKNOWN:
         return None
     if was_coded and found in _INSIDE_GZIP and any(name in _GZIPS for name in formats):

@@ -60,6 +60,7 @@ EFFECTS = {
     Outcome.ERROR: OutcomeEffect(),
     Outcome.CANNOT_TELL: OutcomeEffect(undetermined="blocked"),
 }
+_EFFECT_COLUMNS = {outcome: asdict(effect) for outcome, effect in EFFECTS.items()}
 
 _NOT_ASKED = frozenset(
     {
@@ -106,7 +107,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
     if result.handed_to is not None:
         row["handed_to"] = result.handed_to
     else:
-        row |= asdict(EFFECTS[result.outcome]) | {
+        row |= _EFFECT_COLUMNS[result.outcome] | {
             "etag": memory.etag,
             "last_modified": memory.last_modified,
             "hash": memory.hash,

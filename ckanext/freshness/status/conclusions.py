@@ -74,7 +74,7 @@ def write(
 
 
 def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
-    """Return of each link whether it was broken before its check, and whether it is now."""
+    """Return of each link that fails or failed whether it was broken before its check, and is now."""
     checks = settings.checks()
     broken = partial(
         is_broken,
@@ -87,6 +87,7 @@ def _turns(rows: Sequence[Any]) -> list[tuple[bool, bool]]:
             broken(row.failures, row.failing_since, row.tried_at),
         )
         for row in rows
+        if row.failing_since or row.failing_since_before
     ]
 
 
