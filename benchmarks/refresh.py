@@ -156,7 +156,7 @@ class Bench:
         }
         for round_ in range(ROUNDS):
             for plugin in (True, False) if round_ % 2 else (False, True):
-                with _plugin(loaded=plugin):
+                with plugins(loaded=plugin):
                     self._calls(taken, plugin, CALLS // ROUNDS)
         return {
             action: {
@@ -203,7 +203,8 @@ class Bench:
 
 
 @contextmanager
-def _plugin(*, loaded: bool) -> Iterator[None]:
+def plugins(*, loaded: bool) -> Iterator[None]:
+    """Load our plugins, or unload them until the block ends."""
     import ckan.plugins as p
 
     if not loaded:

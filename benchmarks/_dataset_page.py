@@ -1,0 +1,180 @@
+"""CKAN's own page of a dataset with our plugins and without them, asked for in turn.
+
+Two processes, one with each list of plugins, show datasets that differ in what the plugins store alone. Run as
+``python -m benchmarks._dataset_page``, it is one of them: it reads a line of JSON for each request and
+answers with its seconds and bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.refresh import plugins, write_ini
+
+SIZES = {9: 2, 500: 2}
+"""Numbers of resources of the datasets, and how many of them have a broken link."""
+WARM_UP = 10
+PAIRS = 100
+NAMES = {"with": "bench-page-ours-{}", "without": "bench-page-bare-{}"}
+"""Of equal length, as pages repeat them."""
+WITHOUT = "harvest activity"
+"""The plugins of the site without ours."""
+
+Ask = Callable[[str, str | None], dict[str, float]]
+
+
+def measure(site: Any, people: Mapping[str, str | None], now: datetime) -> dict[str, Any]:
+    """Return what the plugins add to the page, by number of resources and reader.
+
+    :param people: tokens by reader; None for a visitor
+    """
+    try:
+        for number, broken in SIZES.items():
+            _make(site, number, broken, now)
+        with _site({}) as ours, _site({"ckan.plugins": WITHOUT}) as bare:
+            return {
+                f"{number} resources ({who})": _compare(
+                    ours, bare, number, token, PAIRS if number < 100 else PAIRS // 5
+                )
+                for number in SIZES
+                for who, token in people.items()
+            }
+    finally:
+        _purge(site)
+
+
+def _compare(ours: Ask, bare: Ask, number: int, token: str | None, pairs: int) -> dict[str, float]:
+    sites = (ours, bare)
+    paths = [f"/dataset/{name.format(number)}" for name in NAMES.values()]
+    found: list[list[dict[str, float]]] = [[], []]
+    for pair in range(-WARM_UP, pairs):
+        # Neither is always the first one.
+        for which in (0, 1) if pair % 2 else (1, 0):
+            took = sites[which](paths[which], token)
+            if pair >= 0:
+                found[which].append(took)
+    seconds = [[one["seconds"] for one in side] for side in found]
+    return {
+        "with_ms": statistics.median(seconds[0]) * 1e3,
+        "without_ms": statistics.median(seconds[1]) * 1e3,
+        "added_ms": statistics.median(a - b for a, b in zip(*seconds, strict=True)) * 1e3,
+        "added_bytes": found[0][-1]["bytes"] - found[1][-1]["bytes"],
+    }
+
+
+def _make(site: Any, number: int, broken: int, now: datetime) -> None:
+    import sqlalchemy as sa
+    from ckan import model
+
+    resources = [
+        {"url": f"http://files.example.org/{one}.csv", "name": f"Part {one}", "format": "CSV"}
+        for one in range(number)
+    ]
+    for which, name in NAMES.items():
+        with plugins(loaded=which == "with"):
+            site.call(
+                "package_create",
+                name=name.format(number),
+                title="A dataset whose page is measured",
+                notes="What was counted, by month.",
+                owner_org=site.organization,
+                resources=resources,
+                extras=[{"key": "data_update_frequency", "value": "30"}],
+            )
+    values = {
+        "name": NAMES["with"].format(number),
+        "broken": broken,
+        "now": now.replace(tzinfo=None),
+    }
+    for statement in (_CHECKS, _COPY):
+        model.Session.execute(sa.text(statement), values)
+    model.Session.commit()
+
+
+def _purge(site: Any) -> None:
+    from ckan import model
+
+    for name in NAMES.values():
+        for number in SIZES:
+            if model.Package.get(name.format(number)) is not None:
+                site.call("dataset_purge", id=name.format(number))
+
+
+_CHECKS = """
+INSERT INTO freshness_check (resource_id, package_id, url, host, first_seen, earlier, outdated, tabular,
+    unconfirmed, failures, attempts, strip, wrote, tried_at, visited_at, failing_since)
+SELECT r.id, r.package_id, r.url, 'files.example.org', :now, '{}', false, false, false,
+    CASE WHEN r.position < :broken THEN 5 ELSE 0 END,
+    CASE WHEN r.position < :broken
+        THEN '[{"at": "2026-01-01T00:00:00Z", "outcome": "error", "status": 404, "words": "answered 404"}]'
+        ELSE '[{"at": "2026-01-01T00:00:00Z", "outcome": "same hash", "status": 200}]' END::jsonb,
+    '', '{}', :now, :now,
+    CASE WHEN r.position < :broken THEN CAST(:now AS timestamp) - interval '30 days' END
+FROM resource r JOIN package p ON p.id = r.package_id
+WHERE p.name = :name"""
+_COPY = """
+INSERT INTO freshness_copy (resource_id, package_id, key, size, sha256, filename, source_url, stored_at,
+    verified_at)
+SELECT r.id, r.package_id, r.id, 100000, repeat('0', 64), 'file.csv', r.url, :now, :now
+FROM resource r JOIN package p ON p.id = r.package_id
+WHERE p.name = :name AND r.position = 0"""
+
+
+@contextlib.contextmanager
+def _site(options: Mapping[str, str]) -> Iterator[Ask]:
+    """A site in a process of its own, with options besides those of CKAN_INI."""
+    with tempfile.TemporaryDirectory() as folder:
+        ini = str(write_ini(Path(folder), options))
+        command = [sys.executable, "-m", "benchmarks._dataset_page"]
+        environment = {**os.environ, "CKAN_INI": ini}
+        with subprocess.Popen(command, stdin=-1, stdout=-1, env=environment) as process:
+            assert process.stdin is not None and process.stdout is not None
+            questions, answers = process.stdin, process.stdout
+
+            def ask(path: str, token: str | None) -> dict[str, float]:
+                questions.write(json.dumps({"path": path, "token": token}).encode() + b"\n")
+                questions.flush()
+                if not (line := answers.readline()):
+                    raise SystemExit("A process that shows a dataset's page has ended.")
+                return dict(json.loads(line))
+
+            try:
+                yield ask
+            finally:
+                questions.close()
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    # What libraries print is no answer.
+    os.dup2(2, 1)
+
+    from benchmarks._site import Site
+
+    client = Site().client()
+    for line in sys.stdin:
+        question = json.loads(line)
+        headers = {"Authorization": question["token"]} if question["token"] else {}
+        before = time.perf_counter()
+        answer = client.get(question["path"], headers=headers)
+        body = answer.get_data()
+        found = {"seconds": time.perf_counter() - before, "bytes": len(body)}
+        if answer.status_code != 200:
+            raise SystemExit(f"{question['path']} answered {answer.status_code}: {body[-500:]!r}")
+        print(json.dumps(found), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
