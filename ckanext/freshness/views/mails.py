@@ -25,7 +25,9 @@ mail_link.record(lambda state: exempt_from_csrf(mail_link))
 
 @mails.route("/freshness/mails", methods=["GET"])
 def read() -> ResponseReturnValue:
-    """Show the choice of the user."""
+    """Show the choice of the user, after a login if that is missing."""
+    if tk.current_user.is_anonymous:
+        return redirect_to("user.login", next=tk.h.url_for("freshness_mails.read"))
     return _page(_user())
 
 

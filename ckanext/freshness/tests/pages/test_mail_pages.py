@@ -99,7 +99,8 @@ def test_the_page_of_who_is_logged_in(app: Any, read: Read) -> None:
     assert checked(page) == {kind.value: kind is MailKind.COPY for kind in MailKind}
     settings = read(f"/user/edit/{user['name']}", user)
     assert settings.select('a[href="/freshness/mails"]')
-    read("/freshness/mails", status=403)
+    answer = app.get("/freshness/mails", follow_redirects=False)
+    assert answer.location.endswith("/user/login?next=/freshness/mails")
     app.post("/freshness/mails", status=403)
 
 
