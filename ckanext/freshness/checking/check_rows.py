@@ -105,7 +105,7 @@ def unassessed(package_types: Collection[str]) -> list[str]:
 
 
 def total(rules: SelectionRules | None = None) -> int:
-    """Return the number of resources, of which the rotation's budget is a share.
+    """Return the number of resources. The rotation's budget is a share of it.
 
     :param rules: count only hosts of these rules' shards; None for all
     """

@@ -172,7 +172,7 @@ class HostCounts:
     moved: int = 0
     """Files hashed now and before: only Last-Modified changed."""
     put_off: int = 0
-    """Resources that were not checked, because the host answered nobody."""
+    """Resources that were not checked, because the host gave no answer to other checks."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Checks with an error by reason: a status of HTTP, or why there was no answer."""
     packages: dict[str, bool] = field(default_factory=dict)
@@ -285,7 +285,7 @@ class RunCounts:
 
     @property
     def put_off(self) -> int:
-        """Number of resources that were not checked, because their hosts answered nobody."""
+        """Number of resources that were not checked, because their hosts gave no answer to other checks."""
         return self._all.put_off
 
     def chosen(self, candidate: Candidate, reason: SelectionReason) -> None:

@@ -43,7 +43,7 @@ class StatedFrequency:
 
     reading: Frequency | UnknownFrequency
     speaker: FrequencySource | None
-    """None if nobody states anything."""
+    """None if neither the dataset nor a default states one."""
     key: str | None = None
     """The dataset's extra, if it has one, even if a default applies."""
     raw: str | None = None

@@ -15,7 +15,7 @@ from ...copies.store import Store
 
 @dataclass(frozen=True, slots=True)
 class CopyChoice:
-    """The resources of which copies are kept, besides files of IATI registries.
+    """The resources whose copies are kept, besides files of IATI registries.
 
     :ivar everything: keep a copy of each checked resource
     :ivar formats: keep copies of resources of these formats, in lower case

@@ -32,7 +32,7 @@ KEEPING_TYPES: set[str] = set()
 
 
 def marked(resources: Sequence[ResourceToCheck]) -> list[ResourceToCheck]:
-    """Return resources with ``keep_copy`` set on those of which a copy is kept.
+    """Return resources, with ``keep_copy`` set if the site keeps copies of them.
 
     If there is no copy of the latest file in the store, ``hash_anyway`` is set, too.
 
@@ -149,7 +149,7 @@ def _lost(resource_ids: list[str]) -> list[str]:
 
 
 def _wanted(resource_ids: list[str]) -> dict[str, bool]:
-    """Return the resources of which copies are kept, and whether there is a copy of the latest file."""
+    """Return the resources with copies, and whether there is a copy of the latest file."""
     has_harvest = p.plugin_loaded("harvest")
     sources = _sources() if has_harvest else []
     chosen = options.choice()
