@@ -10,8 +10,20 @@ import sqlalchemy as sa
 
 from ..ckan_adapter import harvest_tables, model
 from . import known_records
+from .messages import code_of, from_column
 from .sources import our_names
 from .survey import count_unmapped
+
+
+def separate_codes(report: dict[str, Any]) -> None:
+    """Separate the codes of messages in ckanext-harvest's report from their texts.
+
+    Each error gets ``message_code``: the code with its values, or None.
+    """
+    errors = [error for record in report["object_errors"].values() for error in record["errors"]]
+    for error in (*report["gather_errors"], *errors):
+        message = from_column(error["message"])
+        error |= {"message": str(message), "message_code": code_of(message)}
 
 
 def warnings_and_drafts(job_id: str) -> dict[str, Any]:

@@ -173,6 +173,7 @@ def _sent(begun: NotifyStart, clock: Clock, operators: tuple[str, ...]) -> MailR
             if failure and in_a_row[failure] >= _MOST_IN_A_ROW.get(failure, len(digests)):
                 report.left = len(digests) - number - 1
                 break
+    model.Session.commit()
     outbox.forget(facts.findings)
     model.Session.commit()
     return report

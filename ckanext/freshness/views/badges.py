@@ -56,8 +56,13 @@ def _share(found: StatusCounts) -> Response:
     if not found.known:
         return _badge(tk._("unknown"), "unknown")
     share = tk.h.freshness_percent(found.statuses["fresh"], found.known)
-    colour = next(colour for least, colour in _COLOURS if found.fresh_percent >= least)
-    return _badge(tk._("{share} up to date").format(share=share), colour)
+    words = tk._("{share} up to date").format(share=share)
+    return _badge(words, colour_of_share(found.fresh_percent))
+
+
+def colour_of_share(percent: float) -> str:
+    """Return the colour of a badge by the share of fresh datasets."""
+    return next(colour for least, colour in _COLOURS if percent >= least)
 
 
 def _badge(words: str, colour: str) -> Response:

@@ -21,7 +21,7 @@ from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import model, solr_queue
 from ckanext.freshness.harvesting.fdp import source_type
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
-from ckanext.freshness.harvesting.messages import from_column
+from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
 from ckanext.freshness.tests.harvesting.multilingual import MultilingualPlugin
 from ckanext.freshness.tests.harvesting.stumbling import StumblingPlugin
@@ -112,9 +112,11 @@ class Harvest:
         return Job(
             job_id,
             shown["stats"],
-            [from_column(one["message"]) for one in report["gather_errors"]],
+            [with_code(one["message"], one["message_code"]) for one in report["gather_errors"]],
             {
-                one["guid"]: [from_column(error["message"]) for error in one["errors"]]
+                one["guid"]: [
+                    with_code(error["message"], error["message_code"]) for error in one["errors"]
+                ]
                 for one in report["object_errors"].values()
             },
             {one["url"]: one["messages"] for one in report["warnings"]},

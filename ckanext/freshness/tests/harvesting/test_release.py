@@ -15,7 +15,7 @@ from ckan.tests.helpers import call_action, call_auth
 
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.harvesting import holds
-from ckanext.freshness.harvesting.messages import HarvestMessage
+from ckanext.freshness.harvesting.messages import HarvestMessage, code_of
 from ckanext.freshness.harvesting.record import KnownRecord
 from ckanext.freshness.harvesting.strategy import AbsentRecord, HeldDeletions
 from ckanext.freshness.tests.harvesting.conftest import Harvest, add_source
@@ -80,6 +80,7 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert "4 records of it are current" in error
     assert error.startswith("4 deletions are held: ")
     assert f"ckan freshness release {name}" in error
+    assert code_of(error) == {"code": "deletions held", "values": {"count": 4}}
 
     shown = held(harvest)
     assert shown["job_id"] == job.id
@@ -87,6 +88,7 @@ def test_an_emptied_source_is_held_and_told_until_it_is_released(
     assert shown["reason"] in error
     assert shown["released_at"] is None
     assert {one["reason"] for one in shown["held"]} == {"no longer listed by the source"}
+    assert all(one["reason_code"]["code"] == "unlisted" for one in shown["held"])
     assert {
         one["url"]: (one["package_id"], one["title"], one["state"]) for one in shown["held"]
     } == {url: (dataset["id"], dataset["title"], "active") for url, dataset in datasets.items()}

@@ -13,6 +13,7 @@ from ckanext.freshness import helpers
 from ckanext.freshness.aging.status import Status
 from ckanext.freshness.tests.pages.conftest import Read
 from ckanext.freshness.tests.pages.datasets import LABELS, make_dataset
+from ckanext.freshness.views.badges import colour_of_share
 
 HTMX = {"HX-Request": "true"}
 COUNTS = {status: number % 3 + 1 for number, status in enumerate(Status)}
@@ -167,6 +168,23 @@ def test_badges_for_other_websites(app: Any, world: dict[str, Any]) -> None:
     assert title(app, "/freshness.svg") == share
     assert title(app, "/freshness/organization/without.svg") == "freshness: unknown"
     app.get("/freshness/organization/nothing.svg", status=404)
+
+
+@pytest.mark.parametrize(
+    ("percent", "colour"),
+    [
+        (100, "fresh"),
+        (75, "fresh"),
+        (74, "due"),
+        (50, "due"),
+        (49, "overdue"),
+        (25, "overdue"),
+        (24, "delinquent"),
+        (0, "delinquent"),
+    ],
+)
+def test_the_colour_of_a_share(percent: int, colour: str) -> None:
+    assert colour_of_share(percent) == colour
 
 
 def test_a_private_dataset_has_no_badge_for_anybody(app: Any, world: dict[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 from typing import Any
+from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import ckan.plugins.toolkit as tk
@@ -152,6 +153,15 @@ def test_the_page_leads_to_badge_feed_and_files(
 
 
 ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+@pytest.mark.parametrize(
+    "path", ["/dataset/odd/freshness.atom", "/dataset/odd/freshness/data.atom"]
+)
+def test_a_feed_leads_to_itself_and_to_the_page(app: Any, world: dict[str, Any], path: str) -> None:
+    links = ElementTree.fromstring(app.get(path).body).findall(f"{ATOM}link")
+    paths = {one.get("rel"): urlsplit(str(one.get("href"))).path for one in links}
+    assert paths == {"self": path, "alternate": "/dataset/odd/freshness"}
 
 
 def test_the_feed_has_the_changes_of_one_dataset(app: Any, world: dict[str, Any]) -> None:

@@ -76,3 +76,8 @@ def test_the_state_of_a_run(case: str) -> None:
     row = {"id": "1", "kind": "check", "started_at": NOW - HOUR, "ended_at": None}
     run = finished_run(**{**row, "options": {}, "datasets": None, "error": None, **values})
     assert dashboard.run_state(run, NOW) == state
+
+
+def test_a_run_without_a_process_has_failed() -> None:
+    run = finished_run("1", "check", NOW - HOUR, None, None, None, None)
+    assert dashboard.run_state(run, NOW, is_alive=False) == "failed"

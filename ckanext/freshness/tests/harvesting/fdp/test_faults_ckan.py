@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.harvesting.messages import code_of
 from ckanext.freshness.model import HarvestDocument
 from ckanext.freshness.tests.harvesting.conftest import Harvest, Job, add_source, extras
 from ckanext.freshness.tests.servers import faults
@@ -160,6 +161,8 @@ def test_deletion_beside_a_malformed_record(world: World) -> None:
     job = world.harvest.run()
     error = only_error(job, server.iri_of(malformed))
     assert error.startswith(f"{server.url_of(malformed)}: the text/turtle is malformed near line")
+    code = code_of(error)
+    assert code is not None and code["code"] == "malformed near line"
     assert job.stats["deleted"] == 1
     assert world.names() == expected
 
