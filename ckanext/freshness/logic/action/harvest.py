@@ -60,7 +60,8 @@ def freshness_harvest_preview_show(
         ``asked_by``, ``read`` (records read so far), ``listed`` (of how many; null if that is not known),
         ``error`` and ``preview``: the records that would be
         ``new``, ``changed``, ``moved``, ``deleted`` and ``unchanged``, with reasons, at most 200 of each
-        (``counts`` has all), the ``errors`` with their ``error_codes``, and the ``brake`` if it would hold deletions
+        (``counts`` has all), the ``errors`` with their ``error_codes``, and the ``brake`` if it would hold
+        deletions
     """
     tk.check_access("freshness_harvest_preview_show", context, data_dict)
     return preview_job.progress(_source(data_dict).id, utc_now()).as_dict()
