@@ -135,6 +135,10 @@ class Checks:
     policy: HostPolicy
     policies: Mapping[str, HostPolicy]
     """The policies of hosts that have their own."""
+    selection: str
+    """The policy that selects resources, one of :data:`.checking.selection.POLICIES`."""
+    per_run: int
+    """Number of checks of a run by the policy ``learned``; 0 for as many as ``hdx`` would make."""
 
     @property
     def broken_after_failures(self) -> int:
@@ -183,6 +187,8 @@ def checks() -> Checks:
                 words("check.host_limits")
             ).items()
         },
+        selection=option("check.policy"),
+        per_run=int(option("check.checks_per_run")),
     )
 
 

@@ -21,10 +21,12 @@ from ..ckan_adapter.locks import lock_checks
 from ..dates import aware, shifted, utc
 from ..settings import Aging, Checks
 from ..web.urls import host_of
+from .change_rates import NONE, Observations, expected, rate
 from .decisions import KnownContent
 from .fields import OURS
+from .learning import Known, trust
 from .results import ResourceToCheck
-from .selection import Candidate, SelectionRules, shard_of
+from .selection import Candidate, History, SelectionRules, shard_of
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -123,6 +125,7 @@ def stream(
     package_ids: Collection[str] | None = None,
     host: str | None = None,
     handed_on: bool = False,
+    hosts: Mapping[str, Observations] | None = None,
 ) -> Generator[Candidate, None, None]:
     """Yield all resources that have a row as candidates, in no order. Memory stays flat.
 
@@ -134,6 +137,7 @@ def stream(
     :param handed_on: only resources whose checks were handed on, as resources of the host to continue at.
         Without it, each resource belongs to its own URL's host. Therefore no part of a run takes a check
         that another part has just handed on.
+    :param hosts: :func:`observed_on_hosts`, to read :attr:`.selection.Candidate.history`, too
     """
     parameters = {
         "now": utc(now),
@@ -142,23 +146,55 @@ def stream(
         "ids": list(package_ids or ()),
         "host": host,
     }
-    statement = _STREAM
+    which = ""
     if package_ids is not None:
-        statement += " AND c.package_id = ANY(:ids)"
+        which += " AND c.package_id = ANY(:ids)"
     if host is not None:
-        statement += " AND c.host = :host"
+        which += " AND c.host = :host"
     if handed_on:
-        statement += " AND c.handed_to IS NOT NULL"
+        which += " AND c.handed_to IS NOT NULL"
+    history = window = ""
+    if hosts is not None:
+        history = ", " + ", ".join(_HISTORY.values())
+        window = " WINDOW dataset AS (PARTITION BY c.package_id)"
+    statement = _STREAM.format(history=history, which=which, window=window)
+    facts = len(_FACTS)
     with model.Session.get_bind().connect() as connection, connection.begin():
         for batch in _fetched(connection, statement, parameters):
             for row in batch:
                 # The SELECT list is made from the class: by name, 149,308 candidates took a second more.
-                candidate = Candidate(*row)
+                candidate = Candidate(*row[:facts])
+                if hosts is not None:
+                    history_ = _history(candidate, hosts, *row[facts:])
+                    candidate = candidate._replace(history=history_)
                 yield (
                     candidate._replace(host=host_of(candidate.handed_to or ""))
                     if handed_on
                     else candidate
                 )
+
+
+def _history(
+    candidate: Candidate,
+    hosts: Mapping[str, Observations],
+    changes: float,
+    days: float,
+    dataset_changes: float,
+    dataset_days: float,
+    *rest: Any,
+) -> History:
+    """Return a candidate's history from the columns of :data:`_HISTORY`."""
+    own = Observations(changes, days)
+    dataset = Observations(dataset_changes, dataset_days).without(own)
+    expectation = expected(candidate.frequency_days, hosts.get(candidate.host, NONE), dataset)
+    return History(rate(expectation, own), *rest)
+
+
+def observed_on_hosts() -> dict[str, Observations]:
+    """Return the observations of each host's files whose datasets have no update frequency."""
+    rows = model.Session.execute(sa.text(_HOSTS), {"hosts": None}).all()
+    model.Session.commit()
+    return {row.host: Observations(row.changes, row.days) for row in rows}
 
 
 def any_handed_on() -> bool:
@@ -185,6 +221,9 @@ def resources_to_check(
     :param now: start of the run, aware
     :param handed_on: continue where the checks were handed on to; else begin at the resource's URL
     """
+    with model.Session.get_bind().connect() as connection:
+        values = {"hosts": list({candidate.host for candidate in candidates})}
+        hosts = {row.host: row for row in connection.execute(sa.text(_HOSTS), values)}
     for start in range(0, len(candidates), _CHECK_BATCH):
         batch = {one.resource_id: one for one in candidates[start : start + _CHECK_BATCH]}
         with model.Session.get_bind().connect() as connection:
@@ -217,7 +256,30 @@ def resources_to_check(
                 has_shape=row.has_shape,
                 is_new=batch[row.id].is_new,
                 is_touched=batch[row.id].is_touched,
+                changes=_known_changes(row, hosts.get(row.host)),
             )
+
+
+def _known_changes(row: Any, of_host: Any) -> Known:
+    """Return what is known of a resource's changes.
+
+    :param of_host: the row of its host; None for a host that a check was handed on to
+    """
+    own = Observations(row.seen_changes, row.watched_days)
+    host, dates = NONE, (0, 0)
+    if of_host is not None:
+        host = Observations(of_host.changes, of_host.days)
+        dates = of_host.dates_right, of_host.dates_wrong
+    dataset = Observations(row.dataset_changes, row.dataset_days).without(own)
+    seen, visited = row.dataset_change_seen_at, row.visited_at
+    return Known(
+        own=own,
+        expected=expected(row.frequency_days, host, dataset),
+        together=row.together,
+        others_changed=seen is not None and visited is not None and seen > visited,
+        found_at=aware(row.succeeded_at),
+        trust=trust(*dates),
+    )
 
 
 def remember_dates(
@@ -298,6 +360,7 @@ _ANEW = (
     *("etag", "last_modified", "hash", "earlier", "outdated", "unconfirmed", "hashed_at"),
     *("visited_at", "tried_at", "succeeded_at", "changed_at", "failures", "failing_since"),
     *("undetermined", "handed_to", "attempts", "strip", "tabular", "promised", "found", "shape"),
+    *("seen_changes", "watched_days", "change_seen_at", "together", "dates_right", "dates_wrong"),
 )
 """The columns that are reset if the URL changes."""
 
@@ -350,23 +413,64 @@ _CANDIDATE = {
 }
 """SQL of each field of :class:`.selection.Candidate`."""
 
+_HISTORY = {
+    "changes": "c.seen_changes",
+    "days": "c.watched_days",
+    "dataset_changes": "sum(c.seen_changes) OVER dataset",
+    "dataset_days": "sum(c.watched_days) OVER dataset",
+    "delinquent": "d.delinquent",
+    "together": "c.together",
+    "files": """greatest(
+        count(*) FILTER (WHERE c.failures = 0 AND c.visited_at IS NOT NULL) OVER dataset, 1
+    )""",
+    "turn": """row_number() OVER (
+        PARTITION BY c.package_id ORDER BY c.failures > 0, c.visited_at, c.resource_id
+    ) - 1""",
+    "probed_at": "max(c.visited_at) FILTER (WHERE c.failures = 0) OVER dataset",
+    "change_seen_at": "max(c.change_seen_at) OVER dataset",
+}
+"""SQL of what :func:`_history` needs. Files that were never checked, as uploads, have the last turns."""
+
+_FACTS = Candidate._fields[:-1]
+"""The fields of a candidate that are columns: all but its history, the last one."""
+
 _STREAM = f"""
-SELECT {", ".join(_CANDIDATE[name] for name in Candidate._fields)}
+SELECT {", ".join(_CANDIDATE[name] for name in _FACTS)}{{history}}
 FROM freshness_check c JOIN resource r ON r.id = c.resource_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("archived")}) a ON a.package_id = c.package_id
 LEFT JOIN ({packages_with_true_extra("requestable")}) q ON q.package_id = c.package_id
 WHERE r.state = 'active'
-    AND NOT {REGISTERED.format(resource="c.resource_id")}"""
+    AND NOT {REGISTERED.format(resource="c.resource_id")}{{which}}{{window}}"""
+
+_HOSTS = """
+SELECT k.host,
+    coalesce(sum(k.seen_changes) FILTER (WHERE d.frequency_days IS NULL), 0) AS changes,
+    coalesce(sum(k.watched_days) FILTER (WHERE d.frequency_days IS NULL), 0) AS days,
+    sum(k.dates_right) AS dates_right, sum(k.dates_wrong) AS dates_wrong
+FROM freshness_check k LEFT JOIN freshness_dataset d ON d.package_id = k.package_id
+WHERE CAST(:hosts AS text[]) IS NULL OR k.host = ANY(:hosts) GROUP BY k.host"""
+"""What was observed on each host. Only datasets without an update frequency share it
+(:func:`.change_rates.expected`)."""
 
 # A media type that a check has written is the server's word, not the catalogue's. If the dataset comes from a
 # harvest source, the dates when its resources were created or moved here say nothing of the data.
 _TO_CHECK = f"""
+WITH chosen AS (
+    SELECT package_id FROM freshness_check WHERE resource_id = ANY(CAST(:ids AS text[]))
+),
+datasets AS (
+    SELECT package_id, sum(seen_changes) AS seen_changes, sum(watched_days) AS watched_days,
+        max(change_seen_at) AS change_seen_at
+    FROM freshness_check WHERE package_id IN (SELECT package_id FROM chosen) GROUP BY package_id
+)
 SELECT r.id, r.package_id, r.url, r.format,
     CASE WHEN r.mimetype IS DISTINCT FROM {OURS.format("mimetype")} THEN r.mimetype END AS mimetype,
     c.etag, c.last_modified, c.hash, c.earlier, c.outdated, c.tabular, c.promised, c.found, c.handed_to,
     c.shape IS NOT NULL AS has_shape,
-    d.frequency_days, (
+    c.seen_changes, c.watched_days, c.together, c.visited_at, c.succeeded_at,
+    p.seen_changes AS dataset_changes, p.watched_days AS dataset_days, p.change_seen_at AS
+        dataset_change_seen_at, c.host, d.frequency_days, (
         SELECT max(e.happened_at) FROM freshness_evidence e
         WHERE e.package_id = c.package_id AND e.resource_id = c.resource_id AND (
             e.evidence IN ('upload', 'harvest', 'http header', 'hash')
@@ -379,6 +483,7 @@ SELECT r.id, r.package_id, r.url, r.format,
 FROM unnest(CAST(:ids AS text[])) WITH ORDINALITY AS i (id, number)
 JOIN freshness_check c ON c.resource_id = i.id
 JOIN resource r ON r.id = c.resource_id AND r.url = c.url AND r.state = 'active'
+JOIN datasets p ON p.package_id = c.package_id
 LEFT JOIN freshness_dataset d ON d.package_id = c.package_id
 ORDER BY i.number"""
 

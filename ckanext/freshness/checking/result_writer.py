@@ -10,13 +10,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from ..aging.evidence import Evidence
 from ..ckan_adapter import lock_packages, model
 from ..ckan_adapter.locks import lock_checks_shared
 from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
 from . import data_changes
-from .decisions import Outcome
+from .decisions import Agreement, Outcome
+from .learning import after_check
 from .results import CheckResult
 
 ATTEMPTS = 5
@@ -133,11 +135,44 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "sent_etag": attempt.etag,
             "sent_modified": attempt.last_modified,
             "modified": utc_text(attempt.modified),
+            **_learned(result),
         }
     return {
         name: storable(value) if isinstance(value, str) else value
         for name, value in row.items()
         if value is not None
+    }
+
+
+_UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH})
+
+
+def _learned(result: CheckResult) -> dict[str, Any]:
+    """Return what a result says of how often the file changes; nothing if it is not known whether it
+    changed."""
+    evidence = data_changes.evidence_of(result)
+    changed = evidence is not None
+    if not changed and result.outcome not in _UNCHANGED:
+        return {}
+    known, at = result.resource.changes, result.attempt.at
+    stated = result.modified
+    right = changed and result.agreement is Agreement.AGREED
+    wrong = result.agreement is Agreement.MOVED
+    last_change = result.resource.last_change
+    if known.found_at is not None and last_change is not None and last_change > known.found_at:
+        # The harvest source states a change since the last check.
+        stated = stated or last_change
+        right, wrong = right or changed, wrong or not changed
+    learned = after_check(
+        known, at, changed=changed, stated=stated, only_stated=evidence is Evidence.HTTP_HEADER
+    )
+    return {
+        "seen_changes": learned.own.changes,
+        "watched_days": learned.own.days,
+        "together": learned.together,
+        "change_seen": changed,
+        "date_right": right,
+        "date_wrong": wrong,
     }
 
 
@@ -147,7 +182,9 @@ _COLUMNS = """
     visited boolean, failed boolean, changes boolean, outcome text, found boolean,
     hashed boolean, tells boolean, unconfirmed boolean, undetermined text, at timestamp,
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
-    seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp"""
+    seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
+    seen_changes double precision, watched_days double precision, together double precision,
+    change_seen boolean, date_right boolean, date_wrong boolean"""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -190,6 +227,12 @@ UPDATE freshness_check c SET
         ELSE c.failing_since END,
     undetermined = CASE WHEN f.tells THEN NULL ELSE coalesce(f.undetermined, c.undetermined) END,
     shape = CASE WHEN f.outcome IN ({_NEW_CONTENT}) THEN f.shape ELSE coalesce(f.shape, c.shape) END,
+    seen_changes = coalesce(f.seen_changes, c.seen_changes),
+    watched_days = coalesce(f.watched_days, c.watched_days),
+    together = coalesce(f.together, c.together),
+    change_seen_at = CASE WHEN f.change_seen THEN :run_start ELSE c.change_seen_at END,
+    dates_right = c.dates_right + CASE WHEN f.date_right THEN 1 ELSE 0 END,
+    dates_wrong = c.dates_wrong + CASE WHEN f.date_wrong THEN 1 ELSE 0 END,
     attempts = CASE WHEN f.handed_to IS NOT NULL THEN c.attempts
         ELSE jsonb_path_query_array({_ATTEMPT} || c.attempts, '$[0 to {ATTEMPTS - 1}]') END,
     strip = CASE WHEN f.handed_to IS NOT NULL THEN c.strip

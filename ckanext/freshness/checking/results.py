@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
+from .learning import Known
 from .shapes import Shape
 
 
@@ -25,6 +26,7 @@ class ResourceToCheck:
     :ivar has_shape: whether the shape of the stored content was read
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
+    :ivar changes: what is known of the file's changes
     """
 
     resource_id: str
@@ -41,6 +43,7 @@ class ResourceToCheck:
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
+    changes: Known = field(default_factory=Known)
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,6 +261,9 @@ class RunCounts:
 
     :ivar newly_broken: links that counted as broken after their check, but not before
     :ivar repaired: links that counted as broken before their check, but not after
+    :ivar reasons: number of resources by the reason why they were chosen
+    :ivar longest_days: the longest interval between two checks, in days, if the policy ``learned`` had to
+        stretch it; else 0
     """
 
     def __init__(self) -> None:
@@ -272,6 +275,8 @@ class RunCounts:
         self._all = HostCounts()
         self.newly_broken = 0
         self.repaired = 0
+        self.reasons: Counter[str] = Counter()
+        self.longest_days = 0
 
     @property
     def checks(self) -> int:
@@ -366,6 +371,8 @@ class RunCounts:
         self._all.merge(other._all)
         self.newly_broken += other.newly_broken
         self.repaired += other.repaired
+        self.reasons.update(other.reasons)
+        self.longest_days = max(self.longest_days, other.longest_days)
 
     def resources(self) -> dict[str, int]:
         """Return the number of resources by label."""
@@ -389,7 +396,7 @@ class RunCounts:
         """Return the figures of the most checked hosts, and the sum of all hosts as :data:`ALL_HOSTS`.
 
         The sum also has the numbers of ``hosts``, of hosts ``in_trouble``, and of links that are
-        ``newly_broken`` or ``repaired``.
+        ``newly_broken`` or ``repaired``, and the numbers of resources by the reason why they were chosen.
         """
         if not self._hosts:
             return {}
@@ -399,6 +406,8 @@ class RunCounts:
             "in_trouble": sum(host.is_in_trouble for host in self._hosts.values()),
             "newly_broken": self.newly_broken,
             "repaired": self.repaired,
+            **self.reasons,
+            **({"longest_days": self.longest_days} if self.longest_days else {}),
         }
         return {
             ALL_HOSTS: self._all.as_dict() | of_all,

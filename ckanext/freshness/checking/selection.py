@@ -22,6 +22,10 @@ from enum import Enum
 from typing import NamedTuple
 from zlib import crc32
 
+HDX, LEARNED = "hdx", "learned"
+POLICIES = (HDX, LEARNED)
+"""The policies that select resources. See :mod:`.learned` for the second."""
+
 SHARDS = 64
 """Number of groups of hosts. Only the process that holds the lock of a host's shard checks the host."""
 
@@ -76,6 +80,14 @@ class SelectionReason(Enum):
     """No date of a change is known."""
     VISIT_DUE = "visit: due"
     """The dataset is not fresh by its dates."""
+    NOT_EXPECTED = "no change expected"
+    """By the policy ``learned``: other checks are worth more."""
+    VISIT_NEW = "visit: new"
+    """Never checked."""
+    VISIT_BOUND = "visit: longest interval"
+    """Not checked for the longest time that the policy ``learned`` allows."""
+    VISIT_EXPECTED = "visit: change expected"
+    """The file is expected to have changed, by its earlier changes."""
     VISIT_ROTATION = "visit: rotation"
     """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
@@ -146,6 +158,30 @@ class SelectionRules:
     shards: Collection[int] | None = None
 
 
+class History(NamedTuple):
+    """The changes of a resource, and what it shares with the other files of its dataset.
+
+    :ivar rate: changes that are expected in a day; see :mod:`.change_rates`
+    :ivar delinquent: when the dataset becomes delinquent
+    :ivar together: how often the file has changed when others of its dataset had, from 0 to 1
+    :ivar files: number of files of the dataset whose last check did not fail, at least 1
+    :ivar turn: number of these that have waited longer for a check
+    :ivar probed_at: start of the run that last checked any of them
+    :ivar change_seen_at: start of the run that last found a change of any of them
+    """
+
+    rate: float = 1 / 60
+    delinquent: datetime | None = None
+    together: float = 0.5
+    files: int = 1
+    turn: int = 0
+    probed_at: datetime | None = None
+    change_seen_at: datetime | None = None
+
+
+NO_HISTORY = History()
+
+
 class Candidate(NamedTuple):
     """A resource as the rules see it.
 
@@ -168,6 +204,7 @@ class Candidate(NamedTuple):
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar handed_to: URL to continue at, if another worker handed the check on
+    :ivar history: for the policy ``learned``
     """
 
     resource_id: str
@@ -190,6 +227,7 @@ class Candidate(NamedTuple):
     is_new: bool
     is_touched: bool
     handed_to: str | None = None
+    history: History = NO_HISTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,9 +303,9 @@ def rotation_budget(total: int, rules: SelectionRules) -> int:
 
 def choose(candidate: Candidate, now: datetime, rules: SelectionRules) -> SelectionReason:
     """Decide whether a run that started at ``now`` checks a resource, apart from the rotation."""
-    left_out = _left_out(candidate, rules)
-    if left_out is not None:
-        return left_out
+    excluded = left_out(candidate, rules)
+    if excluded is not None:
+        return excluded
     reason = _reason(candidate, now, rules)
     if reason.is_checked and not _ignores_interval(candidate, reason, rules):
         last = candidate.visited_at
@@ -292,7 +330,7 @@ def may_rotate(
 
 def next_check(candidate: Candidate, now: datetime, rules: SelectionRules) -> NextCheck | None:
     """Return the first moment from ``now`` on at which a run checks a resource; None if there is none."""
-    if _left_out(candidate, rules) is not None:
+    if left_out(candidate, rules) is not None:
         return None
     moments = (_next_turn(candidate, now, rules), _next_interval(candidate, now, rules))
     at = min((moment for moment in moments if moment is not None), default=None)
@@ -327,7 +365,7 @@ def _next_interval(candidate: Candidate, now: datetime, rules: SelectionRules) -
     return max(at, candidate.visited_at + _interval(candidate, rules) - SLACK)
 
 
-def _left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
+def left_out(candidate: Candidate, rules: SelectionRules) -> SelectionReason | None:
     """Return why a resource is never checked, or not by this run."""
     host = candidate.host
     if rules.shards is not None and shard_of(host) not in rules.shards:

@@ -10,8 +10,9 @@ import click
 
 from ..aging.messages import NN_
 from ..checking import dataset_rows
+from ..checking.learned import LearnedSelection
 from ..checking.run_records import LocksLostError
-from ..checking.selection import Selection
+from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import WorkerError
 from ..dates import utc_now
@@ -29,10 +30,9 @@ from .progress import check_progress
 @click.argument("dataset", nargs=-1)
 @click.option(
     "--policy",
-    type=click.Choice(["hdx", "iati"]),
-    default="hdx",
-    show_default=True,
-    help="The rules of a check. iati is only for datasets of IATI registries.",
+    type=click.Choice([*POLICIES, "iati"]),
+    help="The rules for which URLs to check, by default the site's. iati is only for datasets of IATI "
+    "registries.",
 )
 @click.option("--host", help="Check only URLs of this host.")
 @click.option(
@@ -64,7 +64,7 @@ from .progress import check_progress
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
-    policy: str,
+    policy: str | None,
     host: str | None,
     everything: bool,
     workers: int,
@@ -85,6 +85,11 @@ def check(
             )
         check_files(_ids(dataset, _not_of_a_registry), strict=strict, as_json=as_json)
         return
+    if policy == LEARNED and (dataset or host or everything):
+        raise click.UsageError(
+            "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
+            "--all."
+        )
     if queue and (workers > 1 or strict or dry_run):
         raise click.UsageError(
             "--queue leaves the checks to other processes. It cannot be combined with --workers, --strict or "
@@ -92,7 +97,9 @@ def check(
         )
     try:
         with telling_of_loss():
-            scope = check_run.CheckScope(_ids(dataset, _not_checked), _host(host), everything)
+            scope = check_run.CheckScope(
+                _ids(dataset, _not_checked), _host(host), everything, policy
+            )
             if host is not None and not check_run.has_resources(scope, utc_now()):
                 words = tk._("No resource has a URL on the host {host}. Nothing was checked.")
                 raise click.ClickException(words.format(host=host))
@@ -172,7 +179,7 @@ def _not_of_a_registry(found: _NamedDatasets) -> list[str]:
     ]
 
 
-def _print_plan(selection: Selection, as_json: bool) -> None:
+def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
     visits = len(selection.chosen())
     rotation = len(selection.rotation())
     reasons = dict(sorted((reason.value, count) for reason, count in selection.reasons.items()))
@@ -186,6 +193,8 @@ def _print_plan(selection: Selection, as_json: bool) -> None:
         "{count} resources would be checked, {rotation} of them in the rotation",
     )
     click.echo(counted(forms, visits, rotation=rotation))
+    if isinstance(selection, LearnedSelection) and (days := check_run.stretched_days(selection)):
+        click.echo(check_run.stretched_in_words(days))
 
 
 def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:

@@ -9,13 +9,15 @@ import sqlalchemy as sa
 
 from .. import settings
 from ..checking import run_records
+from ..checking.learned import REACHABLE
+from ..checking.run_counts import ALL_HOSTS
 from ..ckan_adapter import model
 from ..ckan_adapter.locks import is_held
 from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import run_tables
 from ..runs import night
-from . import SiteFinding, counted, note, problem
+from . import SiteFinding, counted, note, problem, warning
 
 NIGHT = timedelta(hours=36)
 """Age of the last nightly run at which the next one is overdue: a night and half a day."""
@@ -44,6 +46,18 @@ def nights(now: datetime) -> Iterator[SiteFinding]:
         yield problem(
             f"The check of {utc_words(newest.started_at)} ended early: {newest.error}",
             _RESUME,
+        )
+
+
+def stretched(now: datetime) -> Iterator[SiteFinding]:
+    """Report that the policy ``learned`` has too few checks for its longest intervals."""
+    newest = run_tables.full_checks().first()
+    sums = (newest.hosts or {}).get(ALL_HOSTS, {}) if newest is not None else {}
+    if days := sums.get("longest_days"):
+        yield warning(
+            f"The runs of checks are small for this site: files are checked every {days} days at this budget, "
+            f"not every {REACHABLE.days}",
+            "Raise ckanext.freshness.check.checks_per_run, or set it to 0.",
         )
 
 

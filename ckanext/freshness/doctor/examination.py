@@ -25,6 +25,7 @@ CHECKS = [
     SiteCheck("cron", harvests.cron, Need.DATABASE | Need.HARVEST_TABLES),
     SiteCheck("held deletions", harvests.holds, Need.DATABASE | Need.HARVEST_TABLES | Need.TABLES),
     SiteCheck("nightly checks", checks.nights, Need.DATABASE | Need.TABLES),
+    SiteCheck("budget of checks", checks.stretched, Need.DATABASE | Need.TABLES),
     SiteCheck("nightly parts", checks.parts, Need.DATABASE | Need.TABLES),
     SiteCheck("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     SiteCheck("statuses", checks.statuses, Need.DATABASE | Need.TABLES),

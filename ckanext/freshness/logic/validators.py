@@ -14,6 +14,7 @@ from .. import option_values as values
 from ..aging import frequency
 from ..aging.thresholds import Thresholds
 from ..checking.fields import FIELDS
+from ..checking.selection import POLICIES
 from ..mails import addresses
 from ..reporting.host_groups import parse_groups
 from ..web.address_guard import Guard
@@ -89,6 +90,7 @@ KINDS: Mapping[str, Callable[..., Any]] = {
     "intervals": _checked(values.intervals),
     "secrets": _checked(values.secrets),
     "fields": _checked(lambda names: values.one_of(names, FIELDS)),
+    "policy": _checked(lambda name: values.one_of([name], POLICIES)),
     "networks": _checked(_networks),
     "thresholds": _checked(lambda text: Thresholds.parse(text or "")),
     "frequency": _checked(_frequency),

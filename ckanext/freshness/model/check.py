@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ckan.plugins.toolkit as tk
 from sqlalchemy import Boolean, Column, DateTime, Index, Integer, UnicodeText, text
-from sqlalchemy.dialects.postgresql import ARRAY, JSONB
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION, JSONB
 
 DECLARED = "left(coalesce(nullif(trim(r.format), ''), trim(r.mimetype)), 100)"
 """The format that a resource ``r`` promises now, in SQL. A stored mismatch counts only while ``promised`` is
@@ -120,6 +120,31 @@ class ResourceCheck(tk.BaseModel):
         nullable=False,
         default="",
         comment="the last 30 checks, oldest first: w worked, f failed, u could not be made",
+    )
+    seen_changes = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        default=0,
+        comment="changes that checks saw; old ones fade",
+    )
+    watched_days = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        default=0,
+        comment="days in which they were seen; old ones fade",
+    )
+    change_seen_at = Column(DateTime, comment="start of the run that last saw a change")
+    together = Column(
+        DOUBLE_PRECISION,
+        nullable=False,
+        default=0.5,
+        comment="how often the file changed when others of its dataset had, from 0 to 1",
+    )
+    dates_right = Column(
+        Integer, nullable=False, default=0, comment="checks in which the stated date was right"
+    )
+    dates_wrong = Column(
+        Integer, nullable=False, default=0, comment="checks in which the stated date was wrong"
     )
     wrote = Column(
         JSONB,

@@ -14,25 +14,29 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 from uuid import uuid4
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 import sqlalchemy as sa
 
 from .. import settings
 from ..aging.messages import NN_
 from ..checking import check_rows, dataset_rows, run_records
 from ..checking.background_loop import in_batches
+from ..checking.change_rates import Observations
 from ..checking.container_sandbox import ContainerSandbox
 from ..checking.content import DETECTORS
 from ..checking.engine import EngineOptions
 from ..checking.hdx_check import HdxTools, check_resources
+from ..checking.learned import REACHABLE, LearnedSelection
 from ..checking.results import CheckResult, ResourceToCheck
 from ..checking.run_counts import RunCounts
 from ..checking.selection import (
+    LEARNED,
     SHARDS,
     Selection,
     SelectionReason,
@@ -63,6 +67,11 @@ Progress = Callable[[tuple[int, ...]], None]
 
 ALL_SHARDS = tuple(range(SHARDS))
 
+STRETCHED = 1.1
+"""From how many times its length on an interval counts as stretched: a night more is none."""
+
+AnySelection = Selection | LearnedSelection
+
 RESULT_BATCH = 1000
 """Results written in one transaction, at most."""
 
@@ -74,11 +83,19 @@ class CheckScope:
     :ivar package_ids: only these datasets, whether due or not
     :ivar host: only URLs of this normalised host
     :ivar everything: also fresh and recently checked resources
+    :ivar policy: the policy that selects resources; None for the site's. ``learned`` only selects from the
+        whole catalogue, else ``hdx`` does.
     """
 
     package_ids: tuple[str, ...] | None = None
     host: str | None = None
     everything: bool = False
+    policy: str | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the run considers all resources."""
+        return self.package_ids is None and self.host is None and not self.everything
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +209,20 @@ def begin(
     return run
 
 
-def plan(scope: CheckScope, now: datetime) -> Selection:
+def plan(scope: CheckScope, now: datetime) -> AnySelection:
     """Return the selection of a run that would start now, and check nothing."""
     model.Session.rollback()
     check_rows.sync(now, settings.aging().dataset_types)
     checks = settings.checks()
-    selection = _selection(scope, now, _rules(scope, checks.rules, None))
-    for candidate in check_rows.stream(now, checks, package_ids=scope.package_ids, host=scope.host):
+    selection = _selection(scope, now, checks, _rules(scope, checks.rules, None))
+    candidates = check_rows.stream(
+        now,
+        checks,
+        package_ids=scope.package_ids,
+        host=scope.host,
+        hosts=_hosts(selection),
+    )
+    for candidate in candidates:
         selection.add(candidate)
     return selection
 
@@ -264,6 +288,8 @@ def checked_in_words(result: RunResult) -> str:
         "Checked {count} resources, {errors} with an error",
     )
     words = counted(forms, result.counts.checks, errors=result.counts.errors)
+    if result.counts.longest_days:
+        words += f"; {stretched_in_words(result.counts.longest_days)}"
     if not result.counts.put_off:
         return words
     forms = NN_(
@@ -271,6 +297,12 @@ def checked_in_words(result: RunResult) -> str:
         "{count} others were put off until the next run, because their hosts gave no answer",
     )
     return f"{words}; {counted(forms, result.counts.put_off)}"
+
+
+def stretched_in_words(days: int) -> str:
+    """Return how often files are checked if the budget is too small for the policy ``learned``."""
+    words = tk._("at this budget, files are checked every {days} days at least")
+    return str(words.format(days=days))
 
 
 def missing_in_words(result: RunResult) -> list[str]:
@@ -307,11 +339,38 @@ def _rules(
     return replace(rules, everything=asked, at_once=asked, shards=shards)
 
 
-def _selection(scope: CheckScope, now: datetime, rules: SelectionRules) -> Selection:
-    budget = 0
-    if scope == CheckScope():
-        budget = rotation_budget(check_rows.total(rules=rules), rules)
-    return Selection(utc(now), rules, budget)
+def _selection(
+    scope: CheckScope, now: datetime, checks: settings.Checks, rules: SelectionRules
+) -> AnySelection:
+    if not scope.is_whole:
+        return Selection(utc(now), rules, 0)
+    total = check_rows.total(rules=rules)
+    rotation = rotation_budget(total, rules)
+    if (scope.policy or checks.selection) != LEARNED:
+        return Selection(utc(now), rules, rotation)
+    if checks.per_run:
+        # Each part of a run makes its share.
+        budget = -(-checks.per_run * total // max(check_rows.total(), 1))
+    else:
+        as_hdx = Selection(utc(now), rules, rotation)
+        for candidate in check_rows.stream(now, checks):
+            as_hdx.add(candidate)
+        budget = len(as_hdx.chosen())
+    return LearnedSelection(utc(now), rules, budget, rotation)
+
+
+def stretched_days(selection: LearnedSelection) -> int:
+    """Return the longest interval between two checks, in days, if the budget is too small; else 0."""
+    return (
+        round(selection.stretch * (REACHABLE / timedelta(days=1)))
+        if selection.stretch > STRETCHED
+        else 0
+    )
+
+
+def _hosts(selection: AnySelection) -> dict[str, Observations] | None:
+    """Return what the history of candidates is read with; None if the selection needs no history."""
+    return check_rows.observed_on_hosts() if isinstance(selection, LearnedSelection) else None
 
 
 def _select(
@@ -331,12 +390,17 @@ def _select(
     rules = _rules(scope, checks.rules, held)
     if handed_on:
         rules = replace(rules, everything=True, at_once=True)
-        selection = Selection(utc(run.now), rules, 0)
+        selection: AnySelection = Selection(utc(run.now), rules, 0)
     else:
-        selection = _selection(scope, run.now, rules)
+        selection = _selection(scope, run.now, checks, rules)
     own = frozenset(shards)
     for candidate in check_rows.stream(
-        run.now, checks, package_ids=scope.package_ids, host=scope.host, handed_on=handed_on
+        run.now,
+        checks,
+        package_ids=scope.package_ids,
+        host=scope.host,
+        handed_on=handed_on,
+        hosts=_hosts(selection),
     ):
         reason = selection.add(candidate)
         is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
@@ -345,6 +409,16 @@ def _select(
     resources = check_rows.resources_to_check(
         selection.chosen(), selection.rotation(), run.now, settings.aging(), handed_on=handed_on
     )
+    if isinstance(selection, LearnedSelection):
+        counts.longest_days = stretched_days(selection)
+    if not handed_on:
+        counts.reasons.update(
+            {
+                reason.value: count
+                for reason, count in selection.reasons.items()
+                if reason.is_checked
+            }
+        )
     return resource_copies.marked(list(resources))
 
 

@@ -83,6 +83,7 @@ HARVESTERS = ("harvesters.py", "tests/")
 PURE = (
     *("aging/", "checking/decisions.py", "checking/content.py", "checking/selection.py"),
     "checking/shapes.py",
+    *("checking/change_rates.py", "checking/learned.py", "checking/learning.py"),
     *(f"iati/policy/{name}.py" for name in ("attempts", "iati_file", "rules", "state")),
     *("harvesting/record.py", "harvesting/strategy.py"),
 )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import settings as sized
 from hypothesis import strategies as st
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
-from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
 from ckanext.freshness.checking.result_writer import EFFECTS
-from ckanext.freshness.checking.results import Attempt
+from ckanext.freshness.checking.results import Attempt, CheckResult
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -27,9 +29,12 @@ from ckanext.freshness.tests.checking.tables import (
     finding,
     known,
     one_resource,
+    package,
+    resource,
     rows,
     sql,
     start,
+    visit,
     write,
 )
 from ckanext.freshness.web.errors import FailureReason
@@ -269,3 +274,73 @@ def test_nothing_is_half_written() -> None:
     result_writer.write([finding()], NOW)
     model.Session.rollback()
     assert known("visited_at, attempts") == {"visited_at": None, "attempts": []}
+
+
+# What checks teach of changes.
+
+LEARNED = "seen_changes, watched_days, together, change_seen_at, dates_right, dates_wrong"
+
+
+def checked(days: int, outcome: Outcome, **more: Any) -> CheckResult:
+    """A check some days after the first, which knows what is stored."""
+    at = NOW + days * DAY
+    return finding(outcome, at, resource=start(at), **more)
+
+
+def test_observations_are_stored_with_their_result() -> None:
+    one_resource()
+    write(finding(), start=NOW)
+    write(checked(10, Outcome.SAME_HASH, agreement=Agreement.MOVED))
+    assert known(LEARNED) == {
+        "seen_changes": 0,
+        "watched_days": 10,
+        "together": 0.5,
+        "change_seen_at": None,
+        "dates_right": 0,
+        "dates_wrong": 1,
+    }
+    # Nobody knows whether the file has changed.
+    for outcome in (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.API, Outcome.UNCONFIRMED):
+        write(checked(11, outcome))
+    assert known("watched_days") == {"watched_days": 10}
+    at = NOW + 20 * DAY
+    modified = at - 2 * DAY
+    write(
+        checked(20, Outcome.CHANGED, changed_at=at, modified=modified, agreement=Agreement.AGREED),
+        start=at,
+    )
+    found = known(LEARNED)
+    assert 0.5 < found["seen_changes"] < 1.1 and 10 < found["watched_days"] < 20
+    assert found["change_seen_at"] == at.replace(tzinfo=None)
+    assert (found["dates_right"], found["dates_wrong"]) == (1, 1)
+
+
+def test_a_write_that_is_killed_neither_loses_nor_doubles_an_observation() -> None:
+    one_resource()
+    write(finding(), start=NOW)
+    result = checked(10, Outcome.SAME_HASH)
+    result_writer.write([result], NOW)
+    (pid,) = model.Session.execute(sa.text("SELECT pg_backend_pid()")).one()
+    with model.Session.get_bind().connect() as other:
+        other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+    with pytest.raises(sa.exc.OperationalError):
+        model.Session.commit()
+    model.Session.remove()
+    assert known("watched_days") == {"watched_days": 0}
+    write(checked(10, Outcome.SAME_HASH))
+    assert known("watched_days") == {"watched_days": 10}
+    # The next run begins with what was stored, so the days are watched once.
+    write(checked(12, Outcome.SAME_HASH))
+    assert known("watched_days")["watched_days"] == pytest.approx(12, abs=0.1)
+
+
+def test_files_of_a_dataset_learn_from_each_other() -> None:
+    package()
+    for name in ("r", "other"):
+        resource(name)
+    check_rows.sync(NOW, TYPES)
+    write(finding(), finding(resource=replace(visit(), resource_id="other")), start=NOW)
+    sql("UPDATE freshness_check SET seen_changes = 50, watched_days = 100, change_seen_at = :at "
+        "WHERE resource_id = 'other'", at=NOW + DAY)  # fmt: skip
+    known_changes = start(NOW + 2 * DAY).changes
+    assert known_changes.others_changed and known_changes.expected == pytest.approx(0.4, abs=0.1)

@@ -68,6 +68,14 @@ def test_a_check_of_one_dataset_is_no_nightly_one() -> None:
     assert one.severity is Severity.NOTE
 
 
+@pytest.mark.parametrize("sums", [{}, {"longest_days": 42}])
+def test_a_budget_that_stretches_the_longest_interval(sums: dict[str, int]) -> None:
+    add_run(1, hosts={"*": sums})
+    found = findings(checks.stretched)
+    assert [one.severity for one in found] == ([Severity.WARNING] if sums else [])
+    assert not sums or "every 42 days at this budget, not every 14" in found[0].text
+
+
 def test_a_check_that_ended_early() -> None:
     add_run(1, error="Solr went away")
     (one,) = findings(checks.nights)

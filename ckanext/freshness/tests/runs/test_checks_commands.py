@@ -117,6 +117,24 @@ def test_what_would_be_visited(dataset: dict[str, Any], check: Invoke) -> None:
     assert json.loads(told[told.index("{") :])["visits"] == 3
 
 
+def test_the_policy_learned_makes_as_many_checks_as_are_wanted(
+    dataset: dict[str, Any], check: Invoke, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By default as many as the policy hdx would make: the files are of a daily dataset."""
+    assert "visit: new: 3" in check("--dry-run", "--policy", "learned").output.splitlines()
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
+    assert "visit: new: 3" in check("--dry-run").output.splitlines()
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 2)
+    lines = check("--dry-run").output.splitlines()
+    assert "visit: new: 2" in lines and "no change expected: 1" in lines
+    assert "visit: daily: 3" in check("--dry-run", "--policy", "hdx").output.splitlines()
+    for _ in range(2):
+        done = check()
+        assert done.exit_code == 0, done.output
+    runs = helpers.call_action("freshness_run_list")
+    assert [run["visited"] for run in runs] == [1, 2]
+
+
 @pytest.mark.parametrize("arguments", ["check files", "check files --workers 2", "nightly"])
 def test_copies_are_to_be_where_nothing_can_be_kept(
     dataset: dict[str, Any],
@@ -194,6 +212,7 @@ def test_an_editor_asks_for_visits(dataset: dict[str, Any]) -> None:
         (("--queue", "--strict"), "--queue leaves the checks to other processes."),
         (("--queue", "--dry-run"), "--queue leaves the checks to other processes."),
         (("--policy", "other"), "'other' is not"),
+        (("--policy", "learned", "--all"), "--policy learned chooses from the whole catalogue."),
     ],
 )
 def test_arguments_that_cannot_be_used(

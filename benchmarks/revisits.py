@@ -1,0 +1,525 @@
+"""How soon each policy sees changes and dead links, in two simulated years over several catalogues.
+
+The policies choose with the project's own code. Catalogues, updates and deaths of links are the same for all
+policies, and depend on the seed alone. docs/checking.rst describes the worlds. `learned` makes each night as
+many checks as `hdx` makes on average; `learned_half` makes half as many. No network and no database is used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import statistics
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from math import inf
+from typing import Any
+
+from ckanext.freshness.aging.thresholds import Ages, Thresholds
+from ckanext.freshness.checking import change_rates
+from ckanext.freshness.checking.change_rates import NONE, Observations
+from ckanext.freshness.checking.learned import LearnedSelection
+from ckanext.freshness.checking.learning import Known, after_check
+from ckanext.freshness.checking.selection import (
+    Candidate,
+    History,
+    Selection,
+    SelectionRules,
+    is_broken,
+    rotation_budget,
+)
+
+START = datetime(2024, 1, 1)
+DAY = timedelta(days=1)
+NIGHTS = 730
+WARM_UP = 30
+"""Nights after which changes, deaths and statuses count: the policy hdx has then read each file once."""
+SLOW = 7.0
+"""True interval in days from which a change counts as slow."""
+RESOURCES = 60_000
+
+_RULES = SelectionRules()
+_HOST_DATES = {"dated": 0.95, "undated": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A kind of catalogue. Numbers in dicts are weights of datasets.
+
+    :ivar frequencies: update frequencies in days; 0 live, -1 never, -2 as needed, None if there is none
+    :ivar habits: of datasets with a number of days: they keep it, update 1.3 to 3 times later (miss), twice
+        as often (double), or at any interval from 5 to 1,000 days (ignore)
+    :ivar rhythms: regular (10 % early or late at most), random (a Poisson process), seasonal (in four months of
+        the year) or bursts (up to six updates within days, then a pause)
+    :ivar daily: share of the datasets without a number of days that are updated every day
+    :ivar together: shares of a dataset's files that an update changes; each dataset has one of them
+    :ivar files: files of a dataset on average
+    :ivar dated: share of datasets whose server states the right date of the last change
+    :ivar silent: share of datasets whose server says "not modified" although the file changed: only a
+        check that reads the file whole sees it
+    """
+
+    name: str
+    frequencies: dict[int | None, float] = field(
+        default_factory=lambda: {
+            **{None: 18, 0: 3, -1: 8, -2: 7, 1: 5, 7: 14, 14: 6, 30: 22, 90: 5, 180: 4, 365: 8}
+        }
+    )
+    habits: dict[str, float] = field(
+        default_factory=lambda: {"keep": 40, "miss": 25, "double": 10, "ignore": 25}
+    )
+    rhythms: dict[str, float] = field(default_factory=lambda: {"regular": 75, "random": 25})
+    daily: float = 0.08
+    together: tuple[float, ...] = (1.0, 1.0, 0.5)
+    files: float = 4.0
+    dated: float = 0.5
+    silent: float = 0.02
+
+
+WORLDS = (
+    World("usual"),
+    World("regular", rhythms={"regular": 1}),
+    World("random", rhythms={"random": 1}),
+    World("seasonal", rhythms={"seasonal": 50, "bursts": 30, "regular": 20}),
+    World("undeclared", frequencies={None: 70, 0: 2, -1: 8, -2: 10, 7: 4, 30: 4, 365: 2}),
+    World("separate", together=(0.2, 0.5), files=8.0),
+    World("slow", daily=0.0, frequencies={None: 30, -1: 10, 30: 25, 90: 15, 180: 10, 365: 10}),
+    World("undated", dated=0.0, silent=0.1),
+)
+DEATHS = 0.1
+"""Share of links that die at some time in the two years."""
+
+
+@dataclass(slots=True)
+class File:
+    """A resource.
+
+    :ivar changes: true moments, in days
+    :ivar dies: when its link dies
+    :ivar seen: number of changes that checks have seen
+    """
+
+    number: int
+    dataset: Dataset
+    changes: list[float]
+    dies: float
+    seen: int = 0
+    own: Observations = NONE
+    together: float = 0.5
+
+
+@dataclass(slots=True)
+class Dataset:
+    """A dataset.
+
+    :ivar interval: true interval between updates, in days
+    :ivar updates: moments at which any of its files changed
+    :ivar known: date of its last update, as the catalogue knows it
+    """
+
+    number: int
+    frequency: int | None
+    interval: float
+    host: str
+    dated: bool
+    silent: bool
+    limits: Ages | None
+    known: float
+    files: list[File] = field(default_factory=list)
+    updates: list[float] = field(default_factory=list)
+    pool: Observations = NONE
+    change_seen_at: datetime | None = None
+
+
+def catalogue(world: World, count: int, seed: int) -> list[Dataset]:
+    """Return datasets with at least ``count`` files."""
+    rnd = random.Random(f"{seed} {world.name}")
+    thresholds = Thresholds()
+    datasets: list[Dataset] = []
+    total = 0
+    while total < count:
+        frequency = _one_of(world.frequencies, rnd)
+        interval = _interval(frequency, _one_of(world.habits, rnd), world, rnd)
+        rhythm = _one_of(world.rhythms, rnd)
+        updates = [at for at in _updates(interval, rhythm, rnd) if at < NIGHTS]
+        before = [at for at in updates if at <= 0]
+        dataset = Dataset(
+            number=len(datasets),
+            frequency=frequency,
+            interval=interval,
+            host=f"h{int(rnd.paretovariate(1)) % 100}",
+            dated=rnd.random() < world.dated,
+            silent=rnd.random() < world.silent,
+            limits=thresholds.limits(frequency) if frequency and frequency > 0 else None,
+            known=max(before, default=-rnd.random() * interval),
+        )
+        share = rnd.choice(world.together)
+        files = min(1 + int(rnd.expovariate(1 / (world.files - 1))), 40)
+        changes: list[list[float]] = [[] for _ in range(files)]
+        for at in updates:
+            for one in [one for one in changes if rnd.random() < share] or [rnd.choice(changes)]:
+                one.append(at)
+        for one in changes:
+            dies = rnd.uniform(0, NIGHTS) if rnd.random() < DEATHS else inf
+            dataset.files.append(File(total, dataset, [at for at in one if 0 < at < dies], dies))
+            total += 1
+        dataset.updates = sorted({at for file in dataset.files for at in file.changes})
+        datasets.append(dataset)
+    return datasets
+
+
+def _one_of(weights: dict[Any, float], rnd: random.Random) -> Any:
+    return rnd.choices(list(weights), list(weights.values()))[0]
+
+
+def _interval(frequency: int | None, habit: str, world: World, rnd: random.Random) -> float:
+    if frequency is not None and frequency > 0 and habit != "ignore":
+        factor = {"keep": 1.0, "miss": rnd.uniform(1.3, 3), "double": 0.5}[habit]
+        return max(frequency * factor, 1.0)
+    if frequency == -1:
+        return float(10 ** rnd.uniform(2.5, 4))
+    if rnd.random() < (0.5 if frequency == 0 else world.daily):
+        return 1.0
+    return float(10 ** rnd.uniform(0.7, 3))
+
+
+def _updates(interval: float, rhythm: str, rnd: random.Random) -> Iterator[float]:
+    """Yield the moments of a dataset's updates in ascending order, from before the first night on."""
+    at = first = -rnd.random() * interval
+    number = 0
+    phase = rnd.random() * 365
+    early = 0.04 if interval <= 2 else interval * 0.1
+    while at < NIGHTS:
+        if rhythm == "bursts":
+            for _ in range(rnd.randint(1, 6)):
+                yield at
+                at += rnd.uniform(1, 3)
+            at += 4 * interval * rnd.expovariate(1)
+            continue
+        yield at
+        number += 1
+        if rhythm == "random":
+            at += max(interval, 3) * rnd.expovariate(1)
+        elif rhythm == "seasonal":
+            at += interval * rnd.uniform(0.9, 1.1)
+            if (at + phase) % 365 > 122:
+                at += 365 - (at + phase) % 365
+        else:
+            at = first + number * interval + rnd.uniform(-early, early)
+
+
+class Simulation:
+    """Two years of nightly runs by one policy.
+
+    :param budget: checks a night by the policy ``learned``; None for the policy ``hdx``
+    """
+
+    def __init__(self, datasets: Sequence[Dataset], budget: int | None, nights: int) -> None:
+        self._datasets = datasets
+        self._files = [file for dataset in datasets for file in dataset.files]
+        self._budget = budget
+        self._nights = nights
+        self._rotation = rotation_budget(len(self._files), _RULES)
+        self._hosts: dict[str, Observations] = {}
+        self._known = [dataset.known for dataset in datasets]
+        self._stale = set(range(len(datasets)))
+        """Datasets whose candidates' histories are to be made anew."""
+        self.checks: list[int] = []
+        self._delays: list[float] = []
+        self._slow: list[float] = []
+        self._unseen = 0
+        self._dead: list[float] = []
+        self._false = self._shown = 0
+        for dataset in datasets:
+            dataset.pool, dataset.change_seen_at = NONE, None
+        for file in self._files:
+            file.seen, file.own, file.together = 0, NONE, 0.5
+        self._candidates = [self._new(file) for file in self._files]
+
+    def _new(self, file: File) -> Candidate:
+        dataset = file.dataset
+        return Candidate(
+            resource_id=str(file.number),
+            package_id=str(dataset.number),
+            url_type=None,
+            host=dataset.host,
+            assessed=True,
+            frequency_days=dataset.frequency,
+            due=self._due(dataset),
+            archived=False,
+            requestable=False,
+            visited_at=None,
+            has_hash=False,
+            hashed_at=None,
+            tried_at=None,
+            succeeded_at=None,
+            failures=0,
+            failing_since=None,
+            unconfirmed=False,
+            is_new=False,
+            is_touched=False,
+        )
+
+    def _due(self, dataset: Dataset) -> datetime | None:
+        if dataset.limits is None:
+            return None
+        return START + self._known[dataset.number] * DAY + dataset.limits.due
+
+    def run(self) -> None:
+        """Do all nights."""
+        for night in range(1, self._nights):
+            self._run_night(night)
+        for file in self._files:
+            # At the end, the changes that were never seen have waited until now.
+            end = bisect_right(file.changes, self._nights - 1)
+            self._count_seen(file, file.changes[file.seen : end], float(self._nights))
+
+    def _run_night(self, night: int) -> None:
+        now = START + night * DAY
+        selection: Selection | LearnedSelection
+        if self._budget is None:
+            selection = Selection(now, _RULES, self._rotation)
+        else:
+            selection = LearnedSelection(now, _RULES, self._budget, self._rotation)
+            for number in self._stale:
+                self._renew_histories(self._datasets[number])
+            self._stale.clear()
+        for candidate in self._candidates:
+            selection.add(candidate)
+        chosen, rotation = selection.chosen(), selection.rotation()
+        self.checks.append(len(chosen))
+        for candidate in chosen:
+            is_read = candidate.resource_id in rotation
+            self._check(self._files[int(candidate.resource_id)], float(night), now, is_read)
+        if night >= WARM_UP:
+            self._count_statuses(float(night))
+
+    def _renew_histories(self, dataset: Dataset) -> None:
+        rows = [self._candidates[file.number] for file in dataset.files]
+        rows.sort(key=lambda row: (row.failures > 0, row.visited_at or datetime.max))
+        working = [row.visited_at for row in rows if not row.failures and row.visited_at]
+        due = self._due(dataset)
+        delinquent = None
+        if due is not None and dataset.limits is not None:
+            delinquent = due - dataset.limits.due + dataset.limits.delinquent
+        host = self._hosts.get(dataset.host, NONE)
+        for turn, row in enumerate(rows):
+            file = self._files[int(row.resource_id)]
+            expectation = change_rates.expected(
+                dataset.frequency, host, dataset.pool.without(file.own)
+            )
+            history = History(
+                rate=change_rates.rate(expectation, file.own),
+                delinquent=delinquent,
+                together=file.together,
+                files=max(len(working), 1),
+                turn=turn,
+                probed_at=max(working, default=None),
+                change_seen_at=dataset.change_seen_at,
+            )
+            self._candidates[file.number] = row._replace(due=due, history=history)
+
+    def _check(self, file: File, at: float, now: datetime, is_read: bool) -> None:
+        dataset, row = file.dataset, self._candidates[file.number]
+        self._stale.add(dataset.number)
+        if file.dies <= at:
+            self._fail(file, row, now)
+            return
+        is_first = row.succeeded_at is None
+        is_whole = is_read or is_first or not dataset.silent
+        found = bisect_right(file.changes, at) if is_whole else file.seen
+        seen = file.changes[file.seen : found]
+        file.seen = found
+        self._count_seen(file, seen, at)
+        changed = bool(seen) and not is_first
+        if self._budget is not None:
+            self._learn(file, row, now, seen[-1] if changed else None)
+        self._candidates[file.number] = row._replace(
+            visited_at=now,
+            tried_at=now,
+            succeeded_at=now,
+            hashed_at=now if is_whole else row.hashed_at,
+            has_hash=True,
+        )
+        if changed:
+            date = seen[-1] if dataset.dated else at
+            if date > self._known[dataset.number]:
+                self._known[dataset.number] = date
+                due = self._due(dataset)
+                for other in dataset.files:
+                    number = other.number
+                    self._candidates[number] = self._candidates[number]._replace(due=due)
+
+    def _fail(self, file: File, row: Candidate, now: datetime) -> None:
+        since = row.failing_since or now
+        after = row._replace(
+            visited_at=now, tried_at=now, failures=row.failures + 1, failing_since=since
+        )
+        self._candidates[file.number] = after
+        if _is_broken(after) and not _is_broken(row) and file.dies > WARM_UP:
+            self._dead.append((now - START) / DAY - file.dies)
+
+    def _learn(self, file: File, row: Candidate, now: datetime, changed: float | None) -> None:
+        """Observe a file as :mod:`ckanext.freshness.checking.result_writer` does.
+
+        :param changed: the last change, if the check saw one
+        """
+        dataset = file.dataset
+        others = dataset.pool.without(file.own)
+        host = self._hosts.get(dataset.host, NONE)
+        seen_at = dataset.change_seen_at
+        known = Known(
+            own=file.own,
+            expected=change_rates.expected(dataset.frequency, host, others),
+            together=file.together,
+            others_changed=seen_at is not None
+            and row.visited_at is not None
+            and seen_at > row.visited_at,
+            found_at=row.succeeded_at,
+            trust=_HOST_DATES["dated" if dataset.dated else "undated"],
+        )
+        stated = START + changed * DAY if dataset.dated and changed is not None else None
+        learned = after_check(known, now, changed=changed is not None, stated=stated)
+        if dataset.frequency is None:
+            self._hosts[dataset.host] = Observations(
+                max(host.changes + learned.own.changes - file.own.changes, 0.0),
+                max(host.days + learned.own.days - file.own.days, 0.0),
+            )
+        dataset.pool = Observations(
+            others.changes + learned.own.changes, others.days + learned.own.days
+        )
+        file.own, file.together = learned.own, learned.together
+        if changed is not None:
+            dataset.change_seen_at = now
+
+    def _count_seen(self, file: File, seen: Sequence[float], at: float) -> None:
+        delays = [at - change for change in seen if change > WARM_UP]
+        self._unseen += max(len(delays) - 1, 0)
+        self._delays += delays
+        if file.dataset.interval >= SLOW:
+            self._slow += delays
+
+    def _count_statuses(self, at: float) -> None:
+        for dataset, known in zip(self._datasets, self._known, strict=True):
+            if dataset.limits is None:
+                continue
+            due = dataset.limits.due / DAY
+            self._shown += 1
+            if known + due <= at:
+                index = bisect_right(dataset.updates, at)
+                self._false += bool(index and dataset.updates[index - 1] + due > at)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures of the policy."""
+        return {
+            "checks_per_night": statistics.fmean(self.checks),
+            "delay_days": _spread(self._delays),
+            "slow_delay_days": _spread(self._slow),
+            "unseen_share": self._unseen / max(len(self._delays), 1),
+            "false_needs_update": self._false / max(self._shown, 1),
+            "dead_days": _spread(self._dead),
+        }
+
+
+def _is_broken(row: Candidate) -> bool:
+    return is_broken(
+        row.failures,
+        row.failing_since,
+        row.tried_at,
+        least_failures=_RULES.broken_after_failures,
+        least_span=_RULES.broken_after,
+    )
+
+
+def _spread(values: Sequence[float]) -> dict[str, float | None]:
+    if len(values) < 2:
+        return {"mean": None, "p90": None}
+    return {"mean": statistics.fmean(values), "p90": statistics.quantiles(values, n=10)[-1]}
+
+
+def compare(world: World, resources: int, seed: int, nights: int) -> dict[str, Any]:
+    """Return the figures of all policies in a world, and which goals are met."""
+    datasets = catalogue(world, resources, seed)
+    hdx = Simulation(datasets, None, nights)
+    hdx.run()
+    budget = round(statistics.fmean(hdx.checks))
+    found = {"hdx": hdx.figures()}
+    for name, checks in (("learned", budget), ("learned_half", budget // 2)):
+        simulation = Simulation(datasets, checks, nights)
+        simulation.run()
+        found[name] = simulation.figures()
+    return {
+        "world": world.name,
+        "resources": sum(len(dataset.files) for dataset in datasets),
+        "policies": found,
+        "goals": _goals(found),
+    }
+
+
+def _goals(found: dict[str, Any]) -> dict[str, bool]:
+    hdx, learned, half = found["hdx"], found["learned"], found["learned_half"]
+
+    def mean(figures: dict[str, Any], key: str = "delay_days") -> float:
+        return float(figures[key]["mean"] or 0)
+
+    return {
+        "delay a sixth": mean(learned) <= mean(hdx) / 6,
+        "slow delay a quarter": mean(learned, "slow_delay_days")
+        <= mean(hdx, "slow_delay_days") / 4,
+        "unseen 2 %": learned["unseen_share"] <= 0.02,
+        "false 0.6 %": learned["false_needs_update"] <= 0.006,
+        "half the budget, delay a third": mean(half) <= mean(hdx) / 3,
+        "dead after 10 days": mean(learned, "dead_days") <= 10,
+        "dead p90 16 days": (learned["dead_days"]["p90"] or 0) <= 16,
+    }
+
+
+def main() -> None:
+    options = _parser().parse_args()
+    names = options.worlds or [world.name for world in WORLDS]
+    worlds = [world for world in WORLDS if world.name in names]
+    share = max(options.resources // len(worlds), 1)
+    found = []
+    for world in worlds:
+        found.append(compare(world, share, options.seed, options.nights))
+        if not options.json:
+            _print(found[-1])
+    if options.json:
+        print(json.dumps({"seed": options.seed, "worlds": found}, indent=2))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev bench revisits", description=__doc__)
+    add = parser.add_argument
+    add("--resources", type=int, default=RESOURCES, help="in all worlds; default: %(default)s")
+    add("--nights", type=int, default=NIGHTS, help="default: %(default)s")
+    add("--seed", type=int, default=2026, help="default: %(default)s")
+    names = [world.name for world in WORLDS]
+    add("--worlds", nargs="+", choices=names, metavar="WORLD", help=f"of {', '.join(names)}")
+    add("--json", action="store_true", help="figures as JSON")
+    return parser
+
+
+def _print(found: dict[str, Any]) -> None:
+    print(f"{found['world']} ({found['resources']} resources)")
+    for name, figures in found["policies"].items():
+        delay, slow, dead = (figures[f"{key}_days"] for key in ("delay", "slow_delay", "dead"))
+        print(
+            f"  {name:<13} {figures['checks_per_night']:8.0f} checks a night, delay {_days(delay)},"
+            f" slow {_days(slow)}, unseen {100 * figures['unseen_share']:.1f} %,"
+            f" false {100 * figures['false_needs_update']:.2f} %, dead {_days(dead)}"
+        )
+    missed = [goal for goal, met in found["goals"].items() if not met]
+    print("  goals missed: " + (", ".join(missed) or "none"), flush=True)
+
+
+def _days(spread: dict[str, float | None]) -> str:
+    mean, p90 = spread["mean"], spread["p90"]
+    return "-" if mean is None or p90 is None else f"{mean:.2f} d (p90 {p90:.1f})"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Which resources a run checks by the policy ``learned``: the most valuable checks within a budget.
+
+The value of a check is the waiting that it ends, rate x age²: the changes that are expected in a day, times the
+square of the days since the previous check. It has three refinements:
+
+* A change that is followed by another before it is seen is lost. For files that change about every day, this
+  weighs more than the waiting (:data:`LOSS`).
+* The files of many datasets change together. One of them is then enough to notice an update: the one that has
+  waited longest. Once it has changed, the others are checked in the next run. How often a file changes together
+  with others is learned (:attr:`.selection.History.together`).
+* While a dataset is due, a check can also correct its status (:data:`STATUS`).
+
+Before these, a run makes the checks that must not wait; see :data:`SHARES`. If its share of the budget is too
+small for the bounds, they are stretched in proportion: the most overdue checks come first.
+
+Moments are naive and in UTC, as the database returns them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from datetime import datetime, timedelta
+from math import ceil
+from typing import NamedTuple
+
+from .selection import (
+    SLACK,
+    Candidate,
+    SelectionReason,
+    SelectionRules,
+    left_out,
+    may_soon_be_broken,
+)
+
+_DAY = timedelta(days=1)
+
+REACHABLE = 14 * _DAY
+"""The longest time between two checks of a file."""
+BROKEN = 7 * _DAY
+"""The longest time between two checks of a broken link."""
+UNREACHABLE = 30 * _DAY
+"""The longest time between two checks of a URL that never worked."""
+
+SHARES = {
+    SelectionReason.VISIT_UNCONFIRMED: 1.0,
+    SelectionReason.VISIT_FAILING: 1.0,
+    SelectionReason.VISIT_NEW: 1.0,
+    SelectionReason.VISIT_DUE: 0.2,
+    SelectionReason.VISIT_BOUND: 0.15,
+}
+"""The reasons for checks that come before others, in this order, and the share of the budget that each may
+take."""
+
+LOSS = 4.0
+STATUS = 2.0
+TOUCHED = 2.0
+"""Weights in a value: of a change that would be lost, of a status that could be wrong, and of a resource whose
+own date is newer than at the previous run."""
+
+
+class Priority(NamedTuple):
+    """The priority of a check. A NamedTuple, since a run makes one for each resource of the catalogue.
+
+    :ivar reason: a key of :data:`SHARES`, or ``VISIT_EXPECTED``
+    :ivar score: rank among the checks of the same reason
+    :ivar value: rank among all checks
+    """
+
+    reason: SelectionReason
+    score: float
+    value: float
+
+
+_Entry = tuple[float, int, Candidate]
+"""A score, minus the number of the candidate, the candidate."""
+
+
+class LearnedSelection:
+    """The resources that a run checks. Its memory grows with the budget, not with the catalogue.
+
+    :param now: start of the run
+    :param budget: number of checks
+    :param rotation_budget: how many files are read whatever their server says
+    :ivar reasons: number of candidates by reason, complete after :meth:`chosen`
+    :ivar stretch: how many times longer than allowed the longest interval is, since the budget is too small for
+        the bounds; 1 if it is not
+    """
+
+    def __init__(
+        self,
+        now: datetime,
+        rules: SelectionRules,
+        budget: int,
+        rotation_budget: int = 0,
+    ) -> None:
+        self.reasons: Counter[SelectionReason] = Counter()
+        self.stretch = 1.0
+        self._now = now
+        self._rules = rules
+        self._budget = budget
+        self._rotation_budget = rotation_budget
+        self._offered = 0
+        self._first: dict[SelectionReason, list[_Entry]] = {reason: [] for reason in SHARES}
+        self._rooms = {reason: ceil(budget * share) for reason, share in SHARES.items()}
+        self._valuable: list[_Entry] = []
+        self._chosen: dict[str, Candidate] | None = None
+
+    def add(self, candidate: Candidate) -> SelectionReason:
+        """Offer a candidate. Return why it is left out, or ``NOT_EXPECTED`` if it may be chosen."""
+        excluded = left_out(candidate, self._rules)
+        if excluded is not None:
+            self.reasons[excluded] += 1
+            return excluded
+        self._offered += 1
+        priority = priority_of(candidate, self._now, self._rules)
+        if priority is None:
+            self.reasons[SelectionReason.RECENT] += 1
+            return SelectionReason.RECENT
+        # If ranks are equal, the candidate that came first stays.
+        number = -self._offered
+        if priority.reason in SHARES:
+            entry = (priority.score, number, candidate)
+            left = _offer(self._first[priority.reason], entry, self._rooms[priority.reason])
+            if left is not None and priority.reason is SelectionReason.VISIT_BOUND:
+                self.stretch = max(self.stretch, left[0])
+        _offer(self._valuable, (priority.value, number, candidate), self._budget)
+        self.reasons[SelectionReason.NOT_EXPECTED] += 1
+        return SelectionReason.NOT_EXPECTED
+
+    def chosen(self) -> list[Candidate]:
+        """Return the resources to check, the most urgent first."""
+        if self._chosen is None:
+            self._chosen = {}
+            for reason, heap in self._first.items():
+                self._take(heap, reason)
+            self._take(self._valuable, SelectionReason.VISIT_EXPECTED)
+        return list(self._chosen.values())
+
+    def _take(self, heap: list[_Entry], reason: SelectionReason) -> None:
+        assert self._chosen is not None
+        for _score, _number, candidate in sorted(heap, reverse=True):
+            if len(self._chosen) >= self._budget:
+                return
+            if candidate.resource_id not in self._chosen:
+                self._chosen[candidate.resource_id] = candidate
+                self.reasons[reason] += 1
+                self.reasons[SelectionReason.NOT_EXPECTED] -= 1
+
+    def rotation(self) -> frozenset[str]:
+        """Return the ids of the chosen resources whose files are read whatever their server says.
+
+        These are the ones that were not hashed for :attr:`.selection.SelectionRules.rotation`, the oldest
+        first.
+        """
+        before = self._now - self._rules.rotation + SLACK
+        old = [
+            (candidate.hashed_at or datetime.min, candidate.resource_id)
+            for candidate in self.chosen()
+            if self._rules.rotation and (candidate.hashed_at or datetime.min) <= before
+        ]
+        return frozenset(id_ for _, id_ in heapq.nsmallest(self._rotation_budget, old))
+
+
+def _offer(heap: list[_Entry], entry: _Entry, room: int) -> _Entry | None:
+    """Add an entry to a heap of the greatest ones. Return the entry that has no room; None if all have."""
+    if len(heap) < room:
+        heapq.heappush(heap, entry)
+        return None
+    return heapq.heappushpop(heap, entry) if room else entry
+
+
+def priority_of(candidate: Candidate, now: datetime, rules: SelectionRules) -> Priority | None:
+    """Return the priority of a check; None if the resource was checked less than a day ago."""
+    last = candidate.visited_at
+    if last is None:
+        return Priority(SelectionReason.VISIT_NEW, 0.0, 1e9)
+    if last > now - _DAY + SLACK:
+        return None
+    age = (now - last) / _DAY
+    if candidate.unconfirmed:
+        return Priority(SelectionReason.VISIT_UNCONFIRMED, age, 1e9)
+    if candidate.failures:
+        if may_soon_be_broken(candidate, rules):
+            return Priority(SelectionReason.VISIT_FAILING, age, 1e9)
+        bound = BROKEN if candidate.succeeded_at is not None else UNREACHABLE
+        return _bounded(age, bound, 0.0)
+    due = candidate.due
+    is_due = due is not None and due <= now
+    value = _value(candidate, now, age, is_due=is_due)
+    history = candidate.history
+    delinquent = history.delinquent
+    # As many files as one update is expected to leave alone, and one more.
+    enough = max(1, round((1 - history.together) * history.files))
+    if is_due and history.turn < enough and delinquent is not None and now < delinquent:
+        return Priority(SelectionReason.VISIT_DUE, value, value)
+    return _bounded(age, REACHABLE, value)
+
+
+def _bounded(age: float, bound: timedelta, value: float) -> Priority:
+    share = age / ((bound - SLACK) / _DAY)
+    if share >= 1:
+        return Priority(SelectionReason.VISIT_BOUND, share, value)
+    return Priority(SelectionReason.VISIT_EXPECTED, value, value)
+
+
+def _value(candidate: Candidate, now: datetime, age: float, *, is_due: bool) -> float:
+    history = candidate.history
+    changes = history.rate
+    together = history.together if history.files > 1 else 0.0
+    value = changes * (1 - together) * age * age + LOSS * changes * changes * age
+    if candidate.is_touched:
+        value += TOUCHED
+    seen, last = history.change_seen_at, candidate.visited_at
+    if seen is not None and last is not None and seen > last:
+        # Another file of the dataset has changed since.
+        return value + 2 * together * (1 + (now - seen) / _DAY)
+    probed = age
+    if history.probed_at is not None:
+        probed = max((now - history.probed_at) / _DAY, 0.0)
+    if history.turn:
+        return value + changes * together * probed
+    value += changes * together * history.files * probed * probed
+    return value + STATUS * changes * probed if is_due else value

@@ -1,0 +1,84 @@
+"""What the result of a check says of a file's rate of change: pure functions of what was known before.
+
+The numbers are stored by the statement that stores the result (:mod:`.result_writer`). A run that is killed
+therefore neither loses an observation nor stores it twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from . import change_rates
+from .change_rates import NONE, Observations
+
+_DAY = timedelta(days=1)
+
+_STEP = 0.3
+"""How much one update of a dataset counts in :attr:`Known.together`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a resource's changes before a check.
+
+    :ivar own: the resource's own observations
+    :ivar expected: changes a day that are expected without these
+    :ivar together: how often the file has changed when others of its dataset had, from 0 to 1
+    :ivar others_changed: whether another file of the dataset has changed since the resource's last check
+    :ivar found_at: end of the last check that found the file; None if none did
+    :ivar trust: how often dates that the host's files had were right, from 0 to 1
+    """
+
+    own: Observations = NONE
+    expected: float = 1 / 60
+    together: float = 0.5
+    others_changed: bool = False
+    found_at: datetime | None = None
+    trust: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known after a check."""
+
+    own: Observations
+    together: float
+
+
+def trust(right: int, wrong: int) -> float:
+    """Return how often dates were right, of so many that were."""
+    return (1 + right) / (2 + right + wrong)
+
+
+def after_check(
+    known: Known,
+    at: datetime,
+    *,
+    changed: bool,
+    stated: datetime | None = None,
+    only_stated: bool = False,
+) -> Learned:
+    """Return what is known after a check that told whether the file changed.
+
+    :param at: end of the check
+    :param stated: when the file changed, as the server or the harvest source states it; None if neither does
+    :param only_stated: whether nothing else shows the change
+    """
+    if known.found_at is None:
+        # The first check has nothing to compare with.
+        return Learned(known.own, known.together)
+    days = (at - known.found_at) / _DAY
+    together = known.together
+    if known.others_changed:
+        together += _STEP * (changed - together)
+    if not changed:
+        return Learned(change_rates.unchanged(known.own, days), together)
+    if only_stated:
+        otherwise = change_rates.unchanged(known.own, days)
+    else:
+        otherwise = change_rates.changed(known.own, known.expected, days)
+    if stated is None or not known.found_at < stated <= at:
+        return Learned(otherwise, together)
+    exact = change_rates.changed_at(known.own, days, (at - stated) / _DAY)
+    return Learned(change_rates.mixed(exact, otherwise, known.trust), together)

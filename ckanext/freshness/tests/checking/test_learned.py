@@ -1,0 +1,188 @@
+"""Which resources the policy ``learned`` checks: the order of its reasons, and their shares of the budget."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.checking.learned import LearnedSelection, priority_of
+from ckanext.freshness.checking.selection import (
+    Candidate,
+    History,
+    SelectionReason,
+    SelectionRules,
+    shard_of,
+)
+from ckanext.freshness.tests.checking.rows import NEW, NOW
+from ckanext.freshness.tests.checking.test_selection import (
+    ALL_RULES,
+    DAY,
+    HOUR,
+    ROWS,
+    failed,
+    hashed,
+)
+
+RULES = SelectionRules()
+BEFORE = NEW._replace(due=NOW + DAY, **hashed(NOW - 3 * DAY))
+"""It was last checked three days ago, and is fresh."""
+
+
+def reason(**facts: Any) -> SelectionReason | None:
+    priority = priority_of(BEFORE._replace(**facts), NOW, RULES)
+    return None if priority is None else priority.reason
+
+
+def value(history: dict[str, Any], **facts: Any) -> float:
+    candidate = BEFORE._replace(history=History(**{"together": 0.0, **history}), **facts)
+    priority = priority_of(candidate, NOW, RULES)
+    assert priority is not None
+    return priority.value
+
+
+DUE = {"due": NOW, "history": History(delinquent=NOW + DAY)}
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({}, SelectionReason.VISIT_EXPECTED),
+        (hashed(NOW - DAY + HOUR), SelectionReason.VISIT_EXPECTED),
+        (hashed(NOW - DAY + 2 * HOUR), None),
+        (hashed(NOW + DAY), None),
+        ({"visited_at": None}, SelectionReason.VISIT_NEW),
+        ({"unconfirmed": True}, SelectionReason.VISIT_UNCONFIRMED),
+        (failed(NOW - DAY, 1), SelectionReason.VISIT_FAILING),
+        (failed(NOW - 6 * DAY, 3), SelectionReason.VISIT_EXPECTED),
+        (failed(NOW - 7 * DAY, 3), SelectionReason.VISIT_BOUND),
+        (failed(NOW - 7 * DAY, 3, succeeded_at=None), SelectionReason.VISIT_EXPECTED),
+        (failed(NOW - 30 * DAY, 9, succeeded_at=None), SelectionReason.VISIT_BOUND),
+        (hashed(NOW - 14 * DAY + HOUR), SelectionReason.VISIT_BOUND),
+        (DUE, SelectionReason.VISIT_DUE),
+        (DUE | {"history": History(delinquent=NOW)}, SelectionReason.VISIT_EXPECTED),
+        # One file is enough where all change together.
+        (
+            DUE | {"history": History(delinquent=NOW + DAY, files=4, turn=1, together=1.0)},
+            SelectionReason.VISIT_EXPECTED,
+        ),
+        (
+            DUE | {"history": History(delinquent=NOW + DAY, files=4, turn=1, together=0.5)},
+            SelectionReason.VISIT_DUE,
+        ),
+    ],
+)
+def test_the_reason_of_a_check(facts: dict[str, Any], expected: SelectionReason | None) -> None:
+    assert reason(**facts) is expected
+
+
+def test_values() -> None:
+    slow, fast = {"rate": 1 / 300}, {"rate": 1.0}
+    assert value(fast) > value(slow)
+    assert value(slow, **hashed(NOW - 6 * DAY)) > 3 * value(slow)
+    assert value(slow, is_touched=True) > value(slow) + 1
+    several = {**slow, "files": 5, "together": 1.0, "probed_at": NOW - 3 * DAY}
+    assert value(several) == pytest.approx(5 * value(slow), rel=0.05)
+    assert value({**several, "turn": 1}) < value(slow)
+    # Another file has changed since.
+    assert value({**several, "turn": 1, "change_seen_at": NOW - DAY}) > 2
+    assert value({**several, "turn": 1, "change_seen_at": NOW - 3 * DAY}) < 1
+    assert value(slow, due=NOW - DAY) > value(slow)
+
+
+def chosen(rows: list[Candidate], budget: int) -> list[str]:
+    selection = LearnedSelection(NOW, RULES, budget)
+    for row in rows:
+        selection.add(row)
+    return [candidate.resource_id for candidate in selection.chosen()]
+
+
+def test_failing_and_due_resources_come_before_bounds_and_values_within_their_shares() -> None:
+    kinds: dict[str, dict[str, Any]] = {
+        "failing": failed(NOW - DAY, 1),
+        "unconfirmed": {"unconfirmed": True},
+        "bound": hashed(NOW - 20 * DAY),
+        "due": DUE,
+        "valuable": {"history": History(rate=1.0)},
+    }
+    rows = [
+        BEFORE._replace(resource_id=f"{kind} {number}", **facts)
+        for kind, facts in kinds.items()
+        for number in range(20)
+    ]
+    counts = {}
+    for budget in (100, 50, 20, 0):
+        found = [one.split()[0] for one in chosen(rows, budget)]
+        assert len(found) == budget
+        counts[budget] = {kind: found.count(kind) for kind in kinds}
+    assert counts[100] == dict.fromkeys(kinds, 20)
+    assert counts[50] == {"unconfirmed": 20, "failing": 20, "bound": 0, "due": 10, "valuable": 0}
+    assert counts[20] == {"unconfirmed": 20, "failing": 0, "bound": 0, "due": 0, "valuable": 0}
+
+
+def test_if_the_budget_is_too_small_the_bounds_are_stretched_for_all() -> None:
+    """A third of what the bounds need is there. Each file of a catalogue that never changes is checked in its
+    turn, after three times the longest interval."""
+    rows = {
+        str(n): BEFORE._replace(
+            resource_id=str(n),
+            frequency_days=-1,
+            due=None,
+            history=History(rate=0.001),
+            **hashed(NOW - n % 14 * DAY),
+        )
+        for n in range(14 * 15)
+    }
+    longest = timedelta(0)
+    stretch = 1.0
+    for night in range(1, 130):
+        now = NOW + night * DAY
+        selection = LearnedSelection(now, RULES, 5)
+        for row in rows.values():
+            selection.add(row)
+        stretch = selection.stretch
+        for row in selection.chosen():
+            if night > 60 and row.visited_at is not None:
+                longest = max(longest, now - row.visited_at)
+            rows[row.resource_id] = row._replace(**hashed(now))
+    assert 40 * DAY <= longest <= 43 * DAY
+    assert 2.8 < stretch < 3.1
+
+
+def test_the_rotation_is_of_the_chosen_ones_that_were_not_read_for_long() -> None:
+    ages = {"old": 40, "older": 50, "oldest": 60, "young": 29}
+    selection = LearnedSelection(NOW, RULES, 4, rotation_budget=2)
+    for name, days in ages.items():
+        selection.add(BEFORE._replace(resource_id=name, hashed_at=NOW - days * DAY))
+    assert selection.rotation() == {"older", "oldest"}
+    assert selection.reasons == {
+        SelectionReason.VISIT_EXPECTED: 4,
+        SelectionReason.NOT_EXPECTED: 0,
+    }
+
+
+@given(
+    st.lists(ROWS, max_size=10, unique_by=lambda row: row.resource_id), ALL_RULES, st.integers(0, 5)
+)
+def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
+    rows: list[Candidate], rules: SelectionRules, budget: int
+) -> None:
+    selection = LearnedSelection(NOW, rules, budget, 3)
+    for row in rows:
+        selection.add(row)
+    found = selection.chosen()
+    assert len({row.resource_id for row in found}) == len(found) <= budget
+    assert sum(selection.reasons.values()) == len(rows)
+    assert selection.rotation() <= {row.resource_id for row in found}
+    for row in found:
+        assert row.url_type != "upload" and not (row.archived or row.requestable)
+        assert row.host not in {*rules.internal_hosts, *rules.adhoc_hosts}
+        assert rules.shards is None or shard_of(row.host) in rules.shards
+
+
+def test_of_equals_the_first_is_chosen() -> None:
+    rows = [BEFORE._replace(resource_id=str(number)) for number in range(5)]
+    assert chosen(rows, 2) == ["0", "1"]
