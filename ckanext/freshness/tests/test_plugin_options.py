@@ -134,6 +134,7 @@ KINDS: dict[str, Kind] = {
     "list fields": Kind(
         _same("size hash"), {"name": "must be of last_modified, size, mimetype, hash, not name"}, []
     ),
+    "policy": Kind({"learned": "learned"}, {"iati": "must be of hdx, learned, not iati"}),
     "list addresses": Kind(
         _same("root@example.org"), {"root": "must be addresses, not 'root'"}, []
     ),
