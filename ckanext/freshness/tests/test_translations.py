@@ -79,7 +79,6 @@ NO_NOUN = {
     "Held deletions ({count})",
     "Listed are {count} of the servers with most links.",
     "More than {count}",
-    "The deletion of {count} records was put on hold.",
     "The first {count} are shown.",
     "The first {shown} of {count} are shown.",
     "The newest {count} of {total} dates; the files have all of them.",
@@ -95,6 +94,7 @@ NO_NOUN = {
     "{count} worked",
     "{expiring} of {count} copies would expire in one cycle, so none does: their files have failed for "
     "too long. Check whether this machine reaches their hosts",
+    "{names} and {count} more",
 }
 """Texts that are the same for one and for many, or are never about one."""
 
