@@ -81,7 +81,7 @@ class TestProcesses:
     def test_the_whole_group_is_stopped(
         self, started: list[subprocess.Popen[bytes]], tmp_path: Path
     ) -> None:
-        inner = "import os, time; print('up', os.getpid(), flush=True); time.sleep(600)"
+        inner = "import os, time; print(f'up {os.getpid()}', flush=True); time.sleep(600)"
         outer = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {inner!r}])"
         log = tmp_path / "log"
         child, identity = self.start(started, log, [sys.executable, "-c", outer])

@@ -277,11 +277,9 @@ class DocumentReader:
     def _unanswered(self, url: str, error: FetchError) -> UnreadableDocument:
         more, reported = _tried(error.attempts), False
         if error.reason is FailureReason.HOST_NOT_ALLOWED:
-            more += ' ("allowed_hosts" in the source\'s configuration names more)'
+            more += ' (to allow it, add it to "allowed_hosts" in the source\'s configuration)'
         elif error.reason is FailureReason.INSIDE_ADDRESS:
-            more += (
-                " (the site's option ckanext.freshness.allowed_networks names those that may be)"
-            )
+            more += " (to allow it, add its network to the site's option ckanext.freshness.allowed_networks)"
         elif error.reason is FailureReason.HOST_DEFERRED:
             self._deferred[parse_url(error.target or url).host] += 1
             reported = True

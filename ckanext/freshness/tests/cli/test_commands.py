@@ -250,6 +250,8 @@ def test_what_is_shown(act: Act) -> None:
     assert "2099-01-01T00:00:00Z (review) lay in the future" in problem
     assert shown.pop("transitions")
     assert shown.pop("confirmation")["date"] == "2026-01-01T12:00:00Z"
+    (change,) = shown.pop("data_changes")
+    assert (change["resource_id"], change["evidence"]) == (resource, "url")
     # Other tests cover the results of checks.
     assert shown.pop("visits")["total"] == 1
     assert shown == {

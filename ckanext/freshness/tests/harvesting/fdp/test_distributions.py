@@ -27,7 +27,7 @@ from ckanext.freshness.tests.servers.replay import FDP_EDITED, FDP_RECORDING, FD
 DCAT = "http://www.w3.org/ns/dcat#"
 NOT_VISITED = (
     "was not requested: its host is not allowed "
-    '("allowed_hosts" in the source\'s configuration names more)'
+    '(to allow it, add it to "allowed_hosts" in the source\'s configuration)'
 )
 NAMED = re.compile(r"dcat:distribution ([^;.]*(?:\.[^;.\s][^;.]*)*)[;.]")
 
