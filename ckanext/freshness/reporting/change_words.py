@@ -74,9 +74,9 @@ def _difference(change: Mapping[str, Any]) -> str:
 
 def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
     before, after = table["rows"]
-    # Commands have no request, and so no reader.
-    language = tk.h.lang() if has_request_context() else tk.config["ckan.locale_default"]
-    locale = display.locale_of(language)
+    # Commands have no request, and a request that CKAN did not receive has no language.
+    language = tk.h.lang() if has_request_context() else None
+    locale = display.locale_of(language or tk.config["ckan.locale_default"])
     number = display.number(after, locale)
     words = labels.counted(_ROWS, after, number=number)
     more = display.number(after - before, locale)

@@ -271,3 +271,9 @@ WORDS: list[tuple[Any, str]] = [
 def test_changes_in_words(summary: Any, words: str) -> None:
     change = {"evidence": "hash", "summary": summary}
     assert change_words.change_label(change) == words
+
+
+def test_words_for_a_request_without_a_language(app: Any) -> None:
+    change = {"evidence": "hash", "summary": {"tables": [{"name": None, "rows": [1, 2]}]}}
+    with app.flask_app.test_request_context():
+        assert change_words.change_label(change) == "2 rows (+1)"
