@@ -1,16 +1,23 @@
-"""The wheel, which is what a site installs, holds all that the checkout does."""
+"""What a release has: the wheel, the source distribution, metadata, and licences of what it requires."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Iterator
+from email.message import Message
 from email.parser import Parser
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "ckanext" / "freshness"
@@ -40,21 +47,30 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of a copy of the checkout; a build writes beside its sources."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with both distributions. A build writes beside its sources, so it gets a copy of them."""
     copy = tmp_path_factory.mktemp("checkout")
-    tracked = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
-    for name in filter(None, tracked.split("\0")):
-        if (ROOT / name).is_file():
-            target = copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((ROOT / name).read_bytes())
+    for name in tracked():
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, target)
     # Without isolation nothing is downloaded. CKAN 2.11's own pin of packaging is too old for that.
-    alone = importlib.util.find_spec("packaging.licenses") is None
-    options = [] if alone else ["--no-isolation"]
-    run(sys.executable, "-m", "build", "--wheel", *options, "--outdir", copy / "out", cwd=copy)
-    (built,) = (copy / "out").glob("*.whl")
-    return built
+    options = [] if find_spec("packaging.licenses") is None else ["--no-isolation"]
+    run(sys.executable, "-m", "build", *options, "--outdir", copy / "out", cwd=copy)
+    return copy / "out"
+
+
+def tracked(*paths: str | Path) -> set[str]:
+    """Return the files of the checkout, new ones included."""
+    options = ("-z", "--cached", "--others", "--exclude-standard", "--", *paths)
+    names = run("git", "ls-files", *options, cwd=ROOT).split("\0")
+    return {name for name in names if name and (ROOT / name).is_file()}
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    (found,) = built.glob("*.whl")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +78,34 @@ def names(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
-def test_every_file_of_the_package_is_in_the_wheel(names: set[str]) -> None:
-    tracked = run("git", "ls-files", "-z", "--", PACKAGE, cwd=ROOT).split("\0")
-    wanted = {name for name in tracked if name and (ROOT / name).is_file()}
-    assert len(wanted) > 20
+@pytest.fixture(scope="module")
+def metadata(wheel: Path, names: set[str]) -> Message:
+    (name,) = (name for name in names if name.endswith(".dist-info/METADATA"))
+    return Parser().parsestr(zipfile.ZipFile(wheel).read(name).decode())
+
+
+def test_the_wheel_has_every_file_that_a_site_needs(names: set[str]) -> None:
+    tests = "ckanext/freshness/tests/"
+    sources = (".po", ".pot")
+    wanted = {name for name in tracked(PACKAGE) if not name.startswith(tests)}
+    wanted -= {name for name in wanted if name.endswith(sources)}
+    assert len(wanted) > 300
     assert not wanted - names, "MANIFEST.in does not name these"
+    assert not [name for name in names if name.startswith(tests) or name.endswith(sources)]
+
+
+def test_the_wheel_is_smaller_than_a_megabyte(wheel: Path) -> None:
+    assert wheel.stat().st_size < 1_000_000
+
+
+def test_the_source_distribution_has_every_file_of_a_checkout(built: Path) -> None:
+    """Its tests, its demo and its documentation work as those of a checkout do."""
+    (found,) = built.glob("*.tar.gz")
+    with tarfile.open(found) as archive:
+        files = {name.partition("/")[2]: archive.getmember(name) for name in archive.getnames()}
+    wanted = {name for name in tracked() if not name.startswith(".git")}
+    assert not wanted - files.keys(), "MANIFEST.in does not name these"
+    assert files["dev"].mode & 0o100, "./dev cannot be executed"
 
 
 @pytest.mark.parametrize(
@@ -89,13 +128,34 @@ def test_nothing_of_the_machine_is_in_the_wheel(names: set[str]) -> None:
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
 
-def test_the_requirements_are_those_of_requirements_txt(wheel: Path, names: set[str]) -> None:
-    (metadata,) = (name for name in names if name.endswith(".dist-info/METADATA"))
-    required = Parser().parsestr(zipfile.ZipFile(wheel).read(metadata).decode())
-    distributions = {line.split(" ")[0] for line in required.get_all("Requires-Dist", [])}
+def test_the_requirements_are_those_of_requirements_txt(metadata: Message) -> None:
+    distributions = {line.split(" ")[0] for line in metadata.get_all("Requires-Dist", [])}
     for wanted in ("aiohttp", "ckanext-harvest", "fsspec", "python-dateutil", "rdflib", "requests"):
         assert any(name.startswith(wanted) for name in distributions), wanted
-    assert required["License-Expression"] == "AGPL-3.0-or-later"
+    assert metadata["License-Expression"] == "AGPL-3.0-or-later"
+
+
+def test_the_page_of_licences_names_every_distribution(metadata: Message) -> None:
+    """Those that are installed: another series of CKAN, or of Python, needs others."""
+    page = (ROOT / "docs" / "licences.rst").read_text()
+    named = set(re.findall(r"[a-z0-9][a-z0-9-]+", page.lower()))
+    needed = set(requirements(metadata.get_all("Requires-Dist", []), set()))
+    assert {"aiohttp", "ckantoolkit", "yarl"} <= needed
+    assert not needed - named
+
+
+def requirements(lines: list[str], seen: set[str]) -> Iterator[str]:
+    """Yield the names of all distributions that these lines require, and those require in turn."""
+    for one in map(Requirement, lines):
+        name = re.sub(r"[-_.]+", "-", one.name).lower()
+        if name in seen or (one.marker and not one.marker.evaluate({"extra": ""})):
+            continue
+        seen.add(name)
+        try:
+            yield from requirements(distribution(name).requires or [], seen)
+        except PackageNotFoundError:
+            continue
+        yield name
 
 
 def test_the_plugins_load_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
