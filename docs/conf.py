@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version as version_of
 
 project = "ckanext-freshness"
-author = "the contributors of ckanext-freshness"
+author = "the ckanext-freshness authors"
 version = release = version_of("ckanext-freshness")
 language = "en"
 
