@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
+from datetime import timedelta
 
 import ckan.plugins.toolkit as tk
 import click
@@ -15,11 +17,14 @@ from ..checking.run_records import LocksLostError
 from ..checking.selection import LEARNED, POLICIES
 from ..ckan_adapter.lost_database import DatabaseLostError, telling_of_loss
 from ..ckan_adapter.worker_processes import WorkerError
-from ..dates import utc_now
+from ..dates import utc_now, utc_text
+from ..doctor.queues import duration
 from ..iati.cycle import sources
 from ..reporting import metrics
 from ..reporting.labels import counted
 from ..runs import check_run, queued_run
+from ..runs.estimate import RunEstimate, RunLimits, estimate, past_runs
+from ..settings import checks as check_options
 from ..settings import dataset_types
 from ..web.urls import host_name
 from .iati import check_files
@@ -61,6 +66,12 @@ from .progress import check_progress
     is_flag=True,
     help="Only print how many URLs would be checked, and why the others would not.",
 )
+@click.option(
+    "--estimate",
+    "only_estimate",
+    is_flag=True,
+    help="Only print how many URLs would be checked, on which hosts, and how long that takes.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def check(
     dataset: tuple[str, ...],
@@ -71,6 +82,7 @@ def check(
     queue: bool,
     strict: bool,
     dry_run: bool,
+    only_estimate: bool,
     as_json: bool,
 ) -> None:
     """Check the URLs of resources that are due, or all URLs of each DATASET (name or id).
@@ -79,7 +91,7 @@ def check(
     work.
     """
     if policy == "iati":
-        if host or everything or workers > 1 or queue or dry_run:
+        if host or everything or workers > 1 or queue or dry_run or only_estimate:
             raise click.UsageError(
                 "--policy iati can only be combined with DATASET, --strict and --json."
             )
@@ -90,10 +102,10 @@ def check(
             "--policy learned chooses from the whole catalogue. It cannot be combined with DATASET, --host or "
             "--all."
         )
-    if queue and (workers > 1 or strict or dry_run):
+    if queue and (workers > 1 or strict or dry_run or only_estimate):
         raise click.UsageError(
-            "--queue leaves the checks to other processes. It cannot be combined with --workers, --strict or "
-            "--dry-run."
+            "--queue leaves the checks to other processes. It cannot be combined with --workers, --strict, "
+            "--dry-run or --estimate."
         )
     try:
         with telling_of_loss():
@@ -105,6 +117,8 @@ def check(
                 raise click.ClickException(words.format(host=host))
             if dry_run:
                 _print_plan(check_run.plan(scope, utc_now()), as_json)
+            elif only_estimate:
+                _print_estimate(_estimate(scope, workers), as_json)
             elif queue:
                 _print_queued(queued_run.enqueue(scope, utc_now()), as_json)
             else:
@@ -195,6 +209,59 @@ def _print_plan(selection: check_run.AnySelection, as_json: bool) -> None:
     click.echo(counted(forms, visits, rotation=rotation))
     if isinstance(selection, LearnedSelection) and (days := check_run.stretched_days(selection)):
         click.echo(check_run.stretched_in_words(days))
+
+
+SLOWEST_HOSTS = 10
+"""Hosts that an estimate names."""
+
+
+def _estimate(scope: check_run.CheckScope, workers: int) -> RunEstimate:
+    options = check_options()
+    chosen = check_run.plan(scope, utc_now()).chosen()
+    return estimate(
+        (candidate.host for candidate in chosen),
+        RunLimits(options.policy, options.policies, options.concurrency, workers),
+        past_runs(),
+    )
+
+
+def _print_estimate(found: RunEstimate, as_json: bool) -> None:
+    if as_json:
+        plain = asdict(found)
+        for run in plain["past"]:
+            run["started_at"] = utc_text(run["started_at"])
+            del run["request_seconds"]
+        click.echo(json.dumps(plain))
+        return
+    words = tk._("{checks}. Hosts: {hosts}. Processes: {workers}. Expected time: {time}.")
+    time = _time(found.seconds)
+    numbers = {"hosts": len(found.hosts), "workers": found.workers}
+    click.echo(words.format(checks=_checks(found.checks), time=time, **numbers))
+    if found.hosts:
+        click.echo(tk._("The slowest hosts:"))
+    for one in found.hosts[:SLOWEST_HOSTS]:
+        words = tk._("{host}: {checks} at {rate} a second, {time}")
+        rate = f"{one.per_second:.3g}"
+        time = _time(one.seconds)
+        click.echo(
+            "  " + words.format(host=one.host, checks=_checks(one.checks), rate=rate, time=time)
+        )
+    if found.past:
+        click.echo(tk._("The last complete runs:"))
+    for run in found.past:
+        words = tk._("{day}: {checks} in {time}")
+        day = f"{run.started_at:%Y-%m-%d}"
+        click.echo(
+            "  " + words.format(day=day, checks=_checks(run.checks), time=_time(run.seconds))
+        )
+
+
+def _checks(number: int) -> str:
+    return counted(NN_("{count} check", "{count} checks"), number)
+
+
+def _time(seconds: float) -> str:
+    return duration(timedelta(seconds=seconds)) if seconds >= 60 else tk._("less than a minute")
 
 
 def _print_queued(queued: queued_run.QueuedRun, as_json: bool) -> None:
