@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+import time_machine
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 
 Read = Callable[..., BeautifulSoup]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def clock(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Begin a module's tests at its constant ``NOW``: a run may import the module an hour before."""
+    now = getattr(request.module, "NOW", None)
+    with time_machine.travel(now) if now else nullcontext():
+        yield
 
 
 @pytest.fixture
