@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
-import sqlalchemy as sa
+import time_machine
 from bs4 import BeautifulSoup
 from ckan.tests import factories
 from ckan.tests.helpers import call_action
@@ -242,20 +242,13 @@ def test_two_editors_confirm(post: Post) -> None:
     """Whoever undoes their own confirmation does not take back a colleague's."""
     made = make_dataset(Status.OVERDUE, "shared", title="Shared", owner_org="relief")
     first = post(f"confirm/{made['id']}", "editor")
-    # A second passes: dates of confirmations have no fractions.
-    model.Session.execute(
-        sa.text(
-            "UPDATE freshness_evidence SET happened_at = happened_at - interval '1 second' "
-            "WHERE package_id = :id AND evidence = 'review'"
-        ),
-        {"id": made["id"]},
-    )
-    model.Session.commit()
     sent = fields(first)
-    post(f"confirm/{made['id']}", "colleague")
-    refused = post(f"confirm/{made['id']}", "editor", **sent)
+    # Dates of confirmations have no fractions: two of the same second would be one.
+    with time_machine.travel(datetime.now(timezone.utc) + timedelta(seconds=10)):
+        post(f"confirm/{made['id']}", "colleague")
+        refused = post(f"confirm/{made['id']}", "editor", **sent)
+        shown = call_action("freshness_show", id="shared")
     assert "confirmed again since then" in words(refused)
-    shown = call_action("freshness_show", id="shared")
     assert (shown["status"], shown["confirmation"]["author"]) == ("fresh", "colleague")
 
 

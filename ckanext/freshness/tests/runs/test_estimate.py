@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -81,7 +81,7 @@ def test_only_complete_runs_of_all_due_checks_are_compared() -> None:
     whole: dict[str, Any] = {"package_ids": None, "host": None, "everything": False}
     for changed in ({}, {"host": "a.example"}, {"everything": True}, {"package_ids": ["x"]}):
         run_id = run_records.begin_run(START, whole | changed)
-        run_records.end_run(run_id, START.replace(hour=START.hour + 1), figures)
+        run_records.end_run(run_id, START + timedelta(hours=1), figures)
     run_records.begin_run(START, whole)
     failed = run_records.begin_run(START, whole)
     run_records.end_run(failed, START, figures, error="killed")
@@ -96,7 +96,7 @@ def test_the_command(cli: Any) -> None:
     factories.Dataset(resources=[{"url": url} for url in urls], extras=[frequency])
     figures = run_records.RunFigures(visited=5000)
     run_id = run_records.begin_run(START, {})
-    run_records.end_run(run_id, START.replace(minute=START.minute + 30), figures)
+    run_records.end_run(run_id, START + timedelta(minutes=30), figures)
     done = cli.invoke(ckan, ["freshness", "check", "--estimate", "--workers", "2"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines()[-6:] == [
