@@ -9,7 +9,8 @@ import time
 
 from benchmarks._check_floor import Floor
 from benchmarks._check_ours import Ours, by_host
-from ckanext.freshness.web.client import Limits, run
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import Limits
 from ckanext.freshness.web.hosts import HostPolicy
 
 LIMITS = Limits(read=60, total=3600, max_bytes=4 << 30)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from ckanext.freshness.web.client import Limits
+from ckanext.freshness.web.exchange import Limits
 
 
 @dataclass(slots=True)

@@ -12,7 +12,9 @@ from ckanext.freshness.checking.engine import EngineOptions
 from ckanext.freshness.checking.hdx_check import HdxTools, check_resources
 from ckanext.freshness.checking.results import CheckResult, ResourceToCheck
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, ClientSettings, Limits, run
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 RATE = 50.0

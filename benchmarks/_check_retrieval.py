@@ -21,7 +21,8 @@ from benchmarks._check_floor import Floor
 from benchmarks._check_ours import RATE, REPEATS, Ours, addresses, by_host
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
-from ckanext.freshness.web.client import Limits, run
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import Limits
 from ckanext.freshness.web.hosts import HostPolicy
 
 PEER = ("hdx-data-freshness==2.0.0", "hdx-python-database==1.2.3")

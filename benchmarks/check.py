@@ -27,7 +27,8 @@ from benchmarks._check_retrieval import peer_python, retrieval
 from ckanext.freshness.checking.decisions import Outcome
 from ckanext.freshness.checking.results import CheckResult
 from ckanext.freshness.tests.servers.bench_files import Behaviour, File, spawn
-from ckanext.freshness.web.client import Limits, run
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import Limits
 from ckanext.freshness.web.hosts import HostPolicy
 
 HURRIED = Limits(connect=2, read=1, total=5, attempts=2, backoff=(0.2,), jitter=0)

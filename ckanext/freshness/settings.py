@@ -21,7 +21,8 @@ from .checking.selection import SelectionRules
 from .ckan_adapter import CkanConfigurationException
 from .harvesting.source_config import SourceConfig
 from .web.address_guard import Guard
-from .web.client import ClientSettings, FetchError, Limits
+from .web.errors import FetchError
+from .web.exchange import ClientSettings, Limits
 from .web.hosts import HostPolicy
 from .web.urls import parse_url
 

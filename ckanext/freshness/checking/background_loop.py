@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Coroutine, Generator
 from typing import Any, Generic, TypeVar
 
-from ..web.client import run
+from ..web.event_loop import run
 
 T = TypeVar("T")
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ..web.attempts import RequestAttempts
-from ..web.client import Answer, FetchError
+from ..web.errors import FetchError
+from ..web.exchange import Answer
 from ..web.urls import Target
+
+if TYPE_CHECKING:
+    from ..web.attempts import RequestAttempts
 
 
 class NextStep(Enum):

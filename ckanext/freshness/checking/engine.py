@@ -14,13 +14,15 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Generic
+from typing import TYPE_CHECKING, Generic
 
-from ..web.client import Client, FetchError
-from ..web.errors import FailureReason
+from ..web.errors import FailureReason, FetchError
 from ..web.hosts import Host
 from ..web.urls import Target, parse_url
 from .check import BeginCheck, Check, InputT, NextStep, ResultT
+
+if TYPE_CHECKING:
+    from ..web.client import Client
 
 _WORTH_A_CONNECTION = 0.1
 """Seconds of waiting for a host that justify another connection to it, which costs a handshake and

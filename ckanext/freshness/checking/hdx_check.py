@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ..copies.store import StagedBody
-from ..web.attempts import RequestAttempts
-from ..web.client import Answer, Body, Client, FetchError, Request, Sink
+from ..web.errors import FetchError
+from ..web.exchange import Answer, Body, Request, Sink
 from ..web.urls import Target, display_url
 from . import decisions, shapes
 from .answer_headers import mimetype_of, outcome_in_words, read_headers, status_in_words
@@ -27,6 +28,10 @@ from .engine import EngineOptions, check_all
 from .formats import FormatMismatch, PromisedFormat, is_tabular, promise, verdict
 from .hasher import FirstBytes, HashedBody, Hasher
 from .results import Attempt, CheckResult, ResourceToCheck
+
+if TYPE_CHECKING:
+    from ..web.attempts import RequestAttempts
+    from ..web.client import Client
 
 _USELESS = (Outcome.ERROR, Outcome.CANNOT_TELL, Outcome.UNCONFIRMED)
 """Outcomes whose answer may not be the file: its headers are not counted."""

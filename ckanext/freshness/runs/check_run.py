@@ -56,7 +56,6 @@ from ..search import unindexed
 from ..search.documents import DocumentBatch
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from ..status import conclusions
-from ..web.client import Client
 from ..web.hosts import Hosts
 from .copies import options as copy_options
 from .copies import resource_copies
@@ -458,6 +457,9 @@ def _checks_of(
 
     The site's options are read here: the coroutine runs in another thread.
     """
+    # Web workers import this module, too, and need no HTTP library.
+    from ..web.client import Client
+
     checks = settings.checks()
     web = settings.web(checks.limits)
     hosts = Hosts(checks.policy, checks.policies)

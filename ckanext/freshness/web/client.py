@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from time import monotonic
@@ -24,60 +24,22 @@ from types import TracebackType
 from protego import Protego
 from yarl import URL
 
-from .address_guard import Guard, InsideAddress
+from .address_guard import InsideAddress
 from .attempts import RequestAttempts, backoff, drain, pause_after, take_body
 from .connections import Connections, Exchange
 from .decoder import ENCODINGS
 from .dns import NameFault, Names
 from .errors import FailureReason, FetchError
-from .event_loop import run
-from .exchange import Answer, Body, Choose, Enough, Hop, Limits, Request, Sink
+from .exchange import Answer, Choose, ClientSettings, Request
 from .faults import NETWORK_FAULTS, Fault, fault_of
 from .headers import can_be_sent, parse_http_date, parse_retry_after
 from .hosts import Circuit, Host, Hosts
 from .robots import MAX_BYTES, crawl_delay, robots_url, rules_of
 from .urls import Target, display_url, host_name
 
-__all__ = [
-    "Answer",
-    "Body",
-    "Choose",
-    "Client",
-    "ClientSettings",
-    "Enough",
-    "FailureReason",
-    "FetchError",
-    "Hop",
-    "Limits",
-    "Request",
-    "Sink",
-    "run",
-]
-
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD = frozenset({501, 505})
 """Server errors that a retry would not change."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClientSettings:
-    """The settings of a client.
-
-    :ivar user_agent: the ``User-Agent`` header: the site's name and an address for complaints
-    :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
-    :ivar proxy_resolves: send requests for names that cannot be looked up here to the proxy, although the
-        guard cannot judge their addresses
-    :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
-    :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
-    """
-
-    user_agent: str
-    limits: Limits = field(default_factory=Limits)
-    guard: Guard = field(default_factory=Guard)
-    proxy: str | None = field(default=None, repr=False)
-    proxy_resolves: bool = False
-    ca_bundle: Path | None = None
-    insecure_hosts: frozenset[str] = frozenset()
 
 
 class Client:

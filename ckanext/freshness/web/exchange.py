@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Protocol
 
 from multidict import CIMultiDictProxy
+
+from .address_guard import Guard
 
 MIB = 1024 * 1024
 
@@ -47,6 +50,27 @@ class Limits:
                 raise ValueError(f"{name} must be above 0, not {getattr(self, name)}")
         if min((self.redirects, self.jitter, self.retry_after_max, *self.backoff)) < 0:
             raise ValueError("redirects, jitter, backoff and retry_after_max cannot be negative")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """The settings of a client.
+
+    :ivar user_agent: the ``User-Agent`` header: the site's name and an address for complaints
+    :ivar proxy: the URL of the proxy for all requests; its user and password are never shown
+    :ivar proxy_resolves: send requests for names that cannot be looked up here to the proxy, although the
+        guard cannot judge their addresses
+    :ivar ca_bundle: a file of certificate authorities that are trusted besides the system's
+    :ivar insecure_hosts: hosts whose certificates are not verified; see :attr:`Answer.insecure`
+    """
+
+    user_agent: str
+    limits: Limits = field(default_factory=Limits)
+    guard: Guard = field(default_factory=Guard)
+    proxy: str | None = field(default=None, repr=False)
+    proxy_resolves: bool = False
+    ca_bundle: Path | None = None
+    insecure_hosts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ The crawl reports and decides nothing. It hands each record to a sink as soon as
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
-from ...web.client import Client
 from ...web.urls import display_url
 from ..document_memory import DocumentMemory
 from ..messages import HarvestMessage, MessageCode
@@ -31,6 +31,9 @@ from .reader import (
     first_page,
 )
 from .task_group import TaskGroup
+
+if TYPE_CHECKING:
+    from ...web.client import Client
 
 _OUTCOMES_OF_DRAFTS = frozenset({ReadOutcome.FORBIDDEN, ReadOutcome.GONE})
 

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rdflib import (
     DCTERMS,
@@ -30,7 +31,9 @@ from ...sandbox import Exceeded, Unopened
 from ...sandbox.processes import MIB, ProcessLimits, Sandbox
 from ..legal_values import brief
 from ..messages import HarvestMessage, MessageCode, with_code
-from .triples import MEDIA_TYPES, Term
+
+if TYPE_CHECKING:
+    from .triples import Term
 
 ADMS = Namespace("http://www.w3.org/ns/adms#")
 DCAT = Namespace("http://www.w3.org/ns/dcat#")
@@ -50,6 +53,18 @@ SCHEMAS = Namespace("https://schema.org/")
 SIO = Namespace("http://semanticscience.org/resource/")
 SPDX = Namespace("http://spdx.org/rdf/terms#")
 VCARD = Namespace("http://www.w3.org/2006/vcard/ns#")
+
+MEDIA_TYPES = frozenset(
+    {
+        "text/turtle",
+        "application/x-turtle",
+        "text/n3",
+        "application/n-triples",
+        "application/rdf+xml",
+        "application/ld+json",
+    }
+)
+"""The content types that can be parsed."""
 
 HOME_PAGE = URIRef(str(FOAF) + "homePage")
 """The reference implementation's spelling of ``foaf:homepage``."""

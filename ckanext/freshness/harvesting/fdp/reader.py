@@ -8,13 +8,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from rdflib import Graph
 from requests.utils import parse_header_links
 
-from ...web.client import Answer, Client, Request
 from ...web.errors import FailureReason, FetchError
+from ...web.exchange import Answer, Request
 from ...web.urls import display_url, parse_url
 from ..document_memory import DocumentMemory
 from ..messages import HarvestMessage, MessageCode, about, no_answer
@@ -23,6 +24,9 @@ from ..source_requests import SourceHosts
 from . import rdf
 from .documents import DocumentOutline
 from .rdf import DocumentError, RdfParser
+
+if TYPE_CHECKING:
+    from ...web.client import Client
 
 PAGE_SIZE = 50
 """Children per page, on servers that have page endpoints."""

@@ -20,16 +20,6 @@ MOST_TRIPLES = 250_000
 MOST_TEXT = 64 * 1024 * 1024
 """Characters in the terms of a document; each term counts once."""
 
-MEDIA_TYPES = {
-    "text/turtle": pyoxigraph.RdfFormat.TURTLE,
-    "application/x-turtle": pyoxigraph.RdfFormat.TURTLE,
-    "text/n3": pyoxigraph.RdfFormat.N3,
-    "application/n-triples": pyoxigraph.RdfFormat.N_TRIPLES,
-    "application/rdf+xml": pyoxigraph.RdfFormat.RDF_XML,
-    "application/ld+json": pyoxigraph.RdfFormat.JSON_LD,
-}
-"""The content types that can be parsed."""
-
 LONGEST_TEXT = 4 * 1024 * 1024
 """Characters of one literal. Later parsers, such as JSON's, may take a hundred bytes for each."""
 
@@ -53,7 +43,10 @@ def read(request: bytes, file: BinaryIO | None = None) -> bytes:
     if options["media_type"] == "application/rdf+xml":
         body = _with_harmless_entities(body)
     quads = pyoxigraph.parse(
-        body, format=MEDIA_TYPES[options["media_type"]], base_iri=options["base"], lenient=True
+        body,
+        format=pyoxigraph.RdfFormat.from_media_type(options["media_type"]),
+        base_iri=options["base"],
+        lenient=True,
     )
     try:
         terms, indices = _numbered(quads)

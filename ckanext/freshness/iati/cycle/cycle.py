@@ -28,7 +28,6 @@ from ...runs.copies import copy_rows
 from ...runs.copies import options as copy_options
 from ...search import unindexed
 from ...search.unindexed import SolrAwayError
-from ...web.client import Client
 from ...web.hosts import Hosts
 from ..policy import iati_check
 from ..policy.iati_check import IatiCheckInput, IatiCheckResult
@@ -247,6 +246,9 @@ class _Cycle:
         self, inputs: Sequence[IatiCheckInput], results: ResultStore
     ) -> Callable[[Callable[[IatiCheckResult], None]], Any]:
         """Return a function that makes the coroutine of all checks; read the options in this thread."""
+        # Web workers import this module, too, and need no HTTP library.
+        from ...web.client import Client
+
         checks = settings.checks()
         web = settings.web(checks.limits)
         hosts = Hosts(checks.policy, checks.policies)

@@ -8,18 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from ...checking.answer_headers import mimetype_of, storable_validator
 from ...checking.check import NextStep
 from ...checking.engine import EngineOptions, check_all
 from ...copies.store import StagedBody, StoreError
-from ...web.attempts import RequestAttempts
-from ...web.client import Answer, Body, Client, FetchError, Request, Sink
+from ...web.errors import FetchError
+from ...web.exchange import Answer, Body, Request, Sink
 from ...web.urls import Target, display_url
 from .attempts import OUR_FAULTS, ErrorDetails
 from .iati_file import IatiFileSink
 from .rules import CheckSubject, IatiDecision, NextMethod, Response, decide
 from .state import DownloadedFile, FileState, IatiPolicy
+
+if TYPE_CHECKING:
+    from ...web.attempts import RequestAttempts
+    from ...web.client import Client
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from xml.parsers import expat
 
 from ...copies.store import StagedBody, StoreError
 from ...database_text import storable
-from ...web.client import Enough
+from ...web.exchange import Enough
 from .state import DownloadedFile
 
 FIRST_CHARACTERS = 6000

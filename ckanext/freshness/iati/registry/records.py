@@ -15,7 +15,7 @@ from typing import Any
 from ...field_names import NAMES
 from ...harvesting import legal_values
 from ...harvesting.record import Record
-from ...web.client import FetchError
+from ...web.errors import FetchError
 from ...web.urls import parse_url
 
 FORMAT = "IATI-XML"

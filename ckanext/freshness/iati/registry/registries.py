@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...harvesting.messages import HarvestMessage, MessageCode, about, no_answer
 from ...harvesting.source_requests import SourceHosts
-from ...web.client import Client, FetchError, Request
+from ...web.errors import FetchError
+from ...web.exchange import Request
 from ...web.urls import display_url, parse_url
 from .records import RegistryEntry
+
+if TYPE_CHECKING:
+    from ...web.client import Client
 
 MOST_VALUES = 2_000_000
 """Values in one answer. 50 MB of empty lists would take more than 1 GB when parsed; this many values take at

@@ -21,7 +21,7 @@ from ...harvesting.record import Containers, CurrentRecords, ReadOutcome, SeenRe
 from ...harvesting.source_config import ConfigError, ReadValue, SourceConfig, one_of
 from ...harvesting.source_requests import OPTION, read_headers
 from ...harvesting.sources import CrawlEnd, Source, check_config
-from ...web.client import Client, run
+from ...web.event_loop import run
 from ...web.hosts import Hosts
 from .ckan_registry import CkanRegistry
 from .index_files import NAMES, IndexFiles
@@ -113,6 +113,9 @@ async def _crawl(source: Source, known: CurrentRecords, sink: Sink) -> CrawlEnd:
     headers = read_headers(
         config.headers, urlsplit(source.url).hostname or "", tk.config.get(OPTION)
     )
+    # Web workers import this module, too, and need no HTTP library.
+    from ...web.client import Client
+
     async with Client(settings.web(settings.harvest_limits(config)), hosts) as client:
         registry_client = RegistryClient(
             client, source.url, allowed_hosts=config.allowed_hosts, headers=headers

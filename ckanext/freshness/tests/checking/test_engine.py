@@ -14,8 +14,10 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.web.support import SETTINGS, UNHURRIED, FileServer, lookup
 from ckanext.freshness.web.attempts import RequestAttempts
-from ckanext.freshness.web.client import Answer, Body, Client, FetchError, Limits, Request
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.errors import FetchError
+from ckanext.freshness.web.exchange import Answer, Body, Limits, Request
 from ckanext.freshness.web.hosts import Hosts
 from ckanext.freshness.web.urls import Target
 

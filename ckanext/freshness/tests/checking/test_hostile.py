@@ -38,9 +38,10 @@ from ckanext.freshness.tests.servers.hostile import (
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.web.support import asking, no_such_name
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, ClientSettings, Limits
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import NameLimits, Names
 from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 SECRET = "geheim"

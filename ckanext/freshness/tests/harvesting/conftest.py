@@ -19,7 +19,7 @@ from ckan.tests.helpers import call_action
 
 from ckanext.activity.model import Activity
 from ckanext.freshness.ckan_adapter import model, solr_queue
-from ckanext.freshness.harvesting.fdp import source_type
+from ckanext.freshness.harvesting.fdp import source_crawl
 from ckanext.freshness.harvesting.fdp.rdf import RdfParser
 from ckanext.freshness.harvesting.messages import with_code
 from ckanext.freshness.tests.harvesting.fdp.parsed import InProcessParser
@@ -307,13 +307,13 @@ def schema(
 def clean_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     """Empty the harvest queues, and parse documents in this process: to start one for each job takes longer."""
     queue.purge_queues()
-    monkeypatch.setattr(source_type, "RdfParser", InProcessParser)
+    monkeypatch.setattr(source_crawl, "RdfParser", InProcessParser)
 
 
 @pytest.fixture
 def sandbox(clean_queues: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parse documents in a process of the sandbox, as a site does."""
-    monkeypatch.setattr(source_type, "RdfParser", RdfParser)
+    monkeypatch.setattr(source_crawl, "RdfParser", RdfParser)
 
 
 @contextmanager

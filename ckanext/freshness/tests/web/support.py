@@ -15,17 +15,11 @@ from ckanext.freshness.tests.servers.base import Answer as Served
 from ckanext.freshness.tests.servers.base import LoopbackServer
 from ckanext.freshness.tests.servers.base import Request as Asked
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import (
-    Answer,
-    Client,
-    ClientSettings,
-    FetchError,
-    Limits,
-    Request,
-    run,
-)
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
-from ckanext.freshness.web.exchange import Choose
+from ckanext.freshness.web.errors import FetchError
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import Answer, Choose, ClientSettings, Limits, Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 BODY = b"a,b\n1,2\n" * 100

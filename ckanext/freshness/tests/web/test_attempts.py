@@ -22,15 +22,10 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.client import (
-    Answer,
-    Body,
-    Client,
-    FailureReason,
-    FetchError,
-    Request,
-)
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import Answer, Body, Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 RETRIED = [408, 429, 500, 502, 503, 504, 507, 520]

@@ -12,9 +12,10 @@ import pytest
 
 from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, lookup
-from ckanext.freshness.web.client import Client, FetchError, Request
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
-from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import Breaker, Circuit, Host, HostPolicy, Hosts
 
 CLOSED, OPEN, HALF_OPEN, GIVEN_UP = Circuit

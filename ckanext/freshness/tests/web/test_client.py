@@ -27,19 +27,19 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.client import (
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.event_loop import run
+from ckanext.freshness.web.exchange import (
+    ERROR_BYTES,
     Answer,
     Body,
-    Client,
     ClientSettings,
     Enough,
-    FailureReason,
     Limits,
     Request,
-    run,
 )
-from ckanext.freshness.web.dns import Names
-from ckanext.freshness.web.exchange import ERROR_BYTES
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 # Answers

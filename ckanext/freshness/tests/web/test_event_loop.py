@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from ckanext.freshness.web.client import run
+from ckanext.freshness.web.event_loop import run
 
 
 @pytest.mark.parametrize("fails", [False, True])

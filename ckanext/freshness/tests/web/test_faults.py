@@ -31,8 +31,10 @@ from ckanext.freshness.tests.web.support import (
     visit,
 )
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, FailureReason, FetchError, Limits, Request
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import NameLimits, Names
+from ckanext.freshness.web.errors import FailureReason, FetchError
+from ckanext.freshness.web.exchange import Limits, Request
 from ckanext.freshness.web.faults import Circumstances, fault_of
 from ckanext.freshness.web.hosts import Hosts
 

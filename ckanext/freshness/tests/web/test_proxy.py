@@ -17,7 +17,8 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, FileServer, failure, visit
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import ClientSettings, FailureReason
+from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.exchange import ClientSettings
 
 PUBLIC = {"data.example": ["8.8.8.8"]}
 

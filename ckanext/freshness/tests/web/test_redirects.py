@@ -19,12 +19,10 @@ from ckanext.freshness.tests.web.support import (
     lookup,
     visit,
 )
-from ckanext.freshness.web.client import (
-    Client,
-    FailureReason,
-    Request,
-)
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.exchange import Request
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 

@@ -14,7 +14,8 @@ import trustme
 
 from ckanext.freshness.tests.servers.raw import RawServer, saying
 from ckanext.freshness.tests.web.support import SETTINGS, failure, visit
-from ckanext.freshness.web.client import ClientSettings, FailureReason
+from ckanext.freshness.web.errors import FailureReason
+from ckanext.freshness.web.exchange import ClientSettings
 
 OK = saying(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 NOW = datetime.now(timezone.utc)

@@ -30,8 +30,9 @@ from ckanext.freshness.tests.servers import faults
 from ckanext.freshness.tests.servers.hostile_tls import tls_servers
 from ckanext.freshness.tests.servers.iati_files import ACTIVITIES, ETAG, MODIFIED, IatiFiles
 from ckanext.freshness.tests.web.support import FAST, SETTINGS, UNHURRIED, lookup
-from ckanext.freshness.web.client import Client, ClientSettings
+from ckanext.freshness.web.client import Client
 from ckanext.freshness.web.dns import Names
+from ckanext.freshness.web.exchange import ClientSettings
 from ckanext.freshness.web.hosts import Hosts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)

@@ -32,7 +32,8 @@ from ckanext.freshness.tests.servers.registry import (
 )
 from ckanext.freshness.tests.servers.registry_model import sample
 from ckanext.freshness.web.address_guard import Guard
-from ckanext.freshness.web.client import Client, ClientSettings, Limits
+from ckanext.freshness.web.client import Client
+from ckanext.freshness.web.exchange import ClientSettings, Limits
 from ckanext.freshness.web.hosts import HostPolicy, Hosts
 
 LOOPBACK = "127.0.0.0/8"

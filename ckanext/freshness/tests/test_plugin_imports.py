@@ -1,0 +1,22 @@
+"""Modules that the plugins load in every web worker."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+PROGRAM = """
+import sys
+import ckanext.freshness.plugin, ckanext.freshness.harvesters
+print(*sys.modules)
+"""
+HEAVY = {"aiohttp", "openpyxl", "pyoxigraph", "rdflib"}
+"""Libraries that only checks and harvests need; together they take some 20 MB of each worker."""
+
+
+def test_web_workers_load_no_library_of_checks_and_harvests() -> None:
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "ckanext.freshness.iati.registry.source_type" in loaded
+    assert loaded & HEAVY == set()
