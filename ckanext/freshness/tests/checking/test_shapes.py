@@ -82,6 +82,9 @@ def test_delimited_text(name: str) -> None:
 def test_what_is_written_is_counted(
     rows: list[list[str]], delimiter: str, quoting: Any, line_end: str
 ) -> None:
+    if quoting == csv.QUOTE_MINIMAL:
+        # Python before 3.13 leaves a lone carriage return unquoted, which then ends a record.
+        rows = [[value.replace("\r", "") for value in row] for row in rows]
     text = io.StringIO(newline="")
     writer = csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=line_end)
     writer.writerow(["the id", "the name"])
