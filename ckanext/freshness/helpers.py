@@ -29,6 +29,7 @@ from .reporting import (
     display,
     extra_pages,
     facet,
+    frequency_words,
     harvest_jobs,
     harvest_words,
     labels,
@@ -74,6 +75,7 @@ __all__ = [
     "freshness_next_harvest",
     "freshness_not_visited_label",
     "freshness_number",
+    "freshness_observed_label",
     "freshness_outcome_label",
     "freshness_percent",
     "freshness_resource_link",
@@ -140,6 +142,14 @@ def freshness_frequency_label(days: int) -> str:
 def freshness_frequencies() -> list[dict[str, Any]]:
     """Return the update frequencies to choose from, with their words."""
     return [{"days": days, "label": labels.frequency_label(days)} for days in frequency.CHOICES]
+
+
+def freshness_observed_label(seen: dict[str, Any]) -> str:
+    """Return in a sentence how often the data of a dataset really change.
+
+    :param seen: ``observed_frequency`` of ``freshness_show``
+    """
+    return frequency_words.observed(seen)
 
 
 def freshness_given_by_label(whom: str) -> str:

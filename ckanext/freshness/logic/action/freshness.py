@@ -15,7 +15,7 @@ from ...aging.status import Boundaries, Status, status_at
 from ...ckan_adapter import lock_packages, model
 from ...dates import EARLIEST, parse_date, utc, utc_now, utc_text
 from ...model import FreshnessEvidence, FreshnessTransition
-from ...reporting import change_stream, link_checks, table_access
+from ...reporting import change_stream, link_checks, observed_frequencies, table_access
 from ...reporting.tables import TableRequest
 from ...search import unindexed
 from ...status import frequencies, judgement, observation, snapshot
@@ -46,6 +46,12 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``unavailable``), ``status_since`` and ``needs_update``; ``last_modified`` and its ``evidence``;
         ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
         ``raw`` (the value in the dataset), ``understood``, ``reason`` (why it is not understood);
+        ``observed_frequency``: how often the data really change, null if fewer than three updates are known:
+        ``days`` (on average), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change more
+        often, since each check found them changed), ``changes`` (their number), ``basis`` (of the ``files``, or
+        dates of the harvested ``record``), ``next_update`` (``expected``, ``earliest``, ``latest``; null if the
+        last change is unusually long ago), ``probability`` (of both ranges), ``misfit`` (``suggested_days`` and
+        ``certainty``; null if the update frequency fits);
         ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``next_change`` (``at``, ``to``);
         ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
         ``evidence``, ``date``, ``claimed``: the original date if it was in the future);
@@ -205,6 +211,7 @@ def _shown(
         "last_modified": utc_text(row.last_modified),
         "evidence": row.evidence,
         "frequency": _frequency(judged.frequency),
+        "observed_frequency": observed_frequencies.of_dataset(package.id, row.frequency_days, now),
         "boundaries": None
         if bounds is None
         else {name: utc_text(getattr(bounds, name)) for name in ("due", "overdue", "delinquent")},

@@ -1,0 +1,149 @@
+"""How often data really change, and whether the declared update frequency fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ckanext.freshness.aging.frequency import AS_NEEDED, CHOICES, LIVE, NEVER
+from ckanext.freshness.aging.observed_frequency import (
+    MOST_UPDATES,
+    Misfit,
+    ObservedFrequency,
+    Update,
+    misfit,
+    nearest,
+    observed,
+)
+
+NOW = datetime(2026, 11, 21, 2, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+
+TIMES = st.lists(st.floats(0, 7e3), max_size=80)
+
+
+def updates(times: Sequence[float], since: float = 1, within: float = 0) -> list[Update]:
+    """Return updates with these days between them, the newest ``since`` days ago."""
+    at = NOW - since * DAY
+    found = [Update(at, within * DAY)]
+    for days in times:
+        at -= days * DAY
+        found.append(Update(at, within * DAY))
+    return found
+
+
+def known(times: Sequence[float], since: float = 1, within: float = 0) -> ObservedFrequency:
+    found = observed(updates(times, since, within), NOW)
+    assert found is not None
+    return found
+
+
+def test_the_example_of_the_page() -> None:
+    found = known([92, 92, 92, 92], since=20)
+    assert (found.updates, round(found.days)) == (5, 92)
+    assert found.lowest < 80 and found.highest > 105
+    assert found.next is not None
+    assert NOW + 60 * DAY < found.next.expected < NOW + 75 * DAY
+    assert found.next.earliest < NOW + 45 * DAY and found.next.latest > NOW + 100 * DAY
+
+
+@pytest.mark.parametrize("times", [[], [30.0]])
+def test_too_few_updates_tell_nothing(times: list[float]) -> None:
+    assert observed(updates(times), NOW) is None
+
+
+def test_files_that_change_together_are_one_update() -> None:
+    single = updates([30, 30, 30])
+    files = [Update(one.at + hours * timedelta(hours=1)) for one in single for hours in range(10)]
+    assert observed(files, NOW) == observed(single, NOW)
+
+
+def test_updates_of_the_future_are_ignored() -> None:
+    wrong = Update(NOW + 1000 * DAY)
+    assert observed([wrong, *updates([7, 7, 7])], NOW) == observed(updates([7, 7, 7]), NOW)
+
+
+def test_the_newest_updates_count() -> None:
+    assert known([7.0] * MOST_UPDATES + [90.0] * 50).days == pytest.approx(7)
+
+
+def test_a_late_update_counts_as_a_long_time_and_at_last_says_nothing_of_the_next() -> None:
+    average = [known([30] * 5, since).days for since in (1, 29, 40, 60)]
+    assert average[:2] == [30, 30] and 30 < average[2] < average[3] < 60
+    assert known([30] * 5, 40).next is not None
+    assert known([30] * 5, 400).next is None
+
+
+def test_irregular_times_are_known_less_well_than_regular_ones() -> None:
+    regular, irregular = known([30] * 6), known([5, 55, 10, 50, 2, 58])
+    assert irregular.days == regular.days
+    assert irregular.lowest < regular.lowest < regular.highest < irregular.highest
+
+
+def test_checks_that_are_far_apart_tell_an_upper_limit() -> None:
+    assert known([30] * 5, within=29).at_least
+    assert not known([30] * 5, within=3).at_least
+
+
+FITS = (
+    # times between updates, since the last, period in which each happened, declared, suggested
+    ([92, 92, 92, 92], 20, 0, 30, 90),
+    ([7.0] * 20, 3, 0, 365, 7),
+    ([7.0] * 20, 3, 0, NEVER, 7),
+    ([400, 380, 390] * 3, 3, 0, 730, 365),
+    ([2000, 2000, 2000], 3, 0, 730, None),
+    ([30, 31, 29, 30], 10, 0, 30, None),
+    ([35, 36, 34, 36], 10, 0, 30, None),
+    # Whatever comes fits these.
+    ([7.0] * 20, 3, 0, LIVE, None),
+    ([7.0] * 20, 3, 0, AS_NEEDED, None),
+    # The data have stopped to change. They did fit.
+    ([7.0] * 5, 100, 0, 7, None),
+    # Each month some files change, one a day.
+    ([1, 1, 1, 1, 26] * 4, 5, 0, 30, None),
+    # Each check has found a change: they may be weekly, but not yearly.
+    ([30.0] * 5, 3, 29, 7, None),
+    ([30.0] * 5, 3, 29, 365, 30),
+)
+
+
+@pytest.mark.parametrize(("times", "since", "within", "declared", "suggested"), FITS)
+def test_whether_a_declared_frequency_fits(
+    times: list[float], since: float, within: float, declared: int, suggested: int | None
+) -> None:
+    found = misfit(known(times, since, within), declared)
+    assert (found and found.suggested_days) == suggested
+    assert found is None or found.certainty > 0.9
+
+
+def test_more_updates_make_a_misfit_more_certain() -> None:
+    found = [misfit(known([45.0] * number), 30) for number in (2, 5, 20)]
+    certainties = [one.certainty for one in found if isinstance(one, Misfit)]
+    assert len(certainties) == 3 and certainties == sorted(certainties)
+    assert certainties[0] < 0.7
+
+
+def test_the_usual_frequency_that_is_nearest() -> None:
+    assert [nearest(days) for days in (0.01, 1.3, 8, 92, 1e6)] == [1, 1, 7, 90, 730]
+
+
+@given(TIMES, st.floats(0, 1e5), st.floats(0, 1e5), st.sampled_from(CHOICES))
+def test_whatever_was_seen_ranges_contain_their_values(
+    times: list[float], since: float, within: float, declared: int
+) -> None:
+    seen = updates(times, since, within)
+    found = observed(seen, NOW)
+    assert found == observed(reversed(seen), NOW)
+    if found is None:
+        return
+    assert 0 < found.lowest <= found.days <= found.highest < float("inf")
+    if found.next is not None:
+        last = max(one.at for one in seen)
+        assert max(last, NOW - DAY) <= found.next.earliest <= found.next.expected
+        assert found.next.expected <= found.next.latest
+    one = misfit(found, declared)
+    assert one is None or (0.5 <= one.certainty < 1 and one.suggested_days in CHOICES)
