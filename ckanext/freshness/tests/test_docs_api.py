@@ -96,8 +96,8 @@ def _datasets(owner: str) -> str:
     judge()
     model.Session.query(FreshnessTransition).delete()
     changed(fails, to_status="overdue")
-    for age in (0.5, 7.5, 14.5):
-        data_changed(fails, age * DAY, summary=SUMMARY, **FILES)
+    for days in (0.5, 7.5, 14.5):
+        data_changed(fails, days * DAY, summary=SUMMARY, **FILES)
     return str(fails["resources"][0]["id"])
 
 
