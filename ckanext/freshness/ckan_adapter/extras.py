@@ -126,18 +126,28 @@ _WRITE_EXTRAS = (
 )
 
 
-def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the ids and types of the packages that have an extra under any of the keys, sorted by id."""
-    has_any = (
-        "p.extras ?| CAST(:keys AS text[])"
-        if IS_2_12
-        else "EXISTS (SELECT 1 FROM package_extra e WHERE e.package_id = p.id AND e.key = ANY(:keys))"
+def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
+    """Return the packages that have an extra under any of the keys, sorted by id.
+
+    :returns: of each its id, its type and these extras
+    """
+    rows = model.Session.execute(sa.text(_WITH_EXTRAS), {"keys": list(keys)})
+    return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
+
+
+_WITH_EXTRAS = (
+    """
+    SELECT p.id, p.type, (
+        SELECT jsonb_object_agg(x.key, coalesce(x.value, '')) FROM jsonb_each_text(p.extras) x
+        WHERE x.key = ANY(:keys)
     )
-    rows = model.Session.execute(
-        sa.text(f"SELECT p.id, p.type FROM package p WHERE {has_any} ORDER BY p.id"),
-        {"keys": list(keys)},
-    )
-    return [(package_id, package_type) for package_id, package_type in rows]
+    FROM package p WHERE p.extras ?| CAST(:keys AS text[]) ORDER BY p.id"""
+    if IS_2_12
+    else """
+    SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
+    FROM package_extra e JOIN package p ON p.id = e.package_id
+    WHERE e.key = ANY(:keys) AND e.state = 'active' GROUP BY p.id ORDER BY p.id"""
+)
 
 
 def packages_with_true_extra(keys: str) -> str:

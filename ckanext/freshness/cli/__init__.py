@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ..uninstall import command as uninstall
 from .checks import check
 from .commands import ReportingGroup
 from .data_changes import changes
@@ -12,14 +13,14 @@ from .iati import iati
 from .mails import notify
 from .report import report
 from .runs import runs
-from .site import doctor, nightly, prune, uninstall
+from .site import doctor, nightly, prune
 from .statuses import refresh, set_frequency
 
 __all__ = ["freshness", "iati"]
 
 COMMANDS = (
     *(preview, release, check, refresh, set_frequency, nightly, prune, report, runs, doctor),
-    *(changes, notify, uninstall),
+    *(changes, notify),
 )
 
 
@@ -30,3 +31,4 @@ def freshness() -> None:
 
 for command in COMMANDS:
     freshness.add_command(command)
+freshness.add_command(uninstall, "uninstall")

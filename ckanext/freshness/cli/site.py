@@ -1,4 +1,4 @@
-"""Commands about the whole site: the doctor, the nightly run, pruning and uninstalling."""
+"""Commands about the whole site: the doctor, the nightly run and pruning."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ import json
 import ckan.plugins.toolkit as tk
 import click
 
-from ..aging.messages import NN_
 from ..ckan_adapter.lost_database import DatabaseLostError
 from ..dates import utc_now
 from ..doctor import Severity
 from ..doctor.examination import examine
-from ..reporting.labels import counted
 from ..runs import night, night_parts
-from ..status import removal
-from .progress import ProgressCounter
 
 
 @click.command()
@@ -75,34 +71,3 @@ def nightly() -> None:
 def prune() -> None:
     """Delete runs, status changes and data changes whose retention has ended."""
     click.echo(night_parts.prune(utc_now()).words)
-
-
-@click.command()
-@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def uninstall(yes: bool) -> None:
-    """Remove this extension's extras from all datasets.
-
-    Run this before you remove the plugin from ckan.plugins, and stop edits until then: while the plugin is
-    enabled, every edit of a dataset writes its extras again.
-    """
-    batches = removal.packages()
-    count = sum(len(ids) for _, ids in batches)
-    if not yes:
-        forms = NN_(
-            "Remove the extras from {count} dataset?", "Remove the extras from {count} datasets?"
-        )
-        click.confirm(counted(forms, count), abort=True)
-    counter = ProgressCounter(tk._("datasets"))
-    for done in removal.take_out(batches):
-        counter.show(done)
-    counter.end()
-    forms = NN_(
-        "Removed the extras from {count} dataset.", "Removed the extras from {count} datasets."
-    )
-    click.echo(counted(forms, count))
-    click.echo(
-        tk._(
-            "Next: remove the tables with 'ckan db downgrade -p freshness', then remove the plugins from "
-            "ckan.plugins."
-        )
-    )

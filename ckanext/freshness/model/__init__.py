@@ -11,6 +11,7 @@ from .freshness import (
     FreshnessTransition,
     ResourceMemory,
     Unindexed,
+    Uninstall,
 )
 from .harvest import HarvestDocument, HarvestHold
 from .mails import Mail, MailPerson, MailStart
@@ -33,4 +34,5 @@ __all__ = [
     "ResourceCheck",
     "ResourceMemory",
     "Unindexed",
+    "Uninstall",
 ]

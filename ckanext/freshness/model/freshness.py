@@ -144,3 +144,15 @@ class Unindexed(tk.BaseModel):
         nullable=False,
         comment="when its extras were written, by a run that had not sent its document yet",
     )
+
+
+class Uninstall(tk.BaseModel):
+    """A mark that the extension is being uninstalled. Processes that still run write no extras."""
+
+    __tablename__ = "freshness_uninstall"
+
+    began_at = Column(
+        DateTime,
+        primary_key=True,
+        comment="when ckan freshness-uninstall was first called; no row: never, or undone",
+    )

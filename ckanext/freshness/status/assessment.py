@@ -83,9 +83,10 @@ class AssessedDataset:
     wanted: Mapping[str, str]
     """The values that this extension's extras should have."""
     keys: tuple[str, ...]
-    """The extras that are this extension's: all of its names except those that a schema declares."""
+    """The extras to write: all names of this extension except those that a schema declares. None if it is being
+    uninstalled."""
     resources: Sequence[ResourceSnapshot]
-    """Its resources, as the database has them."""
+    """Its resources, as the database has them; none if this extension is being uninstalled."""
     changes_status: bool
     """Whether it had another status before."""
 
@@ -198,14 +199,14 @@ def assess_packages(
             changes.transitions.append({**transition, "run_id": run_id})
         if dataset.type not in keys_of_types:
             keys_of_types[dataset.type] = own_extras(dataset.type)
-        keys = keys_of_types[dataset.type]
+        keys = () if dataset.is_uninstalled else keys_of_types[dataset.type]
         assessed.append(
             AssessedDataset(
                 dataset.id,
                 stored=dataset.extras,
                 wanted={key: value for key, value in row.extras().items() if key in keys},
                 keys=keys,
-                resources=dataset.resources,
+                resources=() if dataset.is_uninstalled else dataset.resources,
                 changes_status=dataset.row is not None and dataset.row.status != row.status,
             )
         )

@@ -1,13 +1,22 @@
-"""Removes this extension's extras from all packages."""
+"""Removes from CKAN's tables everything that this extension wrote there, also where its plugin is not enabled.
+
+These are the extras of packages, and the fields of links that checks filled in. Options of this extension
+are not read: where the plugin is not enabled, they are not declared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
+from typing import Any
 
 import sqlalchemy as sa
 
+from .. import model as own_model
 from ..ckan_adapter import (
     lock_packages,
     model,
@@ -17,48 +26,170 @@ from ..ckan_adapter import (
     solr_commit,
     write_extras,
 )
+from ..dates import utc
 from ..field_names import NAMES
-from ..model import DatasetFreshness
+from ..own_values import look_ours
+from . import resource_fields
 
 _BATCH = 100
+_LOCK_MILLISECONDS = 400
+"""PostgreSQL's ``deadlock_timeout`` is a second."""
+_ATTEMPTS = 60
 
 
-def packages() -> list[tuple[str, list[str]]]:
-    """Return batches of the ids of packages that have extras of ours, each with the packages' type."""
-    found = packages_with_extras(NAMES.extras)
-    by_type = groupby(sorted(found, key=itemgetter(1)), key=itemgetter(1))
-    batches = []
-    for package_type, rows in by_type:
-        if own_extras(package_type):
-            ids = [package_id for package_id, _ in rows]
-            batches += [
-                (package_type, ids[start : start + _BATCH]) for start in range(0, len(ids), _BATCH)
-            ]
-    return batches
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A package in which this extension has written.
+
+    :ivar keys: its extras that are this extension's
+    """
+
+    package_id: str
+    keys: tuple[str, ...]
 
 
-def take_out(batches: list[tuple[str, list[str]]]) -> Iterator[int]:
-    """Remove the extras from packages and from their documents; yield the number of packages done.
+def find() -> list[Written]:
+    """Return the packages with extras of ours, or with fields of links that checks have filled in."""
+    keys: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    judged = _judged()
+    for package_id, package_type, extras in packages_with_extras(NAMES.extras):
+        if package_type not in keys:
+            keys[package_type] = own_extras(package_type)
+        own = keys[package_type]
+        has_any = not extras.keys().isdisjoint(own)
+        # Without a row, they remain of an earlier installation, or are the site's own.
+        if has_any and (package_id in judged or look_ours(extras, NAMES, own)):
+            found[package_id] = own
+    if has_table("freshness_check"):
+        for package_id in resource_fields.packages_with_found():
+            found.setdefault(package_id, ())
+    return [Written(package_id, own) for package_id, own in sorted(found.items())]
 
-    The rows of ``freshness_dataset`` are removed too. The evidence stays, so that nothing is lost if the
-    extension is installed again. Each batch is committed as a whole. After an interruption, the next call
-    does the rest.
+
+def take_out(found: Sequence[Written], now: datetime) -> Iterator[int]:
+    """Remove extras and fields from packages, and from their documents; yield the number of packages done.
+
+    Processes in which the plugin is still enabled write no extras from now on. Our tables keep everything, so
+    that this can be undone. Each batch is committed as a whole. After an interruption, the next call does the
+    rest.
 
     :raises SearchIndexError: Solr does not answer
     """
-    own = DatasetFreshness.__table__
+    _mark(now)
     done = 0
-    for package_type, ids in batches:
-        lock_packages(ids)
-        write_extras({package_id: {} for package_id in ids}, own_extras(package_type))
-        model.Session.execute(sa.delete(own).where(own.c.package_id.in_(ids)))
-        # Otherwise the session's older packages would be indexed.
-        model.Session.expire_all()
-        # Before the commit: a second call would not find a package without extras.
-        rebuild(ids)
-        model.Session.commit()
-        done += len(ids)
-        yield done
-    model.Session.execute(sa.delete(own))
-    model.Session.commit()
+    for keys, packages in groupby(sorted(found, key=attrgetter("keys")), key=attrgetter("keys")):
+        ids = [package.package_id for package in packages]
+        for start in range(0, len(ids), _BATCH):
+            batch = ids[start : start + _BATCH]
+            lock_packages(batch)
+            if keys:
+                write_extras({package_id: {} for package_id in batch}, keys)
+            if has_table("freshness_check"):
+                resource_fields.take_out(batch)
+            # Otherwise the session's older packages would be indexed.
+            model.Session.expire_all()
+            # Before the commit: a second call would not find a package without extras.
+            rebuild(batch)
+            model.Session.commit()
+            done += len(batch)
+            yield done
     solr_commit()
+
+
+def undo() -> int:
+    """Fill in the fields of links again and let extras be written again; return the number of resources.
+
+    The next refresh writes the extras.
+    """
+    if not has_table("freshness_uninstall"):
+        return 0
+    model.Session.execute(sa.text("DELETE FROM freshness_uninstall"))
+    restored = resource_fields.put_back()
+    model.Session.commit()
+    return restored
+
+
+def begun_at() -> datetime | None:
+    """Return since when the extension is being uninstalled, in UTC; None if it is not."""
+    if not has_table("freshness_uninstall"):
+        return None
+    statement = "SELECT min(began_at) FROM freshness_uninstall"
+    began: datetime | None = model.Session.execute(sa.text(statement)).scalar()
+    return began
+
+
+def tables() -> list[str]:
+    """Return the names of this extension's tables that exist."""
+    return _existing(model.Session.connection())
+
+
+def drop_tables() -> None:
+    """Drop this extension's tables, and the table with the version of its migrations.
+
+    :raises TablesInUseError: another process uses one of them
+    """
+    connection = model.Session.connection()
+    lock_tables(connection)
+    if names := _existing(connection):
+        connection.execute(sa.text(f"DROP TABLE {', '.join(names)}"))
+    model.Session.commit()
+
+
+class TablesInUseError(Exception):
+    """Tables that another process uses for longer than a request takes."""
+
+
+def lock_tables(connection: Any) -> None:
+    """Lock this extension's tables against all other processes until the transaction ends.
+
+    Migrations change and drop one table after the other. If a request read the tables in another order
+    meanwhile, PostgreSQL would end one of the two because of the deadlock. CKAN's process would then answer
+    every request with an error, until its restart. So all tables are locked at once, and given back if this
+    takes longer than PostgreSQL waits before it looks for a deadlock.
+
+    :raises TablesInUseError: a process holds a table for too long
+    """
+    names = _existing(connection)
+    if not names:
+        return
+    for number in range(_ATTEMPTS):
+        attempt = connection.begin_nested()
+        try:
+            connection.execute(sa.text(f"SET LOCAL statement_timeout = {_LOCK_MILLISECONDS}"))
+            connection.execute(sa.text(f"LOCK TABLE {', '.join(names)}"))
+            connection.execute(sa.text("SET LOCAL statement_timeout = 0"))
+        except sa.exc.OperationalError:
+            attempt.rollback()
+            # Requests that wait for these tables go first.
+            time.sleep(0.1 * (1 + number % 5))
+        else:
+            attempt.commit()
+            return
+    raise TablesInUseError(f"Another process uses the tables: {', '.join(names)}")
+
+
+def has_table(name: str) -> bool:
+    """Decide whether a table exists: the migrations may be old, or undone."""
+    found = model.Session.execute(sa.text("SELECT to_regclass(:name)"), {"name": name}).scalar()
+    return found is not None
+
+
+def _existing(connection: Any) -> list[str]:
+    own = {getattr(own_model, name).__tablename__ for name in own_model.__all__}
+    names = set(sa.inspect(connection).get_table_names())
+    return sorted(names & {*own, "freshness_alembic_version"})
+
+
+def _judged() -> set[str]:
+    """Return the ids of the datasets whose extras were written by this installation."""
+    if not has_table("freshness_dataset"):
+        return set()
+    return set(model.Session.execute(sa.text("SELECT package_id FROM freshness_dataset")).scalars())
+
+
+def _mark(now: datetime) -> None:
+    if has_table("freshness_uninstall") and begun_at() is None:
+        insert = "INSERT INTO freshness_uninstall VALUES (:now) ON CONFLICT DO NOTHING"
+        model.Session.execute(sa.text(insert), {"now": utc(now)})
+        model.Session.commit()

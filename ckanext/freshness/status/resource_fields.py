@@ -60,6 +60,39 @@ def restore_in_session(resources: Iterable[ResourceSnapshot], allowed: Collectio
             model.Session.expire(resource, list(values))
 
 
+def packages_with_found() -> list[str]:
+    """Return the ids of the packages with links whose fields still have values of checks."""
+    statement = (
+        f"SELECT DISTINCT r.package_id FROM {_WITH_FOUND} AND ({' OR '.join(_IS_OURS.values())})"
+    )
+    return list(model.Session.execute(sa.text(statement)).scalars())
+
+
+def take_out(package_ids: Iterable[str]) -> None:
+    """Empty the fields of the packages' links that still have values of checks; nothing is committed."""
+    emptied = ", ".join(
+        f"{name} = CASE WHEN {is_ours} THEN {_EMPTY[name]} ELSE r.{name} END"
+        for name, is_ours in _IS_OURS.items()
+    )
+    statement = f"""
+    UPDATE resource SET {emptied} FROM {_WITH_FOUND} AND resource.id = r.id
+    AND r.package_id = ANY(:ids) AND ({" OR ".join(_IS_OURS.values())})"""
+    model.Session.execute(sa.text(statement), {"ids": list(package_ids)})
+
+
+def put_back() -> int:
+    """Write the values of checks into empty fields of links again, and return the number of resources."""
+    filled = f"""
+    UPDATE resource SET
+        last_modified = coalesce(r.last_modified, CAST(c.wrote ->> 'last_modified' AS timestamp)),
+        size = coalesce(r.size, CAST(c.wrote ->> 'size' AS bigint)),
+        mimetype = coalesce(nullif(r.mimetype, ''), c.wrote ->> 'mimetype'),
+        hash = coalesce(nullif(r.hash, ''), c.wrote ->> 'hash', '')
+    FROM {_WITH_FOUND} AND resource.id = r.id AND c.url = r.url
+    RETURNING r.id"""
+    return len(model.Session.execute(sa.text(filled)).all())
+
+
 def _write(changes: Mapping[str, Mapping[str, Any]]) -> None:
     model.Session.execute(sa.text(_WRITE), {"rows": _rows(changes)})
 
@@ -78,3 +111,15 @@ UPDATE resource r SET
 FROM {_RECORDS} WHERE r.id = f.id"""
 _REMEMBER = f"""
 UPDATE freshness_check c SET wrote = c.wrote || f.fields FROM {_RECORDS} WHERE c.resource_id = f.id"""
+
+_WITH_FOUND = """resource r JOIN freshness_check c ON c.resource_id = r.id
+WHERE c.wrote <> '{}' AND r.url_type IS DISTINCT FROM 'upload'"""
+"""SQL: the links ``r`` for which a check ``c`` has filled in fields."""
+_TYPES = {"last_modified": "timestamp", "size": "bigint", "mimetype": "text", "hash": "text"}
+_IS_OURS = {
+    name: f"coalesce(r.{name} = CAST({fields.OURS.format(name)} AS {type_}), false)"
+    for name, type_ in _TYPES.items()
+}
+"""SQL: whether a field still has the value of a check."""
+_EMPTY = dict.fromkeys(_TYPES, "NULL") | {"hash": "''"}
+"""SQL: the values of empty fields. CKAN's empty hash is an empty text."""

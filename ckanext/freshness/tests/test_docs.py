@@ -23,6 +23,7 @@ from ckanext.freshness import model
 from ckanext.freshness.cli import freshness, iati
 from ckanext.freshness.harvesting import source_config
 from ckanext.freshness.iati.registry.source_type import OWN_KEYS
+from ckanext.freshness.uninstall import command as uninstall
 from ckanext.harvest.cli import get_commands
 
 ROOT = Path(__file__).parents[3]
@@ -37,8 +38,9 @@ if (ROOT / "dev").exists():
     from stack import cli as dev
 
 PAGES = [*ROOT.glob("README.rst"), *sorted(DOCS.glob("*.rst"))]
-GROUPS: dict[str, click.Group] = {
+GROUPS: dict[str, click.Command] = {
     "freshness": freshness,
+    uninstall.name or "": uninstall,
     "harvester": next(one for one in get_commands() if one.name == "harvester"),
     "iati": iati,
 }
@@ -83,7 +85,7 @@ def test_the_generated_parts_are_those_of_the_code() -> None:
 
 
 OF_OUR_OWN = {"freshness_harvest_document", "freshness_harvest_hold", "freshness_resource"}
-OF_OUR_OWN |= {"freshness_unindexed"}
+OF_OUR_OWN |= {"freshness_unindexed", "freshness_uninstall"}
 """Tables that tell nobody anything: what work remembers for itself."""
 
 
@@ -232,7 +234,7 @@ def check_ckan(words: list[str]) -> None:
     name, *rest = words
     if name in FOREIGN_GROUPS:
         return
-    command: click.Command = GROUPS[name]
+    command = GROUPS[name]
     while isinstance(command, click.Group) and rest:
         subcommand, *rest = rest
         assert subcommand in command.commands, f"{command.name} has no command {subcommand}"

@@ -18,7 +18,7 @@ LAYERS = (
     {"model"},
     {"ckan_adapter"},
     {"aging", "copies", "sandbox", "web"},
-    {"interfaces", "option_values", "settings"},
+    {"interfaces", "option_values", "own_values", "settings"},
     {"checking"},
     {"search"},
     {"harvesting"},
@@ -29,7 +29,10 @@ LAYERS = (
     {"doctor"},
     {"iati"},
     {"logic"},
-    {"__init__", "cli", "dcat", "harvesters", "helpers", "migration", "plugin", "tests", "views"},
+    {
+        *("__init__", "cli", "dcat", "harvesters", "helpers", "migration", "plugin", "tests"),
+        *("uninstall", "views"),
+    },
 )
 """The subpackages from the bottom up. Each may import those below it; the last layer may import everything."""
 

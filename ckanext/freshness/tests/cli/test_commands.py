@@ -1,4 +1,4 @@
-"""``set-frequency`` and ``uninstall``, and the actions that show and confirm freshness."""
+"""``set-frequency``, and the actions that show and confirm freshness."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import ckan.plugins.toolkit as tk
 import pytest
-import sqlalchemy as sa
 from ckan import model
 from ckan.cli.cli import ckan
 from ckan.lib import search
@@ -18,7 +17,6 @@ from ckan.tests import factories
 
 from ckanext.freshness.ckan_adapter import package_extras
 from ckanext.freshness.tests.clock import freeze_time
-from ckanext.freshness.tests.status.measuring import activities
 
 pytestmark = pytest.mark.usefixtures("kept_db")
 
@@ -85,27 +83,6 @@ def test_a_table_that_is_none(act: Act, cli: Any, tmp_path: Path, text: str) -> 
     done = cli.invoke(ckan, ["freshness", "set-frequency", "--csv", str(file)])
     assert done.exit_code == 1
     assert "Error: " in done.output and "Traceback" not in done.output
-
-
-def test_uninstall(act: Act, cli: Any) -> None:
-    made = new(act, **one_extra("frequency", "weekly"))
-    before = model.Package.get(made["id"]).metadata_modified
-    had = activities(made["id"])
-    done = cli.invoke(ckan, ["freshness", "uninstall"], input="n\n")
-    assert done.exit_code == 1
-    assert "freshness" in stored(made["id"])
-    done = cli.invoke(ckan, ["freshness", "uninstall", "--yes"])
-    assert done.exit_code == 0, done.output
-    assert stored(made["id"]) == {"frequency": "weekly"}
-    assert model.Package.get(made["id"]).metadata_modified == before
-    assert activities(made["id"]) == had
-    document = search.show(made["id"])
-    assert document["extras_frequency"] == "weekly"
-    assert not [key for key in document if "freshness" in key]
-    rows = "SELECT count(*) FROM freshness_dataset"
-    assert model.Session.execute(sa.text(rows)).scalar() == 0
-    again = cli.invoke(ckan, ["freshness", "uninstall", "--yes"])
-    assert again.exit_code == 0 and "0 datasets" in again.output
 
 
 def test_an_editor_confirms_that_the_data_are_up_to_date(act: Act) -> None:

@@ -1,0 +1,205 @@
+"""``ckan freshness-uninstall``: it removes what this extension wrote, and nothing else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import sqlalchemy as sa
+from ckan import model
+from ckan.cli.cli import ckan
+from ckan.lib import search
+
+from ckanext.freshness.ckan_adapter import package_extras, write_extras
+from ckanext.freshness.status import removal
+from ckanext.freshness.tests.ckan_adapter.test_tables import without_tables
+from ckanext.freshness.tests.status.measuring import activities
+
+pytestmark = pytest.mark.usefixtures("kept_db")
+
+Act = Callable[..., Any]
+
+WROTE = {
+    "last_modified": "2026-01-02T03:04:05",
+    "size": 12,
+    "mimetype": "text/csv",
+    "hash": "sha256:1",
+}
+
+
+def new(act: Act, **more: Any) -> dict[str, Any]:
+    data = {"name": f"d-{uuid4()}", "resources": [{"url": "http://x.org/1"}], **more}
+    return dict(act("package_create", **data))
+
+
+def one_extra(key: str, value: str) -> dict[str, Any]:
+    return {"extras": [{"key": key, "value": value}]}
+
+
+def stored(package_id: str) -> dict[str, str]:
+    model.Session.remove()
+    return package_extras(model.Package.get(package_id))
+
+
+def run(cli: Any, *arguments: str, **more: Any) -> Any:
+    return cli.invoke(ckan, ["freshness-uninstall", "--skip-server-check", *arguments], **more)
+
+
+@pytest.fixture(autouse=True)
+def undone() -> Iterator[None]:
+    """Other tests find a site that is not being left."""
+    yield
+    model.Session.rollback()
+    removal.undo()
+
+
+def checked(dataset: dict[str, Any], wrote: dict[str, Any], **fields: Any) -> str:
+    """Have a check fill in fields of a dataset's link; return the resource's id."""
+    resource_id: str = dataset["resources"][0]["id"]
+    resource = model.Session.get(model.Resource, resource_id)
+    for name, value in {**WROTE, **fields}.items():
+        is_date = name == "last_modified" and value
+        setattr(resource, name, datetime.fromisoformat(value) if is_date else value)
+    columns = sa.inspect(model.Session.get_bind()).get_columns("freshness_check")
+    needed = {one["name"]: one for one in columns if not one["nullable"]}
+    empty = {"TEXT": "", "BOOLEAN": False, "TIMESTAMP": "2026-01-02", "JSONB": "{}"}
+    values = {name: empty.get(str(one["type"]), 0) for name, one in needed.items()}
+    for name, one in needed.items():
+        if isinstance(one["type"], sa.ARRAY):
+            values[name] = []
+    values |= {"resource_id": resource_id, "package_id": dataset["id"], "url": resource.url}
+    values |= {"wrote": json.dumps(wrote), "attempts": "[]"}
+    names = ", ".join(values)
+    given = ", ".join(f":{name}" for name in values)
+    model.Session.execute(
+        sa.text(f"INSERT INTO freshness_check ({names}) VALUES ({given})"), values
+    )
+    model.Session.commit()
+    return resource_id
+
+
+def fields(resource_id: str) -> dict[str, Any]:
+    model.Session.remove()
+    row = model.Session.execute(
+        sa.text("SELECT last_modified, size, mimetype, hash FROM resource WHERE id = :id"),
+        {"id": resource_id},
+    ).one()
+    when = row.last_modified
+    return {**row._mapping, "last_modified": when and when.isoformat()}
+
+
+def test_extras_go_and_come_back(act: Act, cli: Any) -> None:
+    made = new(act, **one_extra("frequency", "weekly"))
+    had = stored(made["id"])
+    before = model.Package.get(made["id"]).metadata_modified
+    activity = activities(made["id"])
+    done = run(cli, input="n\n")
+    assert (done.exit_code, stored(made["id"])) == (1, had)
+    done = run(cli, "--yes")
+    assert done.exit_code == 0, done.output
+    assert "NOT DONE" in done.output, "the plugins are enabled"
+    assert stored(made["id"]) == {"frequency": "weekly"}
+    assert model.Package.get(made["id"]).metadata_modified == before
+    assert activities(made["id"]) == activity
+    document = search.show(made["id"])
+    assert document["extras_frequency"] == "weekly"
+    assert not [key for key in document if "freshness" in key]
+
+    act("package_patch", id=made["id"], notes="An edit while the plugin still runs")
+    created = new(act, **one_extra("frequency", "weekly"))
+    cli.invoke(ckan, ["freshness", "refresh", "--all"])
+    assert stored(made["id"]) == stored(created["id"]) == {"frequency": "weekly"}
+    again = run(cli, "--yes")
+    assert again.exit_code == 0, again.output
+
+    done = run(cli, "--undo")
+    assert done.exit_code == 0 and "ckan freshness refresh" in done.output
+    assert cli.invoke(ckan, ["freshness", "refresh", "--all"]).exit_code == 0
+    assert stored(made["id"]) == had
+    assert stored(created["id"])["freshness"] == "fresh"
+
+
+def test_the_plugins_are_enabled(act: Act, cli: Any) -> None:
+    made = new(act)
+    done = run(cli, "--drop-tables", "--yes")
+    assert done.exit_code == 1 and "nothing else was changed" in done.output
+    assert "freshness" in stored(made["id"])
+    assert run(cli, "--drop-tables", "--undo").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("wrote", "has", "left"),
+    [
+        pytest.param(WROTE, {}, {}, id="all of checks"),
+        pytest.param(
+            {"size": 12, "old_hash": "sha256:1"},
+            {},
+            {"last_modified": WROTE["last_modified"], "mimetype": "text/csv"},
+            id="some of the publisher",
+        ),
+        pytest.param(
+            WROTE,
+            {"size": 99, "hash": "md5 of the publisher"},
+            {"size": 99, "hash": "md5 of the publisher"},
+            id="changed since",
+        ),
+    ],
+)
+def test_fields_that_checks_filled_in(
+    act: Act, cli: Any, wrote: dict[str, Any], has: dict[str, Any], left: dict[str, Any]
+) -> None:
+    resource_id = checked(new(act), wrote, **has)
+    before = fields(resource_id)
+    assert run(cli, "--yes").exit_code == 0
+    nothing = {"last_modified": None, "size": None, "mimetype": None, "hash": ""}
+    assert fields(resource_id) == {**nothing, **left}
+    assert run(cli, "--undo").exit_code == 0
+    # What an earlier URL had is not true of this one.
+    gone = {name: nothing[name] for name in WROTE if f"old_{name}" in wrote}
+    assert fields(resource_id) == {**before, **gone}
+
+
+LEFT_BEHIND = {
+    "freshness": "due",
+    "freshness_last_modified": "2026-01-02T03:04:05Z",
+    "freshness_evidence": "upload",
+    "freshness_due": "2026-01-09T03:04:05Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("extras", "is_ours"),
+    [
+        (LEFT_BEHIND, True),
+        ({"freshness": "unavailable"}, True),
+        ({"freshness": "fresh"}, False),
+        ({"freshness": "ripe"}, False),
+        ({**LEFT_BEHIND, "freshness": "ripe"}, False),
+        ({"freshness_due": "soon"}, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("tables", [True, False])
+def test_an_earlier_installation_and_the_sites_own_fields(
+    act: Act, cli: Any, extras: dict[str, str], is_ours: bool, tables: bool
+) -> None:
+    made = new(act, **one_extra("frequency", "weekly"))
+    own = [key for key in stored(made["id"]) if key != "frequency"]
+    model.Session.execute(
+        sa.text("DELETE FROM freshness_dataset WHERE package_id = :id"), {"id": made["id"]}
+    )
+    write_extras({made["id"]: extras}, [*own, *extras])
+    model.Session.commit()
+    if tables:
+        done = run(cli, "--yes")
+    else:
+        with without_tables("freshness"):
+            done = run(cli, "--yes")
+            undo = run(cli, "--undo")
+        assert undo.exit_code == 1 and "were dropped" in undo.output
+    assert done.exit_code == 0, done.output
+    assert stored(made["id"]) == {"frequency": "weekly", **({} if is_ours else extras)}
