@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from benchmarks import _dataset_page
+from benchmarks import _ckan_pages
 from benchmarks.refresh import write_ini
 
 DATASETS, RESOURCES, ORGANIZATIONS = 22_160, 149_308, 300
@@ -49,10 +49,6 @@ OF_HDX, ANY_SIZE = 0.4, 0.5
 """Seconds in which the dashboard answers: over a catalogue of HDX's size, and over one of 200,000 datasets."""
 PAGE = 0.5
 """Seconds in which every other page answers over a catalogue of HDX's size."""
-USUAL = 9
-"""Resources of the dataset whose page has goals."""
-ADDED = {"added_ms": 1.0, "added_bytes": 4_000}
-"""What our plugins may add to CKAN's page of that dataset."""
 ASSETS = {"css": 12_000, "js": 4_000}
 """The greatest sizes of our style sheets and scripts, in bytes."""
 
@@ -68,9 +64,10 @@ def main() -> None:
     for name, seconds in result["pages"].items():
         print(f"{name:<32} {seconds:7.3f} s")
     print(f"{'all datasets as CSV':<32} {result['csv_s']:7.3f} s, {result['csv_rows']} rows")
-    for name, figures in result["dataset_page"].items():
-        shown = ", ".join(f"{key} {value:.2f}" for key, value in figures.items())
-        print(f"CKAN's page of a dataset, {name}: {shown}")
+    for page, rows in result["ckan_pages"].items():
+        for name, figures in rows.items():
+            shown = ", ".join(f"{key} {value:.2f}" for key, value in figures.items())
+            print(f"CKAN's {page}, {name}: {shown}")
     for name, goal in result["goals"].items():
         verdict = "met" if goal["met"] else "missed"
         print(f"{name:<32} {round(goal['found'], 3):>10} (goal {goal['goal']}): {verdict}")
@@ -119,12 +116,12 @@ class Bench:
         answer = client.get("/freshness/datasets.csv")
         rows = answer.get_data(as_text=True).count("\r\n") - 1
         csv = {"csv_s": time.perf_counter() - before, "csv_rows": rows}
-        self.say("CKAN's page of a dataset, with the plugins and without them")
-        added = _dataset_page.measure(self.site, people, self.now)
+        self.say("CKAN's own pages, with the plugins and without them")
+        added = _ckan_pages.measure(self.site, people, self.now)
         return {
             "datasets": self.datasets,
             "pages": pages,
-            "dataset_page": added,
+            "ckan_pages": added,
             "goals": goals(self.datasets, pages, added),
             "max_s": max(pages.values()),
             **csv,
@@ -207,16 +204,18 @@ class Bench:
 
 
 def goals(
-    datasets: int, pages: dict[str, float], added: dict[str, dict[str, float]]
+    datasets: int, pages: dict[str, float], added: dict[str, dict[str, dict[str, float]]]
 ) -> dict[str, dict[str, Any]]:
-    """Return what was found beside each goal: of our pages, of CKAN's page of a dataset, of the assets."""
+    """Return what was found beside each goal: of our pages, of CKAN's own pages, of the assets."""
     dashboards = [seconds for name, seconds in pages.items() if name.startswith("dashboard (")]
     rows = {"dashboard_s": (max(dashboards), OF_HDX if datasets <= DATASETS else ANY_SIZE)}
     if datasets <= DATASETS:
         rows["slowest_page_s"] = max(pages.values()), PAGE
-    usual = [figures for name, figures in added.items() if name.startswith(f"{USUAL} ")]
-    for key, most in ADDED.items():
-        rows[f"dataset_page_{key}"] = max(figures[key] for figures in usual), most
+    for name, page in _ckan_pages.PAGES.items():
+        figures = added[name].values()
+        rows[f"{name}_added_ms"] = max(one["added_ms"] for one in figures), page.ms
+        if page.bytes is not None:
+            rows[f"{name}_added_bytes"] = max(one["added_bytes"] for one in figures), page.bytes
     folder = Path(str(files("ckanext.freshness"))) / "assets"
     for kind, most in ASSETS.items():
         rows[f"{kind}_bytes"] = sum(path.stat().st_size for path in folder.rglob(f"*.{kind}")), most
