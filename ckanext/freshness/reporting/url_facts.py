@@ -5,7 +5,7 @@ They are read on each call and never stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -40,7 +40,7 @@ def hidden() -> Iterator[None]:
 
 
 def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None = None) -> None:
-    """Add the facts about each resource's URL, with one query.
+    """Add the facts about each resource's URL, with a few queries for all of them.
 
     Packages for the index and for activities get no facts, since these are true only at the moment.
 
@@ -62,7 +62,7 @@ def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None =
 
 @tables.optional_reading
 def _add_facts(resources: Mapping[str, dict[str, Any]]) -> None:
-    for resource_id, facts in _facts(list(resources)).items():
+    for resource_id, facts in _facts(resources).items():
         resources[resource_id][KEY] = facts
 
 
@@ -97,36 +97,53 @@ def write(
         return original(context, without(data_dict))
 
 
-def _facts(resource_ids: list[str]) -> dict[str, dict[str, Any]]:
-    checks = settings.checks()
-    rows = model.Session.execute(sa.text(_FACTS), {"ids": resource_ids})
+def _facts(resources: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    ids = {"ids": list(resources)}
+    run = model.Session.execute
+    copies = {row.id: copy_urls.shown(row) for row in run(_COPIES, ids)}
+    results = _current(run(_CHECKS, ids).all(), resources)
+    # Update cycles check the files of IATI registries.
+    results |= {row.id: row for row in run(_IATI_CHECKS, ids)}
     return {
-        row.id: {
-            "checked_at": utc_text(row.tried_at),
-            "outcome": row.outcome,
-            "broken_since": utc_text(row.failing_since)
-            if link_checks.is_broken(row, checks)
-            else None,
-            **(copy_urls.shown(row) if row.has_copy else dict.fromkeys(copy_urls.KEYS)),
+        resource_id: {
+            **_result(results.get(resource_id)),
+            **(copies.get(resource_id) or dict.fromkeys(copy_urls.KEYS)),
         }
-        for row in rows
+        for resource_id in results.keys() | copies.keys()
     }
 
 
-# Results for another URL are left out. Update cycles check the files of IATI registries.
-_FACTS = f"""
-SELECT r.id, r.package_id, c.key IS NOT NULL AS has_copy, {copy_urls.COLUMNS}, f.*
-FROM resource r
-LEFT JOIN freshness_copy c ON c.resource_id = r.id AND c.key IS NOT NULL
-LEFT JOIN LATERAL (
-    SELECT CAST(i.attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
-        CASE WHEN CAST(i.attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
-            WHEN i.attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome,
-        i.failing_since, i.failures
-    FROM freshness_iati i WHERE i.resource_id = r.id AND i.attempts <> '[]'
-    UNION ALL
-    SELECT k.tried_at, k.attempts -> 0 ->> 'outcome', k.failing_since, k.failures
-    FROM freshness_check k WHERE k.resource_id = r.id AND k.url = r.url
-    LIMIT 1
-) f ON true
-WHERE r.id = ANY(:ids) AND (c.key IS NOT NULL OR f.tried_at IS NOT NULL)"""
+def _result(row: Any) -> dict[str, Any]:
+    if row is None:
+        return dict.fromkeys(("checked_at", "outcome", "broken_since"))
+    is_broken = row.failing_since and link_checks.is_broken(row, settings.checks())
+    return {
+        "checked_at": utc_text(row.tried_at),
+        "outcome": row.outcome,
+        "broken_since": utc_text(row.failing_since) if is_broken else None,
+    }
+
+
+def _current(rows: Sequence[Any], resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results by resource id, without those for an earlier URL."""
+    # A URL can differ because a plugin shows another one than CKAN stores.
+    differing = [row.id for row in rows if row.url != resources[row.id].get("url")]
+    stored = dict(map(tuple, model.Session.execute(_URLS, {"ids": differing}))) if differing else {}
+    return {row.id: row for row in rows if stored.get(row.id, row.url) == row.url}
+
+
+# Each page of a dataset waits for these. One statement with joins would take PostgreSQL longer to plan than
+# all of these take together.
+_CHECKS = sa.text("""
+SELECT resource_id AS id, url, tried_at, attempts -> 0 ->> 'outcome' AS outcome, failing_since, failures
+FROM freshness_check WHERE resource_id = ANY(:ids) AND tried_at IS NOT NULL""")
+_URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")
+_COPIES = sa.text(f"""
+SELECT c.resource_id AS id, c.package_id, {copy_urls.COLUMNS} FROM freshness_copy c
+WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL""")
+_IATI_CHECKS = sa.text("""
+SELECT resource_id AS id, failing_since, failures,
+    CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+    CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
+        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome
+FROM freshness_iati WHERE resource_id = ANY(:ids) AND attempts <> '[]'""")
