@@ -1,4 +1,4 @@
-"""Groups of hosts for the table "Where files are hosted", which HDX publishes, too. Pure."""
+"""Hosts and groups of hosts for the table "Where files are hosted", which HDX publishes, too. Pure."""
 
 from __future__ import annotations
 
@@ -35,15 +35,6 @@ class HostShare:
     percent: float
 
 
-HDX = (
-    HostGroup("File Store", ("data.humdata.org",)),
-    HostGroup("CPS", ("manage.hdx.rwlabs.org",)),
-    HostGroup("HXL Proxy", ("proxy.hxlstandard.org",)),
-    HostGroup("ScraperWiki", ("ds-ec2.scraperwiki.com", "*.scraperwiki.com")),
-)
-"""The groups of HDX's table."""
-
-
 def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
     """Parse groups of the site's configuration: ``File_Store=data.example.org,files.example.org``.
 
@@ -64,18 +55,32 @@ def parse_groups(entries: Iterable[str]) -> tuple[HostGroup, ...]:
 def shares(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> list[HostShare]:
     """Return the lines of the table: each group, then the others, then the total.
 
+    Without groups, each host has a line; the host with most resources is the first.
+
     :param counts: numbers of resources by (normalised) host; the empty name stands for URLs without a host
     """
     total = sum(counts.values())
-    numbers = dict.fromkeys([*(group.name for group in groups), OTHERS], 0)
-    for host, count in counts.items():
-        named = next((group.name for group in groups if group.has(host)), OTHERS)
-        numbers[named] += count
+    numbers = _of_groups(counts, groups) if groups else _of_hosts(counts)
     numbers[TOTAL] = total
     return [
         HostShare(name, count, 100 * count / total if total else 0.0)
         for name, count in numbers.items()
     ]
+
+
+def _of_groups(counts: Mapping[str, int], groups: Sequence[HostGroup]) -> dict[str, int]:
+    numbers = dict.fromkeys([*(group.name for group in groups), OTHERS], 0)
+    for host, count in counts.items():
+        named = next((group.name for group in groups if group.has(host)), OTHERS)
+        numbers[named] += count
+    return numbers
+
+
+def _of_hosts(counts: Mapping[str, int]) -> dict[str, int]:
+    named = ((host, count) for host, count in counts.items() if host)
+    numbers = dict(sorted(named, key=lambda one: (-one[1], one[0])))
+    without_host = counts.get("", 0)
+    return {**numbers, OTHERS: without_host} if without_host else numbers
 
 
 def _matches(pattern: str, host: str) -> bool:

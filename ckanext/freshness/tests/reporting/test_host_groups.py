@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ckanext.freshness.reporting.host_groups import HDX, HostGroup, parse_groups, shares
+from ckanext.freshness.reporting.host_groups import HostGroup, parse_groups, shares
+
+HDX = (
+    HostGroup("File Store", ("data.humdata.org",)),
+    HostGroup("CPS", ("manage.hdx.rwlabs.org",)),
+    HostGroup("HXL Proxy", ("proxy.hxlstandard.org",)),
+    HostGroup("ScraperWiki", ("ds-ec2.scraperwiki.com", "*.scraperwiki.com")),
+)
 
 
 def test_hdx_when_it_started() -> None:
@@ -53,6 +60,18 @@ def test_the_first_group_that_has_a_host_gets_it() -> None:
         ("Others", 0),
         ("Total", 5),
     ]
+
+
+def test_each_host_without_groups() -> None:
+    counts = {"a.org": 1, "c.org": 3, "b.org": 1, "": 5}
+    assert [(one.name, one.count, one.percent) for one in shares(counts, ())] == [
+        ("c.org", 3, 30),
+        ("a.org", 1, 10),
+        ("b.org", 1, 10),
+        ("Others", 5, 50),
+        ("Total", 10, 100),
+    ]
+    assert [one.name for one in shares({"a.org": 2}, ())] == ["a.org", "Total"]
 
 
 def test_nothing_is_no_fault() -> None:
