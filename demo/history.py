@@ -18,7 +18,6 @@ import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness import settings
-from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.aging.status import assess, next_boundary
 from ckanext.freshness.aging.thresholds import Thresholds
 from ckanext.freshness.dates import utc
@@ -39,6 +38,7 @@ class Dated:
 
     :ivar organization: its name
     :ivar status: the stored status
+    :ivar evidence: of the last change
     :ivar dates: aware
     """
 
@@ -46,6 +46,7 @@ class Dated:
     organization: str | None
     frequency_days: int | None
     status: str
+    evidence: str
     dates: tuple[datetime, ...]
 
 
@@ -134,7 +135,7 @@ def _replace(dataset: Dated, made_up: Sequence[Change]) -> None:
             "from_status": one.before,
             "to_status": one.after,
             "changed_at": utc(one.at),
-            "evidence": Evidence.UPLOAD.value,
+            "evidence": dataset.evidence,
             "cause": one.cause.value,
         }
         for one in made_up
@@ -149,16 +150,16 @@ def _counts(numbers: Counter[str]) -> StatusCounts:
 def _datasets() -> Iterator[Dated]:
     for row in model.Session.execute(sa.text(_DATASETS)):
         dates = tuple(date.replace(tzinfo=timezone.utc) for date in row.dates)
-        yield Dated(row.id, row.organization, row.frequency_days, row.status, dates)
+        yield Dated(row.id, row.organization, row.frequency_days, row.status, row.evidence, dates)
 
 
 _DATASETS = """
-SELECT p.id, g.name AS organization, d.frequency_days, d.status,
+SELECT p.id, g.name AS organization, d.frequency_days, d.status, d.evidence,
     array_agg(e.happened_at ORDER BY e.happened_at) AS dates
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 JOIN freshness_evidence e ON e.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' AND NOT p.private
-GROUP BY p.id, g.name, d.frequency_days, d.status
+GROUP BY p.id, g.name, d.frequency_days, d.status, d.evidence
 ORDER BY p.name"""

@@ -1,4 +1,4 @@
-"""Takes pictures of every page of a served demo: both widths, English and German, each kind of reader.
+"""Takes pictures of every page of a served demo: both widths, all languages, each kind of reader.
 
 Serve the demo with ``./dev demo``, then, in another terminal::
 
@@ -28,7 +28,7 @@ from demo.site import ADMIN, EDITOR
 from stack.browser import NAMES
 
 WIDTHS = (1440, 375)
-LANGUAGES = ("en", "de")
+LANGUAGES = ("en", "de", "fr", "es")
 USERS = {"anonymous": None, "editor": EDITOR, "sysadmin": ADMIN}
 
 DOCS = Path(__file__).parent / "images"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import ckan.plugins as p
+import ckan.plugins.toolkit as tk
 
+from .aging.messages import N_
 from .ckan_adapter import (
     CkanConfigurationException,
     DefaultDatasetForm,
@@ -59,8 +61,8 @@ class _Harvester:
     def info(self) -> dict[str, str]:
         return {
             "name": self.source_type.name,
-            "title": self.title,
-            "description": self.description,
+            "title": tk._(self.title),
+            "description": tk._(self.description),
             "form_config_interface": "Text",
         }
 
@@ -90,8 +92,10 @@ class IatiHarvesterPlugin(_Harvester, p.SingletonPlugin):
     p.implements(IHarvester)
 
     source_type = IATI_REGISTRY
-    title = "IATI registry"
-    description = "Harvests the reporting organisations and the datasets of a registry of IATI's"
+    title = N_("IATI registry")
+    description = N_(
+        "Harvests the reporting organisations and the datasets of a registry of IATI's"
+    )
 
 
 class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
@@ -104,7 +108,7 @@ class FdpHarvesterPlugin(_Harvester, p.SingletonPlugin, DefaultDatasetForm):
 
     source_type = FAIR_DATA_POINT
     title = "FAIR Data Point"
-    description = "Harvests the datasets of a FAIR Data Point, or of one catalog of it"
+    description = N_("Harvests the datasets of a FAIR Data Point, or of one catalog of it")
 
     def is_fallback(self) -> bool:
         return False

@@ -66,6 +66,7 @@ __all__ = [
     "freshness_hosts_label",
     "freshness_is_editor",
     "freshness_is_followed",
+    "freshness_job_state",
     "freshness_link",
     "freshness_link_problem",
     "freshness_link_reason",
@@ -380,6 +381,11 @@ def freshness_state(name: str) -> display.State:
     return display.STATUSES.get(name) or display.LINKS[name]
 
 
+def freshness_job_state(name: str) -> display.State:
+    """Return the colour, icon and words of a harvest job's state."""
+    return display.JOBS[name]
+
+
 def freshness_time(value: str | datetime | None, style: str = "ago") -> Markup | str:
     """Return a ``<time>`` element with the exact moment as its title.
 
@@ -425,9 +431,12 @@ def freshness_month(day: date) -> str:
     return display.month(day, _locale())
 
 
-def freshness_date(day: date) -> str:
-    """Return a day with its year: "12 Nov 2026"."""
-    return display.whole_day(day, _locale())
+def freshness_date(day: date | str) -> str:
+    """Return a day with its year: "12 Nov 2026".
+
+    :param day: a date, or one of our API
+    """
+    return display.whole_day(date.fromisoformat(day) if isinstance(day, str) else day, _locale())
 
 
 def freshness_duration(start: datetime, end: datetime | None) -> str:

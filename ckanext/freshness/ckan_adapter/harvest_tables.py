@@ -86,10 +86,10 @@ IS_OF_SOURCES = """EXISTS (
 )"""
 """SQL: whether the package ``p`` is a current record of the sources ``:sources``."""
 LAST_JOBS = """
-SELECT s.id, s.type, s.active, j.status, j.created, j.finished,
-    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id)
-    + (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR')
-    AS errors,
+SELECT s.id, s.type, s.active, j.status, j.created, j.gather_started, j.finished,
+    (SELECT count(*) FROM harvest_gather_error e WHERE e.harvest_job_id = j.id) AS gather_errors,
+    (SELECT count(*) FROM harvest_object o WHERE o.harvest_job_id = j.id AND o.state = 'ERROR') AS errored,
+    EXISTS (SELECT FROM harvest_object o WHERE o.harvest_job_id = j.id) AS objects,
     (SELECT count(*) FROM freshness_harvest_hold h, jsonb_array_elements(h.held) one
         WHERE h.source_id = s.id AND h.released_at IS NULL AND one ->> 'released' IS NULL)
     AS held,

@@ -75,8 +75,8 @@ def ago(moment: datetime, now: datetime, locale: Locale) -> str:
 
 
 def lasting(since: datetime, now: datetime, locale: Locale) -> str:
-    """Return the time that has passed since a moment: "9 days"."""
-    return _in_words(now - since, locale)
+    """Return the time that has passed since a moment: "9 days". It is at least a second."""
+    return _in_words(max(now - since, timedelta(seconds=1)), locale)
 
 
 def _in_words(delta: timedelta, locale: Locale, *, with_direction: bool = False) -> str:

@@ -137,7 +137,7 @@ def jobs(
         HarvestJob(
             row["id"],
             row["source_id"],
-            JOBS[_state(row)],
+            JOBS[state(row)],
             aware(row["created"]),
             aware(row["gather_started"]),
             aware(row["finished"]),
@@ -157,7 +157,12 @@ def troubled_sources() -> list[tuple[Mapping[str, Any], HarvestJob]]:
     return [(sources[job.source_id], job) for job in last if job.is_troubled]
 
 
-def _state(row: Mapping[str, Any]) -> str:
+def state(row: Mapping[str, Any]) -> str:
+    """Return the state of a job, as a key of :data:`.display.JOBS`.
+
+    :param row: the job's columns, whether it has ``objects``, and the numbers ``gather_errors``, ``errored``
+        and ``held``
+    """
     if row["status"] == "Aborted":
         return "stopped"
     if row["status"] != "Finished":

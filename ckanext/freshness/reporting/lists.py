@@ -16,7 +16,7 @@ from ..ckan_adapter import harvest_tables, model
 from ..dates import utc_text
 from ..model import CheckRun
 from ..status.package_fields import same_user
-from . import counts, history, host_groups
+from . import counts, harvest_jobs, history, host_groups
 from .tables import BATCH, Context, Row, TableRequest, with_iso_dates
 from .visibility import of_organization, search
 
@@ -73,11 +73,20 @@ def sources(request: TableRequest) -> Iterator[Row]:
         {
             **found[row["id"]],
             **with_iso_dates(row, "created", "finished"),
+            "errors": row["gather_errors"] + row["errored"],
+            "state": _state(row),
             "datasets": numbers.get(row["id"], 0),
         }
         for row in rows
     ]
     yield from sorted(listed, key=lambda row: (not row["held"], -(row["errors"] or 0)))
+
+
+def _state(row: Mapping[str, Any]) -> str | None:
+    if row["held"]:
+        # Whatever the last job did, somebody must decide about the deletions of an earlier one.
+        return "held"
+    return harvest_jobs.state(row) if row["status"] else None
 
 
 def _sources(request: TableRequest) -> dict[str, Row]:
@@ -126,9 +135,9 @@ def runs(request: TableRequest) -> Iterator[Row]:
 
 
 def days(request: TableRequest) -> Iterator[Row]:
-    """Yield the daily counts of public datasets."""
+    """Yield the daily counts of public datasets, the newest first."""
     since = (request.since or request.now - relativedelta(years=1)).date()
-    for day in history.days(since, request.organization):
+    for day in reversed(history.days(since, request.organization)):
         numbers = counts.of_statuses(day.statuses)
         yield {
             "day": day.day.isoformat(),
@@ -146,7 +155,9 @@ def hosted(request: TableRequest) -> Iterator[Row]:
 
 def host_rows(counted: Mapping[str, int]) -> list[Row]:
     """Return host rows from existing counts: numbers of resources by host."""
-    groups = host_groups.parse_groups(settings.words("report.host_groups")) or host_groups.HDX
+    if not counted:
+        return []
+    groups = host_groups.parse_groups(settings.words("report.host_groups"))
     return [
         {"name": share.name, "resources": share.count, "percent": round(share.percent, 1)}
         for share in host_groups.shares(counted, groups)

@@ -185,7 +185,7 @@ SOURCES = Table(
         Column("title", N_("Source"), ColumnKind.SOURCE),
         Column("type", N_("Type"), ColumnKind.SOURCE_TYPE),
         Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
-        Column("status", N_("Last job"), ColumnKind.PHRASE),
+        Column("status", N_("Last job"), ColumnKind.JOB),
         Column("finished", N_("Finished"), ColumnKind.MOMENT),
         Column("errors", N_("Errors"), ColumnKind.NUMBER),
     ),
@@ -208,10 +208,10 @@ HOSTS = Table(
 HISTORY = Table(
     "history",
     N_("Over time"),
-    N_("The freshness of public datasets on each day."),
+    N_("The freshness of public datasets on each day, the newest first."),
     N_("Nothing has been counted yet. The nightly report does it."),
     (
-        Column("day", N_("Day")),
+        Column("day", N_("Day"), ColumnKind.DAY),
         Column("datasets", N_("Datasets"), ColumnKind.NUMBER),
         Column("fresh_percent", N_("Up to date"), ColumnKind.PERCENT),
         *_STATUSES,

@@ -112,6 +112,8 @@ class RunLine:
 
     :ivar state: a key of :data:`STATES`
     :ivar checks: number of checks; None if the run did not count any
+    :ivar errors: number of checks that failed
+    :ivar unclear: number of checks that could not be made, or that cannot detect changes
     :ivar sentences: what it did
     """
 
@@ -124,6 +126,7 @@ class RunLine:
     ended_at: datetime | None
     checks: int | None
     errors: int
+    unclear: int
     error: str | None
     sentences: Sequence[str] = ()
 
@@ -137,6 +140,7 @@ def line(run: Any, now: datetime) -> RunLine:
     """Return a line about a row of ``freshness_run``."""
     kind = KINDS.get(run.kind, _UNKNOWN)
     figures = run.datasets or {}
+    found = run_findings.outcomes(run.resources or {}) if run.kind == "check" else Counter[str]()
     ended = run.ended_at is not None
     return RunLine(
         id=run.id,
@@ -147,7 +151,8 @@ def line(run: Any, now: datetime) -> RunLine:
         started_at=aware(run.started_at),
         ended_at=aware(run.ended_at),
         checks=run.visited if run.kind in KINDS and run.kind != "nightly" else None,
-        errors=_errors(run),
+        errors=found["failed"] if run.kind == "check" else int(figures.get("failed") or 0),
+        unclear=found["blocked"] + found["undetectable"],
         error=run.error,
         sentences=kind.sentences(figures) if ended and figures else (),
     )
@@ -166,12 +171,6 @@ def is_alive(run_id: str, now: datetime) -> bool:
     """Decide whether something is still doing an unfinished run."""
     run = _lines().filter(CheckRun.__table__.c.id == run_id).one()
     return KINDS.get(run.kind, _UNKNOWN).is_alive(run, now)
-
-
-def _errors(run: Any) -> int:
-    if run.kind == "check":
-        return run_findings.outcomes(run.resources or {})["failed"]
-    return int((run.datasets or {}).get("failed") or 0)
 
 
 # The page of a run

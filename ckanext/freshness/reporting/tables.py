@@ -40,6 +40,7 @@ class ColumnKind(Enum):
     HOSTS = "hosts"
     NUMBER = "number"
     PERCENT = "percent"
+    DAY = "day"
     MOMENT = "moment"
     LASTING = "lasting"
     """A moment, shown as the time since then."""
@@ -55,6 +56,8 @@ class ColumnKind(Enum):
     """Why a check failed."""
     SOURCE = "source"
     SOURCE_TYPE = "source_type"
+    JOB = "job"
+    """The last job of a source, shown as its state."""
     RUN = "run"
 
 

@@ -100,11 +100,11 @@ def test_the_days_before_are_counted_by_the_dates_of_the_datasets() -> None:
 
     datasets = [
         # A weekly one, confirmed after it was long forgotten.
-        history.Dated("a", "relief", 7, "fresh", (ago(900), ago(3))),
-        history.Dated("b", "relief", 7, "overdue", (ago(16),)),
-        history.Dated("c", None, None, "unavailable", (ago(900),)),
+        history.Dated("a", "relief", 7, "fresh", "upload", (ago(900), ago(3))),
+        history.Dated("b", "relief", 7, "overdue", "upload", (ago(16),)),
+        history.Dated("c", None, None, "unavailable", "upload", (ago(900),)),
         # Not there until yesterday.
-        history.Dated("d", "new", 7, "fresh", (ago(1),)),
+        history.Dated("d", "new", 7, "fresh", "upload", (ago(1),)),
     ]
     expected: dict[int, tuple[dict[str, int], dict[str, dict[str, int]]]] = {
         20: ({"delinquent": 1, "unavailable": 1}, {"relief": {"delinquent": 1}}),
@@ -130,7 +130,7 @@ def test_the_status_changes_that_are_made_up_follow_from_the_dates_and_end_with_
     def ago(days: float) -> datetime:
         return NOW - timedelta(days=days)
 
-    dataset = history.Dated("a", "relief", 7, "due", (ago(900), ago(30), ago(10)))
+    dataset = history.Dated("a", "relief", 7, "due", "upload", (ago(900), ago(30), ago(10)))
     found = [
         (one.at, one.before, one.after, one.cause.value)
         for one in history.changes(dataset, NOW, Thresholds())

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import ckan.plugins.toolkit as tk
 import pytest
 import sqlalchemy as sa
+from babel.dates import format_date
 from bs4 import BeautifulSoup
 from ckan.cli.cli import ckan
 from ckan.lib import search
@@ -126,7 +127,7 @@ def labels_of_others(with_plugins: Any) -> Iterator[None]:
 
 
 def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
-    *_, day = rows_of(get("/freshness/history.csv"))
+    day, *_ = rows_of(get("/freshness/history.csv"))
     assert (day["day"], day["datasets"], day["fresh"]) == (f"{NOW:%Y-%m-%d}", "5", "2")
     hosts = {f"{name}.example.org": 1 for name in ("wells", "highways")}
     assert history.newest_hosts() == (PLAIN, hosts)
@@ -134,9 +135,26 @@ def test_the_past_counts_public_datasets(get: Get, world: World) -> None:
     assert of_one["datasets"] == "3"
 
 
+def test_days_are_in_the_language_of_the_page(read: Read, world: World) -> None:
+    (cell,) = read("/de/freshness/history").select("tbody tr:first-child td:first-child")
+    month = format_date(NOW, "MMM", locale="de")
+    assert text_of(cell) == f"{NOW.day}. {month} {NOW.year}"
+
+
+def test_hosts_of_files(get: Get, world: World) -> None:
+    rows = rows_of(get("/freshness/hosts.csv"))
+    assert [(row["name"], row["resources"]) for row in rows] == [
+        ("highways.example.org", "1"),
+        ("wells.example.org", "1"),
+        ("Total", "2"),
+    ]
+
+
 def test_the_lines_of_hosts_are_in_the_language_of_the_page(
-    read: Read, get: Get, world: World
+    read: Read, get: Get, world: World, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    groups = ["File_Store=wells.example.org"]
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.report.host_groups", groups)
     for path, ours in (("", ("Others", "Total")), ("/de", ("Andere", "Gesamt"))):
         text = text_of(read(f"{path}/freshness/hosts"))
         assert all(word in text for word in ("File Store", *ours)), path
@@ -179,7 +197,19 @@ def test_sources_count_what_one_may_see(get: Get, read: Read, world: World) -> N
         assert {row["name"]: row["datasets"] for row in rows} == counts
     page = read("/freshness/sources")
     assert page.select('a[href="/harvest/harvested"]')
+    states = {text_of(row.select_one(".fr-title")): badge(row) for row in page.select("tbody tr")}
+    assert states == {
+        "About harvested": ("Finished", "ok"),
+        "About holding": ("Deletions on hold", "bad"),
+        "About failing": ("Failed", "bad"),
+    }
     assert "concealed" not in page.get_text()
+
+
+def badge(row: Any) -> tuple[str, Any]:
+    """Return the words and the colour of a row's badge."""
+    found = row.select_one(".fr-badge")
+    return text_of(found), found["data-state"]
 
 
 def test_mails_are_linked_for_who_is_logged_in(read: Read, world: World) -> None:
@@ -278,7 +308,7 @@ def test_the_history_of_an_organization_goes_on_under_another_name(
     call_action("organization_patch", {"user": root}, id="relief", name="relief-works")
     search.rebuild(force=True)
     table_access.record(NOW)
-    (before, after) = rows_of(get("/freshness/history.csv?organization=relief-works"))
+    (after, before) = rows_of(get("/freshness/history.csv?organization=relief-works"))
     assert (before["datasets"], after["datasets"]) == ("1", "1")
     # Another organization that takes the freed name has no history yet.
     factories.Organization(name="relief")
@@ -453,7 +483,7 @@ def test_the_command(cli: Any, clean_site: None) -> None:
     assert "0 of 1 dataset with known freshness is up to date (0.0 percent)" in lines
     assert any("wells  fresh -> due  (time, created)" in line for line in lines)
     assert [line.split() for line in lines[-2:]] == [
-        ["Others", "1", "100.0", "%"],
+        ["wells.example.org", "1", "100.0", "%"],
         ["Total", "1", "100.0", "%"],
     ]
     # The stored counts cover only public datasets.

@@ -46,6 +46,20 @@ def test_a_day(language: str, moment: datetime, text: str) -> None:
     assert display.day(moment, NOW, UTC, display.locale_of(language)) == text
 
 
+@pytest.mark.parametrize(
+    ("language", "duration", "text"),
+    [
+        ("en", timedelta(0), "1 second"),
+        ("en", timedelta(milliseconds=-3), "1 second"),
+        ("de", timedelta(milliseconds=400), "1 Sekunde"),
+        ("en", timedelta(minutes=48), "48 minutes"),
+        ("en", timedelta(days=9), "9 days"),
+    ],
+)
+def test_no_duration_is_zero(language: str, duration: timedelta, text: str) -> None:
+    assert display.lasting(NOW, NOW + duration, display.locale_of(language)) == text
+
+
 def test_a_moment_to_the_minute() -> None:
     moment = datetime(2026, 11, 12, 2, 13, tzinfo=UTC)
     assert display.exact(moment, UTC, display.locale_of("en")) == "12 Nov 2026, 02:13 UTC"
