@@ -240,6 +240,7 @@ TABLES = (
     model.FreshnessEvidence,
     model.FreshnessTransition,
     model.DataChange,
+    model.FrequencySuggestion,
     model.Copy,
     model.IatiDataset,
     model.Mail,

@@ -40,6 +40,7 @@ from .reporting import (
 
 __all__ = [
     "format_resource_items",
+    "freshness_beats",
     "freshness_cause_label",
     "freshness_custom_fields",
     "freshness_date",
@@ -76,6 +77,8 @@ __all__ = [
     "freshness_next_harvest",
     "freshness_not_visited_label",
     "freshness_number",
+    "freshness_observed_changes",
+    "freshness_observed_every",
     "freshness_observed_label",
     "freshness_outcome_label",
     "freshness_percent",
@@ -151,6 +154,24 @@ def freshness_observed_label(seen: dict[str, Any]) -> str:
     :param seen: ``observed_frequency`` of ``freshness_show``
     """
     return frequency_words.observed(seen)
+
+
+def freshness_observed_every(seen: dict[str, Any]) -> str:
+    """Return an observed average time between updates: "about every 92 days"."""
+    return frequency_words.every(seen["days"], at_least=seen["at_least"])
+
+
+def freshness_observed_changes(seen: dict[str, Any]) -> str:
+    """Return the changes that an observed frequency was computed from: "5 changes of the files"."""
+    return frequency_words.changes(seen)
+
+
+def freshness_beats(moments: list[datetime]) -> frequency_words.Beats:
+    """Return changes as places on a line that ends now.
+
+    :param moments: of the database
+    """
+    return frequency_words.beats(map(aware, moments), utc_now())
 
 
 def freshness_given_by_label(whom: str) -> str:

@@ -27,6 +27,9 @@ from .frequency import CHOICES, NEVER
 PROBABILITY = 0.8
 """The probability that a range contains its value."""
 
+CERTAIN = 0.9
+"""The certainty from which on another frequency is suggested."""
+
 LEAST_UPDATES = 3
 """Fewer updates tell nothing."""
 

@@ -87,7 +87,7 @@ CROSS JOIN LATERAL (
         GROUP BY kind
     ) k
 ) m
-WHERE t.id > :after AND t.to_status IN ('overdue', 'delinquent') AND t.from_status IS NOT NULL
+WHERE t.id > :after AND t.to_status IN ('overdue', 'delinquent') AND t.from_status <> t.to_status
 ORDER BY t.changed_at, t.id"""
 
 

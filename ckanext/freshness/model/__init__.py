@@ -16,12 +16,14 @@ from .freshness import (
 from .harvest import HarvestDocument, HarvestHold
 from .mails import Mail, MailPerson, MailStart
 from .report import HistoryDay
+from .suggestions import FrequencySuggestion
 
 __all__ = [
     "CheckRun",
     "Copy",
     "DataChange",
     "DatasetFreshness",
+    "FrequencySuggestion",
     "FreshnessEvidence",
     "FreshnessTransition",
     "HarvestDocument",

@@ -80,6 +80,7 @@ class Overview:
     :ivar tasks: numbers of the editor's tasks; None for readers who edit no datasets, and for sysadmins
     :ivar hosts: numbers of public files by the site's own groups of hosts; empty if it has none
     :ivar run: None before the first run
+    :ivar misfits: number of datasets whose declared update frequency does not fit; None if it cannot be counted
     """
 
     counts: StatusCounts
@@ -93,6 +94,7 @@ class Overview:
     tasks: worklist.Worklist | None
     hosts: Sequence[Row]
     run: LastRun | None
+    misfits: int | None
 
     @property
     def need_update(self) -> int:
@@ -136,6 +138,7 @@ def overview(asked: TableRequest) -> Overview:
         tasks=worklist.worklist(within, limit=0) if within and edited else None,
         hosts=() if name else _hosts(),
         run=_last_run(asked.now),
+        misfits=report.FREQUENCIES.count(asked) if report.FREQUENCIES.count else None,
     )
 
 

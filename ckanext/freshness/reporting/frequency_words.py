@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -45,3 +47,27 @@ def observed(seen: Mapping[str, Any]) -> str:
         return str(tk._("Observed: {every} (from {changes}).")).format(**words)
     text = tk._("Observed: {every} (from {changes}; probably {lowest} to {highest} days).")
     return str(text).format(**words, lowest=lowest, highest=highest)
+
+
+@dataclass(frozen=True, slots=True)
+class Beats:
+    """Changes on a line that ends now.
+
+    :ivar first: the moment of the first change, where the line begins; aware
+    :ivar places: of each change, in percent of the line
+    """
+
+    first: datetime
+    places: tuple[float, ...]
+
+
+def beats(moments: Iterable[datetime], now: datetime) -> Beats:
+    """Return changes, at least one, as places on a line.
+
+    :param moments: aware
+    :param now: aware
+    """
+    first, *_ = ordered = sorted(moments)
+    length = max((now - first).total_seconds(), 1)
+    places = (100 * (one - first).total_seconds() / length for one in ordered)
+    return Beats(first, tuple(round(min(place, 100), 1) for place in places))

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from itertools import groupby, islice
+from operator import attrgetter
 from typing import Any
 
 import sqlalchemy as sa
 
 from ..aging import observed_frequency
-from ..aging.observed_frequency import PROBABILITY, ObservedFrequency, Update
+from ..aging.observed_frequency import (
+    CERTAIN,
+    MOST_UPDATES,
+    PROBABILITY,
+    Misfit,
+    ObservedFrequency,
+    Update,
+)
 from ..ckan_adapter import model
-from ..dates import aware, utc_text
+from ..dates import aware, utc, utc_text
+from ..model import FrequencySuggestion
 
 
 class Basis(Enum):
@@ -30,7 +41,7 @@ class Basis(Enum):
 class Observation:
     """An observed frequency, and what it was computed from.
 
-    :ivar updates: the updates, in order
+    :ivar updates: the updates, the oldest first
     """
 
     basis: Basis
@@ -49,7 +60,9 @@ def of_dataset(package_id: str, declared_days: int | None, now: datetime) -> dic
     if seen is None:
         return None
     found, coming = seen.found, seen.found.next
-    misfit = None if declared_days is None else observed_frequency.misfit(found, declared_days)
+    misfit = None if declared_days is None else _misfit(found, declared_days)
+    if misfit is not None and _is_kept(package_id, declared_days):
+        misfit = None
     return {
         "days": round(found.days, 1),
         "lowest_days": round(found.lowest, 1),
@@ -90,6 +103,85 @@ def observation(rows: Iterable[Any], now: datetime) -> Observation | None:
     return None
 
 
+_BATCH = 500
+"""Rows to write in one statement."""
+
+
+def store(now: datetime) -> int:
+    """Store the frequencies that the data of datasets suggest, commit, and return their number.
+
+    Decisions of editors to keep a frequency stay while it is the same.
+
+    :param now: the current time, aware
+    """
+    statement = sa.text(_UPDATES.format(which=""))
+    number = 0
+    with model.Session.get_bind().connect() as connection:
+        streamed = connection.execution_options(stream_results=True, max_row_buffer=5000)
+        rows = streamed.execute(statement)
+        datasets = groupby(rows, key=attrgetter("package_id"))
+        found = (_suggestion(list(group), now) for _, group in datasets)
+        suggestions = filter(None, found)
+        while batch := list(islice(suggestions, _BATCH)):
+            number += len(batch)
+            model.Session.execute(sa.text(_STORE), {"rows": json.dumps(batch)})
+    model.Session.execute(sa.text(_FORGET), {"now": utc(now)})
+    model.Session.commit()
+    return number
+
+
+def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
+    """Return a row of ``freshness_suggestion``; None if the declared frequency fits, or nobody knows."""
+    declared = rows[0].frequency_days
+    seen = observation(rows, now) if rows[0].is_judged else None
+    if seen is None:
+        return None
+    found = seen.found
+    suggested, certainty = observed_frequency.nearest(found.days), None
+    if declared is not None:
+        misfit = _misfit(found, declared)
+        if misfit is None:
+            return None
+        suggested, certainty = misfit.suggested_days, misfit.certainty
+    return {
+        "package_id": rows[0].package_id,
+        "declared_days": declared,
+        "suggested_days": suggested,
+        "certainty": certainty,
+        "days": found.days,
+        "lowest_days": found.lowest,
+        "highest_days": found.highest,
+        "at_least": found.at_least,
+        "changes": found.updates,
+        "basis": seen.basis.value,
+        "changed_at": [utc(one.at).isoformat() for one in seen.updates[-MOST_UPDATES:]],
+        "counted_at": utc(now).isoformat(),
+    }
+
+
+def _misfit(found: ObservedFrequency, declared_days: int) -> Misfit | None:
+    """Return why a declared frequency does not fit if that is certain enough."""
+    misfit = observed_frequency.misfit(found, declared_days)
+    return None if misfit is None or misfit.certainty < CERTAIN else misfit
+
+
+def _is_kept(package_id: str, declared_days: int | None) -> bool:
+    row = model.Session.get(FrequencySuggestion, package_id, populate_existing=True)
+    return row is not None and row.kept_at is not None and row.declared_days == declared_days
+
+
+def keep(package_id: str, at: datetime | None) -> None:
+    """Store that an editor keeps the declared frequency of a dataset, or nobody any more; commit.
+
+    :param at: when the editor decided, aware; None to suggest another frequency again
+    """
+    model.Session.execute(
+        sa.text("UPDATE freshness_suggestion SET kept_at = :at WHERE package_id = :id"),
+        {"id": package_id, "at": at and utc(at)},
+    )
+    model.Session.commit()
+
+
 # The time of a change that only checks saw lies between two of them. All other evidence has a date.
 _DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
         AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
@@ -97,7 +189,8 @@ _BETWEEN = "(c.evidence IN ('hash', 'http header') AND c.changed_after < c.chang
 
 # The files of a dataset change together: rows of one hour make one.
 _UPDATES = f"""
-SELECT u.package_id, u.of_record, min(u.happened_at) AS happened_at, min(u.within) AS within,
+SELECT u.package_id, d.package_id IS NOT NULL AS is_judged, d.frequency_days, u.of_record,
+    min(u.happened_at) AS happened_at, min(u.within) AS within,
     EXISTS (
         SELECT FROM freshness_check k WHERE k.package_id = u.package_id AND k.hash IS NOT NULL
     ) AS is_read
@@ -109,6 +202,19 @@ FROM (
         CASE WHEN {_DATED} OR NOT {_BETWEEN} THEN interval '0'
             ELSE c.changed_before - c.changed_after END AS within
     FROM freshness_change c WHERE c.evidence <> 'created' {{which}}
-) u
-GROUP BY u.package_id, u.of_record, date_trunc('hour', u.happened_at)
+) u LEFT JOIN freshness_dataset d ON d.package_id = u.package_id
+GROUP BY u.package_id, d.package_id, u.of_record, date_trunc('hour', u.happened_at)
 ORDER BY u.package_id, happened_at"""
+
+_STORE = """
+INSERT INTO freshness_suggestion AS s
+SELECT * FROM jsonb_populate_recordset(NULL::freshness_suggestion, CAST(:rows AS jsonb))
+ON CONFLICT (package_id) DO UPDATE SET declared_days = excluded.declared_days,
+    suggested_days = excluded.suggested_days, certainty = excluded.certainty, days = excluded.days,
+    lowest_days = excluded.lowest_days, highest_days = excluded.highest_days,
+    at_least = excluded.at_least, changes = excluded.changes, basis = excluded.basis,
+    changed_at = excluded.changed_at, counted_at = excluded.counted_at,
+    kept_at = CASE WHEN s.declared_days IS NOT DISTINCT FROM excluded.declared_days THEN s.kept_at END"""
+
+# A decision to keep a frequency outlives a night in which the frequency fits.
+_FORGET = "DELETE FROM freshness_suggestion WHERE counted_at <> :now AND kept_at IS NULL"

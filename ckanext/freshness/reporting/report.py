@@ -76,6 +76,29 @@ DUE = Table(
     streamed_lists.DUE.rows,
     streamed_lists.DUE.count,
 )
+FREQUENCIES = Table(
+    "frequencies",
+    N_("Declared frequency does not fit"),
+    N_(
+        "Datasets whose data change more often or more rarely than their update frequency says, as far as this "
+        "portal noticed. The certainty is a probability that follows from the observed changes."
+    ),
+    N_("No declared update frequency is known to be wrong."),
+    (
+        _DATASET,
+        _ORGANIZATION,
+        Column("declared_days", N_("Declared"), ColumnKind.FREQUENCY),
+        Column("days", N_("Observed"), ColumnKind.OBSERVED),
+        Column("suggested_days", N_("Fits better"), ColumnKind.FREQUENCY),
+        Column("certainty_percent", N_("Certainty"), ColumnKind.PERCENT),
+    ),
+    (
+        *(*_OF_PACKAGE, "declared_days", "suggested_days", "certainty_percent"),
+        *("days", "lowest_days", "highest_days", "at_least", "changes", "basis"),
+    ),
+    streamed_lists.FREQUENCIES.rows,
+    streamed_lists.FREQUENCIES.count,
+)
 CHANGES = Table(
     "changes",
     N_("Latest changes"),
@@ -239,7 +262,7 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
+        *(FREQUENCIES, ORGANIZATIONS, SOURCES, HOSTS, RUNS, DATASETS),
     )
 }
 """In the order of the dashboard."""
@@ -251,7 +274,7 @@ OF_ORGANIZATION = frozenset(
     table.name
     for table in (
         *(STATUSES, HISTORY, DUE, CHANGES, DATA, BROKEN, MISMATCHES, UNCLEAR),
-        *(SOURCES, DATASETS),
+        *(FREQUENCIES, SOURCES, DATASETS),
     )
 )
 """Names of tables that can be restricted to an organization."""

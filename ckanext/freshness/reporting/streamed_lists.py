@@ -16,6 +16,7 @@ from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import model
 from ..dates import utc
 from ..model.check import CHECKED_LINKS, DECLARED
+from ..model.suggestions import IS_SUGGESTED
 from ..web.urls import display_url
 from . import visibility
 from .lists import NEED_UPDATE, NEEDS_UPDATE
@@ -191,6 +192,23 @@ DATASETS = _of_datasets(
 
 DUE = _of_datasets(where="f.due BETWEEN :now AND :until", order="due", values=_soon)
 """Datasets that become due within a week, the earliest first."""
+
+
+FREQUENCIES = SqlList(
+    columns="""s.declared_days, s.suggested_days, s.days, s.lowest_days, s.highest_days, s.at_least, s.changes,
+    s.basis, 100 * s.certainty AS certainty_percent""",
+    source="""FROM freshness_suggestion s JOIN package p ON p.id = s.package_id
+    JOIN freshness_dataset f ON f.package_id = p.id""",
+    where=IS_SUGGESTED,
+    sorts={
+        "certainty_percent": "s.certainty",
+        **_by_name("declared_days", "suggested_days", "days", of="s"),
+    },
+    order="-certainty_percent",
+    tie_breaker="p.id",
+    always=("certainty_percent", "declared_days", "suggested_days", "days"),
+)
+"""Datasets whose declared update frequency does not fit their data, the most certain first."""
 
 
 # Changes of statuses.

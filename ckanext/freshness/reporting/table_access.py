@@ -15,7 +15,7 @@ from ..ckan_adapter import model
 from ..dates import aware, parse_date
 from ..model import CheckRun
 from ..status.package_fields import same_user
-from . import counts, history, lists, report, streamed_lists, tables
+from . import counts, history, lists, observed_frequencies, report, streamed_lists, tables
 from .tables import Row, Table, TablePage, TableRequest
 
 NOBODY: Mapping[str, Any] = {"user": "", "auth_user_obj": None}
@@ -32,7 +32,11 @@ _LONGEST = 200
 
 
 def record(now: datetime) -> counts.StatusCounts:
-    """Store today's counts of public datasets, by status and by host, and return those by status."""
+    """Store today's counts of public datasets, by status and by host, and return those by status.
+
+    Also store the update frequencies that the data of datasets suggest.
+    """
+    observed_frequencies.store(now)
     found = counts.count(NOBODY)
     hosts: dict[str, int] = {}
     every = streamed_lists.DATASETS.rows(TableRequest(NOBODY, now))

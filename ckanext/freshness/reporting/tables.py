@@ -50,6 +50,8 @@ class ColumnKind(Enum):
     EVIDENCE = "evidence"
     CAUSE = "cause"
     FREQUENCY = "frequency"
+    OBSERVED = "observed"
+    """How often data really change."""
     UNDETERMINED = "undetermined"
     RESOURCE = "resource"
     PROBLEM = "problem"

@@ -1,4 +1,4 @@
-"""An editor's worklist: broken links, datasets that need an update, datasets without an update frequency."""
+"""An editor's worklist: broken links, datasets that need an update, update frequencies to check or to set."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from ..checking.selection import IS_BROKEN
 from ..ckan_adapter import model
 from ..dates import utc_text
 from ..model.check import CHECKED_LINKS
+from ..model.suggestions import IS_SUGGESTED
 from ..status.package_fields import same_user
 from . import copy_urls
 from .tables import Context, Row
@@ -199,6 +200,9 @@ class Group:
 
 _PACKAGE = "p.id, p.name, coalesce(nullif(p.title, ''), p.name) AS title, p.type"
 
+_OF_SUGGESTION = """s.suggested_days, s.certainty, s.days, s.lowest_days, s.highest_days, s.at_least,
+    s.changes, s.basis"""
+
 _OF_EDITOR = """p.state = 'active' AND p.type = ANY(:types)
     AND (p.owner_org = ANY(:organizations) OR p.id = ANY(:shared)
         OR p.owner_org IS NULL AND p.creator_user_id = :creator)"""
@@ -221,9 +225,17 @@ WHERE {_OF_EDITOR} AND {IS_BROKEN}""",
 WHERE {_OF_EDITOR} AND f.status IN ('due', 'overdue', 'delinquent')""",
         "array_position(ARRAY['delinquent', 'overdue', 'due'], f.status), f.due, p.id",
     ),
+    "misfit": Group(
+        f"{_OF_SUGGESTION}, s.declared_days, s.changed_at",
+        f"""FROM freshness_suggestion s JOIN freshness_dataset f ON f.package_id = s.package_id
+JOIN package p ON p.id = f.package_id
+WHERE {_OF_EDITOR} AND {IS_SUGGESTED}""",
+        "s.certainty DESC, p.id",
+    ),
     "frequency": Group(
-        "f.last_modified",
+        f"f.last_modified, {_OF_SUGGESTION}",
         f"""FROM freshness_dataset f JOIN package p ON p.id = f.package_id
+LEFT JOIN freshness_suggestion s ON s.package_id = p.id AND s.declared_days IS NULL
 WHERE {_OF_EDITOR} AND f.frequency_days IS NULL""",
         "f.last_modified DESC NULLS LAST, p.id",
     ),

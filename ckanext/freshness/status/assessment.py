@@ -234,7 +234,8 @@ def _transitions(
 ) -> Iterator[dict[str, Any]]:
     """Yield the changes of status since a dataset was judged.
 
-    First those by time alone, each at its boundary; then a change for another cause, if there is one.
+    First those by time alone, each at its boundary; then a change for another cause, if there is one. An edit
+    of the update frequency is one even if the status stays, so that the history has it.
     """
     before: Any = dataset.row
     status = None if before is None else before.status
@@ -248,7 +249,8 @@ def _transitions(
             "cause": TransitionCause.TIME,
         }
         status = passed
-    if status != row.status:
+    is_reset = cause is TransitionCause.EDIT and before is not None
+    if status != row.status or (is_reset and before.frequency_days != row.frequency_days):
         yield {
             "package_id": dataset.id,
             "from_status": status,
@@ -282,7 +284,7 @@ def _explanation(
     rules: SiteRules,
     writer: str | None,
 ) -> dict[str, Any]:
-    """Return who changed a status, and both update frequencies if these alone explain the change."""
+    """Return who changed a status, and both update frequencies if only these explain the change, or changed."""
     is_edit = transition["cause"] is TransitionCause.EDIT
     explanation: dict[str, Any] = {"author": writer if is_edit else None}
     days = judgement.frequency.days
@@ -290,7 +292,8 @@ def _explanation(
         return explanation
     before = dataset.row.frequency_days
     unchanged = assess_with(judgement.newest, before, dataset, now, rules)
-    if unchanged.status.value == transition["from_status"]:
+    stays = transition["to_status"] == transition["from_status"]
+    if stays or unchanged.status.value == transition["from_status"]:
         explanation |= {"frequency_before": before, "frequency_after": days}
         if is_edit:
             explanation["cause"] = TransitionCause.FREQUENCY

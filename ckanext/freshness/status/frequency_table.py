@@ -12,6 +12,7 @@ import ckan.plugins.toolkit as tk
 from .. import settings
 from ..aging.frequency import UnknownFrequency, parse
 from ..ckan_adapter import declared_fields, lock_packages, model, package_extras
+from ..model import DatasetFreshness
 from . import frequencies, package_fields
 
 COLUMNS = ("dataset", "frequency")
@@ -81,24 +82,45 @@ def write(context: dict[str, Any], line: FrequencyLine) -> bool:
     return True
 
 
-def change(context: dict[str, Any], package: Any, wanted: str, expected: str | None = None) -> str:
+def change(
+    context: dict[str, Any],
+    package: Any,
+    wanted: str,
+    *,
+    expected: str | None = None,
+    expected_days: str | None = None,
+) -> str | None:
     """Change the update frequency of a dataset as a user, and return the one before.
 
     :param wanted: a text that the dataset then states; empty to state none
     :param expected: the present text, if another one must stay as it is
+    :param expected_days: the present number of days as text, if another one must stay as it is
+    :returns: None if the dataset states this already, as after a double click
     :raises tk.ValidationError: CKAN refuses the dataset with this frequency, or another one was expected
     """
     lock_packages([package.id])
     model.Session.refresh(package)
     key = _key(package)
     present = package_extras(package).get(key) or ""
-    if expected is not None and present != expected:
+    if present == wanted:
+        # Release the lock.
+        model.Session.commit()
+        return None
+    if (expected is not None and present != expected) or (
+        expected_days is not None and expected_days != _days(package.id)
+    ):
         # Release the lock.
         model.Session.commit()
         words = tk._("Somebody has changed the update frequency since then. It stays as it is.")
         raise tk.ValidationError({"frequency": [words]})
     package_fields.write_field(context, package.id, key, wanted)
     return present
+
+
+def _days(package_id: str) -> str:
+    """Return the number of days of a dataset's present frequency as text; empty if it has none."""
+    row = model.Session.get(DatasetFreshness, package_id, populate_existing=True)
+    return "" if row is None or row.frequency_days is None else str(row.frequency_days)
 
 
 def _key(package: Any) -> str:

@@ -166,7 +166,7 @@ def _reap(*, everything: bool) -> int:
     gone = _ids(_GONE.format(table="freshness_dataset"))
     others = (
         *("freshness_change", "freshness_evidence"),
-        *("freshness_resource", "freshness_transition"),
+        *("freshness_resource", "freshness_suggestion", "freshness_transition"),
     )
     if everything:
         gone = sorted(

@@ -97,7 +97,8 @@ def file(id: str, ending: str) -> ResponseReturnValue:
 def feed(id: str) -> ResponseReturnValue:
     """Return the changes of a dataset's status as a feed."""
     package = _call("package_show", id=id)
-    return status_feed.of_dataset(package, _call("freshness_show", id=package["id"])["transitions"])
+    transitions = _call("freshness_show", id=package["id"])["transitions"]
+    return status_feed.of_dataset(package, [one for one in transitions if one["from"] != one["to"]])
 
 
 @dataset.route("/dataset/<id>/freshness/data.atom", methods=["GET"])

@@ -12,7 +12,8 @@ from flask.typing import ResponseReturnValue
 from ..aging.frequency import Frequency, parse
 from ..aging.messages import N_
 from ..ckan_adapter import model
-from ..reporting import labels
+from ..dates import utc_now
+from ..reporting import labels, observed_frequencies
 from ..reporting import worklist as tasks
 from ..status import frequencies, frequency_table
 from .responses import (
@@ -32,11 +33,12 @@ worklist.before_request(require_csrf_token)
 _FIELDS = (
     *("group", "name", "title", "status", "due", "last_modified", "frequency_days"),
     *("resource_id", "resource", "failing_since", "failures", "words"),
+    *("declared_days", "suggested_days", "days", "certainty", "changes", "basis"),
 )
 _ENDINGS = ",".join(FORMATS)
 _BACK = ("organization", "group", "page")
 """Arguments of the page that forms send back."""
-_UNDO = ("withdraw", "frequency", "expected")
+_UNDO = ("withdraw", "frequency", "expected", "again")
 """Fields of the forms that undo something."""
 
 _POLLS = 40
@@ -46,6 +48,9 @@ _DONE = {
     "confirm": N_("{title} counts as updated today."),
     "unconfirm": N_("The confirmation of {title} was undone."),
     "frequency": N_("The update frequency of {title} is now: {frequency}."),
+    "same": N_("{title} has this update frequency already."),
+    "keep": N_("{title} keeps its update frequency."),
+    "unkeep": N_("Another update frequency is suggested for {title} again."),
     "restore": N_("The update frequency of {title} is as before."),
     "check": N_(
         "The link check of {title} is queued. Results usually appear here within a minute."
@@ -141,10 +146,26 @@ def frequency(id: str) -> ResponseReturnValue:
     package = _package(id)
     wanted = tk.request.form.get("frequency", "").strip()
     expected = tk.request.form.get("expected")
-    before = frequency_table.change(_context(), package, wanted, expected)
+    declared = tk.request.form.get("declared")
+    before = frequency_table.change(
+        _context(), package, wanted, expected=expected, expected_days=declared
+    )
     if expected is not None:
-        return _answer(CompletedTask("restore", package), "update", "frequency")
+        return _answer(CompletedTask("restore", package), "update", "misfit", "frequency")
+    if before is None:
+        return _answer(CompletedTask("same", package))
     return _answer(CompletedTask("frequency", package, {"frequency": before, "expected": wanted}))
+
+
+@worklist.route("/freshness/mine/keep/<id>", methods=["POST"])
+def keep(id: str) -> ResponseReturnValue:
+    """Keep the update frequency of a dataset although another one fits better, or decide anew."""
+    package = _package(id)
+    again = "again" in tk.request.form
+    observed_frequencies.keep(package.id, None if again else utc_now())
+    if again:
+        return _answer(CompletedTask("unkeep", package), "misfit")
+    return _answer(CompletedTask("keep", package, {"again": "1"}))
 
 
 @worklist.route("/freshness/mine/check/<id>", methods=["POST"])

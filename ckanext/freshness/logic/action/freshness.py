@@ -47,36 +47,36 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         ``frequency``: ``days``, ``label``, ``from`` (``dataset``, ``source``, ``organization``, ``site``),
         ``raw`` (the value in the dataset), ``understood``, ``reason`` (why it is not understood);
         ``observed_frequency``: how often the data really change, null if fewer than three updates are known:
-        ``days`` (on average), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change more
-        often, since each check found them changed), ``changes`` (their number), ``basis`` (of the ``files``, or
-        dates of the harvested ``record``), ``next_update`` (``expected``, ``earliest``, ``latest``; null if the
-        last change is unusually long ago), ``probability`` (of both ranges), ``misfit`` (``suggested_days`` and
-        ``certainty``; null if the update frequency fits);
-        ``boundaries`` (``due``, ``overdue``, ``delinquent``); ``next_change`` (``at``, ``to``);
-        ``undetermined``; ``pieces``: all evidence, the newest first (``resource_id``, ``resource_name``,
-        ``evidence``, ``date``, ``claimed``: the original date if it was in the future);
-        ``deciding_resource`` (``id``, ``name``); ``stated_date`` (``value``, ``since``, ``stands_still``);
-        ``confirmation`` (``date``, ``author``: a user's name); ``problems``: sentences; ``transitions``: the
-        newest 20 changes of the status (``from``, ``to``, ``at``, ``evidence``, ``cause``; of an edit its
-        ``action`` and ``author``; of an edit of a resource ``change`` (``added``, ``replaced``, ``edited``,
-        ``removed``), ``resource_id`` and ``resource_name``; ``frequency``: ``before`` and ``after`` in days,
-        if these explain the change); ``data_changes``: the newest 20 changes of the data, each with ``id``,
-        ``seen_at``, ``resource_id``, ``resource_name``, ``evidence``, ``what`` (what changed, in words) and
-        ``summary`` (see ``freshness_change_list``); ``visits``: the checks of the URLs, ``total``
-        (resources) and ``resources``, at most 100, failing resources first, each with ``id``, ``name``,
-        ``url`` (without secrets), ``format``, ``state`` (``works``, ``failing``, ``broken``, ``unchecked``: the
-        last check could not tell, ``waiting``: not checked yet, ``excluded``: never checked, ``internal``:
-        hosted here),
-        ``not_visited`` (``internal``, ``ad hoc``, ``archived``, ``requestable``), of the last check
-        ``tried_at``, ``outcome``, ``status`` (of HTTP), ``reason`` (in a word), ``words`` (what went wrong)
-        and ``final_url`` (after redirects), ``broken``, ``promised`` and ``found`` (if the file is of another
-        kind than its format), ``failures`` in a row, ``failing_since``, ``succeeded_at`` (the last check that
-        found the file), ``changed_at`` (the last change of its content), ``undetermined`` (``api``,
-        ``blocked``), ``next_visit`` (when a run checks it again at the earliest), ``next_in_turn`` (whether it
-        waits for the rotation then), ``attempts`` (the last five checks), ``strip`` (the last 30 checks, the
-        oldest first: ``w`` worked, ``f`` failed, ``u`` could not be made), of the last good copy
-        ``cached_url``, ``cached_zip_url``, ``cached_at`` (when the link last had it) and ``cached_size``;
-        ``may_confirm`` and ``may_check``: whether the user may confirm the data, and have the URLs checked
+        ``days`` (on average), ``lowest_days`` and ``highest_days``, ``at_least`` (whether they may change
+        more often, since each check found them changed), ``changes`` (their number), ``basis`` (of the
+        ``files``, or dates of the harvested ``record``), ``next_update`` (``expected``, ``earliest``,
+        ``latest``; null if the last change is unusually long ago), ``probability`` (of both ranges),
+        ``misfit`` (``suggested_days`` and ``certainty``, at least 0.9; null if the update frequency may fit,
+        or an editor has decided to keep it); ``boundaries`` (``due``, ``overdue``, ``delinquent``);
+        ``next_change`` (``at``, ``to``); ``undetermined``; ``pieces``: all evidence, the newest first
+        (``resource_id``, ``resource_name``, ``evidence``, ``date``, ``claimed``: the original date if it was
+        in the future); ``deciding_resource`` (``id``, ``name``); ``stated_date`` (``value``, ``since``,
+        ``stands_still``); ``confirmation`` (``date``, ``author``: a user's name); ``problems``: sentences;
+        ``transitions``: the newest 20 changes of the status or of the update frequency (``from``, ``to``,
+        ``at``, ``evidence``, ``cause``; of an edit its ``action`` and ``author``; of an edit of a resource
+        ``change`` (``added``, ``replaced``, ``edited``, ``removed``), ``resource_id`` and ``resource_name``;
+        ``frequency``: ``before`` and ``after`` in days, if these explain the change); ``data_changes``: the
+        newest 20 changes of the data, each with ``id``, ``seen_at``, ``resource_id``, ``resource_name``,
+        ``evidence``, ``what`` (what changed, in words) and ``summary`` (see ``freshness_change_list``);
+        ``visits``: the checks of the URLs, ``total`` (resources) and ``resources``, at most 100, failing
+        resources first, each with ``id``, ``name``, ``url`` (without secrets), ``format``, ``state``
+        (``works``, ``failing``, ``broken``, ``unchecked``: the last check could not tell, ``waiting``: not
+        checked yet, ``excluded``: never checked, ``internal``: hosted here), ``not_visited`` (``internal``,
+        ``ad hoc``, ``archived``, ``requestable``), of the last check ``tried_at``, ``outcome``, ``status``
+        (of HTTP), ``reason`` (in a word), ``words`` (what went wrong) and ``final_url`` (after redirects),
+        ``broken``, ``promised`` and ``found`` (if the file is of another kind than its format), ``failures``
+        in a row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at``
+        (the last change of its content), ``undetermined`` (``api``, ``blocked``), ``next_visit`` (when a run
+        checks it again at the earliest), ``next_in_turn`` (whether it waits for the rotation then),
+        ``attempts`` (the last five checks), ``strip`` (the last 30 checks, the oldest first: ``w`` worked,
+        ``f`` failed, ``u`` could not be made), of the last good copy ``cached_url``, ``cached_zip_url``,
+        ``cached_at`` (when the link last had it) and ``cached_size``; ``may_confirm`` and ``may_check``:
+        whether the user may confirm the data, and have the URLs checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)
@@ -243,9 +243,10 @@ def _since(status: str, bounds: Boundaries | None, transitions: list[dict[str, A
     if bounds is not None and status in _NEEDS_UPDATE:
         began: datetime = getattr(bounds, status)
         return utc_text(began)
-    if not transitions or transitions[0]["to"] != status:
+    turns = [one for one in transitions if one["from"] != one["to"]]
+    if not turns or turns[0]["to"] != status:
         return None
-    return str(transitions[0]["at"])
+    return str(turns[0]["at"])
 
 
 def _frequency(stated: StatedFrequency) -> dict[str, Any]:

@@ -35,6 +35,7 @@ SITE_PAGES = (
     SitePage("due", "/freshness/due"),
     SitePage("changes", "/freshness/changes"),
     SitePage("data", "/freshness/data"),
+    SitePage("frequencies", "/freshness/frequencies"),
     SitePage("broken", "/freshness/broken"),
     SitePage("unclear", "/freshness/unclear"),
     SitePage("mismatches", "/freshness/mismatches"),

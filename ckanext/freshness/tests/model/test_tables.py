@@ -18,6 +18,7 @@ from ckanext.freshness.model import (
     Copy,
     DataChange,
     DatasetFreshness,
+    FrequencySuggestion,
     FreshnessEvidence,
     FreshnessTransition,
     HistoryDay,
@@ -38,6 +39,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
     "005_copies": (Mail, MailPerson, MailStart),
     "006_mails": (HistoryDay,),
     "018_groups": (DataChange,),
+    "021_change_rates": (FrequencySuggestion,),
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]

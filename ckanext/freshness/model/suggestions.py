@@ -1,0 +1,58 @@
+"""The table of suggested update frequencies."""
+
+from __future__ import annotations
+
+import ckan.plugins.toolkit as tk
+from sqlalchemy import Boolean, Column, DateTime, Integer, UnicodeText
+from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
+
+IS_SUGGESTED = "s.declared_days = f.frequency_days AND s.kept_at IS NULL"
+"""SQL: whether a suggestion ``s`` counts for a dataset whose freshness is ``f``: nobody has changed its
+declared frequency since, or decided to keep it."""
+
+
+class FrequencySuggestion(tk.BaseModel):
+    """An update frequency that fits a dataset better than its own, as the last nightly report computed it.
+
+    A row counts only while the dataset still has ``declared_days``.
+    """
+
+    __tablename__ = "freshness_suggestion"
+
+    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    declared_days = Column(
+        Integer, comment="its update frequency when it was compared; empty if it had none"
+    )
+    suggested_days = Column(
+        Integer, nullable=False, comment="the usual update frequency that fits best"
+    )
+    certainty = Column(
+        DOUBLE_PRECISION,
+        comment="probability that the declared frequency does not fit; empty if none is declared",
+    )
+    days = Column(
+        DOUBLE_PRECISION, nullable=False, comment="observed average time between two updates"
+    )
+    lowest_days = Column(
+        DOUBLE_PRECISION, nullable=False, comment="lower end of the range of this average"
+    )
+    highest_days = Column(DOUBLE_PRECISION, nullable=False, comment="upper end of the range")
+    at_least = Column(
+        Boolean,
+        nullable=False,
+        comment="each check found a change: the data may change more often",
+    )
+    changes = Column(Integer, nullable=False, comment="number of updates observed")
+    basis = Column(
+        UnicodeText,
+        nullable=False,
+        comment="what changed: files, or record (dates of the harvested record)",
+    )
+    changed_at: Column[list[object]] = Column(
+        ARRAY(DateTime), nullable=False, comment="the moments of the updates"
+    )
+    kept_at = Column(
+        DateTime,
+        comment="when an editor decided to keep the declared frequency; empty if nobody did",
+    )
+    counted_at = Column(DateTime, nullable=False, comment="when it was computed")

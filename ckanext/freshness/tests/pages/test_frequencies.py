@@ -1,0 +1,322 @@
+"""Declared update frequencies that do not fit: the table, the tasks of editors, and what editors can do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import ckan.plugins.toolkit as tk
+import pytest
+import time_machine
+from bs4 import BeautifulSoup
+from ckan.tests import factories
+from ckan.tests.helpers import call_action
+
+from ckanext.freshness.aging.evidence import Evidence
+from ckanext.freshness.ckan_adapter import model
+from ckanext.freshness.model import FrequencySuggestion
+from ckanext.freshness.reporting import observed_frequencies, table_access
+from ckanext.freshness.tests.pages.conftest import Read
+from ckanext.freshness.tests.pages.reports import (
+    DAY,
+    NOW,
+    data_changed,
+    judge,
+    make,
+    rows_of,
+    text_of,
+)
+from ckanext.freshness.tests.pages.test_dataset_page import logged_in
+
+World = dict[str, Any]
+
+QUARTERLY = [20 + 92 * number for number in range(6)]
+WEEKLY = [3 + 7 * number for number in range(20)]
+DATASETS: dict[str, tuple[str | None, list[int], dict[str, Any]]] = {
+    "surveys": ("30", QUARTERLY, {}),
+    "rainfall": ("365", WEEKLY, {}),
+    "prices": ("7", WEEKLY, {}),
+    "clinics": ("30", QUARTERLY, {"private": True}),
+    "highways": ("30", QUARTERLY, {"owner_org": "roads"}),
+    "names": (None, WEEKLY, {}),
+    "live": ("0", WEEKLY, {}),
+    "gone": ("30", QUARTERLY, {}),
+}
+
+
+def make_world() -> World:
+    """Create two organizations with datasets whose frequency fits and does not."""
+    people: World = {
+        role: dict(factories.UserWithToken(name=role)) for role in ("editor", "member", "stranger")
+    }
+    people["root"] = dict(factories.SysadminWithToken(name="root"))
+    factories.Organization(
+        name="relief",
+        title="Relief Works",
+        users=[
+            {"name": "editor", "capacity": "editor"},
+            {"name": "member", "capacity": "member"},
+        ],
+    )
+    factories.Organization(name="roads", title="Road Office")
+    for name in DATASETS:
+        add(name)
+    judge()
+    call_action("package_delete", {"user": "root"}, id="gone")
+    table_access.record(NOW)
+    model.Session.remove()
+    return people
+
+
+def add(like: str, name: str | None = None) -> dict[str, Any]:
+    """Create a dataset of :data:`DATASETS`, perhaps with another name."""
+    frequency, ages, more = DATASETS[like]
+    extras = [] if frequency is None else [{"key": "frequency", "value": frequency}]
+    made = make(name or like, **{"extras": extras, "owner_org": "relief", **more})
+    for age in ages:
+        data_changed(made, age * DAY, evidence=Evidence.UPLOAD, changed_after=None)
+    return made
+
+
+def another(name: str) -> str:
+    """Create a monthly dataset with quarterly changes for a test that changes it; return its id."""
+    made = add("surveys", name)
+    judge()
+    observed_frequencies.store(NOW)
+    model.Session.remove()
+    return str(made["id"])
+
+
+def frequency(name: str) -> str | None:
+    model.Session.remove()
+    extras = call_action("package_show", {"user": "root"}, id=name)["extras"]
+    return next((str(one["value"]) for one in extras if one["key"] == "frequency"), None)
+
+
+def titles(page: Any, selector: str) -> list[str]:
+    return [one.get_text().removeprefix("About ") for one in page.select(selector)]
+
+
+SEES = {
+    None: {"surveys", "rainfall", "highways"},
+    "stranger": {"surveys", "rainfall", "highways"},
+    "member": {"surveys", "rainfall", "highways", "clinics"},
+    "root": {"surveys", "rainfall", "highways", "clinics"},
+}
+
+
+@pytest.mark.parametrize("who", SEES)
+def test_the_table_has_the_datasets_that_the_reader_may_see(
+    app: Any, read: Read, world: World, who: str | None
+) -> None:
+    user = world[who] if who else None
+    page = read("/freshness/frequencies", user)
+    assert set(titles(page, "#freshness-frequencies .fr-title")) == SEES[who]
+    headers = {"Authorization": user["token"]} if user else {}
+    rows = rows_of(app.get("/freshness/frequencies.csv", headers=headers))
+    assert {row["name"] for row in rows} == SEES[who]
+    context = {"user": who or "", "ignore_auth": False}
+    found = call_action("freshness_report", context, table="frequencies")["rows"]
+    assert {row["name"] for row in found} == SEES[who]
+    card = [one for one in read("/freshness", user).select(".fr-card") if "frequency" in str(one)]
+    assert [text_of(one) for one in card] == [
+        f"Check the frequency {len(SEES[who])} declared frequency does not fit"
+    ]
+    assert card[0]["href"] == "/freshness/frequencies"
+
+
+def test_a_row_says_what_was_observed_and_how_certain_it_is(read: Read, world: World) -> None:
+    page = read("/freshness/frequencies?sort=title")
+    (row,) = (one for one in page.select("tbody tr") if "rainfall" in str(one))
+    words = text_of(row)
+    assert "Every year" in words and "Every week" in words
+    assert "about every 7 days (20 changes of the files)" in words
+    assert "99 %" in words or "99%" in words
+    assert titles(page, "tbody .fr-title") == ["highways", "rainfall", "surveys"]
+    found = read("/freshness/frequencies?organization=roads")
+    assert titles(found, "tbody .fr-title") == ["highways"]
+    assert titles(read("/freshness/frequencies?q=rain"), "tbody .fr-title") == ["rainfall"]
+    assert not page.select("tbody form")
+
+
+def test_only_editors_of_a_dataset_can_change_it_from_the_table(read: Read, world: World) -> None:
+    page = read("/freshness/frequencies", world["editor"])
+    acts = {
+        text_of(row.select_one(".fr-title")): len(row.select("form"))
+        for row in page.select("tbody tr")
+    }
+    assert acts == {
+        "About surveys": 2,
+        "About rainfall": 2,
+        "About clinics": 2,
+        "About highways": 0,
+    }
+
+
+def test_the_worklist_suggests_frequencies(read: Read, world: World) -> None:
+    page = read("/freshness/mine", world["editor"])
+    (part,) = page.select("section:has(> #tasks-misfit)")
+    assert text_of(part.h2) == "Check the frequency"
+    assert set(titles(part, "h3 a")) == {"surveys", "rainfall", "clinics"}
+    (task,) = (one for one in part.select("li.fr-task") if "surveys" in str(one.h3))
+    words = text_of(task)
+    assert "Update frequency: Every month. Observed: about every 92 days" in words
+    assert '"Every three months" fits better (99% certain).' in words
+    assert [text_of(one) for one in task.select("button")] == [
+        'Change to "Every three months" : About surveys',
+        'Keep "Every month" : About surveys',
+    ]
+    assert [one["aria-label"] for one in task.select("svg")] == ["6 changes"]
+    (unset,) = page.select("section:has(> #tasks-frequency) li.fr-task")
+    assert "Observed: about every 7 days" in text_of(unset)
+    assert 'Set "Every week"' in text_of(unset)
+
+
+def send(app: Any, world: World, path: str, who: str | None = "editor", **form: str) -> Any:
+    headers = {"Authorization": world[who]["token"]} if who else {}
+    status = form.pop("status", 200)
+    answer = app.post(f"/freshness/mine/{path}", headers=headers, data=form, status=int(status))
+    return BeautifulSoup(answer.body, "html.parser")
+
+
+ACCEPT = {"frequency": "90", "declared": "30"}
+
+
+def undo(page: BeautifulSoup) -> dict[str, str]:
+    (form,) = (one for one in page.select("form") if text_of(one).startswith("Undo"))
+    fields = {str(one["name"]): str(one["value"]) for one in form.select("input")}
+    return {name: value for name, value in fields.items() if name != "_csrf_token"}
+
+
+def test_one_click_accepts_a_frequency_and_another_undoes_it(
+    app: Any, read: Read, world: World
+) -> None:
+    id = another("accepted")
+    page = send(app, world, f"frequency/{id}", **ACCEPT)
+    assert "The update frequency of About accepted is now: Every three months." in text_of(page)
+    assert "accepted" not in titles(page, "section:has(> #tasks-misfit) h3 a")
+    assert frequency("accepted") == "90"
+    history = text_of(read("/dataset/accepted/freshness").select_one("#freshness-history"))
+    assert "changed from Every month to Every three months, by editor" in history
+    page = send(app, world, f"frequency/{id}", **undo(page))
+    assert "is as before" in text_of(page) and frequency("accepted") == "30"
+    assert "accepted" in titles(page, "section:has(> #tasks-misfit) h3 a")
+
+
+def test_a_double_click_changes_it_once(app: Any, world: World) -> None:
+    id = another("clicked")
+    for _ in range(2):
+        page = send(app, world, f"frequency/{id}", **ACCEPT)
+    assert "About clicked has this update frequency already." in text_of(page)
+    assert frequency("clicked") == "90"
+
+
+def test_a_frequency_that_somebody_has_changed_stays(app: Any, world: World) -> None:
+    id = another("changed")
+    extras = [{"key": "frequency", "value": "14"}]
+    call_action("package_patch", {"user": "root"}, id=id, extras=extras)
+    page = send(app, world, f"frequency/{id}", **ACCEPT)
+    assert "Somebody has changed the update frequency since then." in text_of(page)
+    assert frequency("changed") == "14"
+    assert "changed" not in titles(page, "h3 a")
+
+
+def test_an_editor_keeps_a_frequency(app: Any, read: Read, world: World) -> None:
+    id = another("kept")
+    path = "/dataset/kept/freshness"
+    assert read(path, world["editor"]).select("#freshness-misfit button")
+    assert not read(path, world["stranger"]).select("#freshness-misfit")
+    page = send(app, world, f"keep/{id}")
+    assert "About kept keeps its update frequency." in text_of(page)
+    observed_frequencies.store(NOW + DAY)
+    model.Session.remove()
+    for shown in (read("/freshness/mine", world["editor"]), read("/freshness/frequencies")):
+        assert "kept" not in titles(shown, ".fr-title")
+    assert not read(path, world["editor"]).select("#freshness-misfit")
+    page = send(app, world, f"keep/{id}", **undo(page))
+    assert "kept" in titles(page, "section:has(> #tasks-misfit) h3 a")
+    # Another declared frequency is compared anew.
+    send(app, world, f"keep/{id}")
+    extras = [{"key": "frequency", "value": "14"}]
+    call_action("package_patch", {"user": "root"}, id=id, extras=extras)
+    observed_frequencies.store(NOW + 2 * DAY)
+    model.Session.remove()
+    assert "kept" in titles(read("/freshness/frequencies"), ".fr-title")
+
+
+def test_others_cannot_change_a_frequency(app: Any, world: World) -> None:
+    id = another("guarded")
+    for path, form in ((f"frequency/{id}", ACCEPT), (f"keep/{id}", {})):
+        send(app, world, path, None, **form, status="403")
+        for who in ("member", "stranger"):
+            page = send(app, world, path, who, **form)
+            assert "This dataset was deleted, or you may not change it." in text_of(page)
+    assert frequency("guarded") == "30"
+    # A forged organization gives no rights, and another's dataset stays as it is.
+    send(app, world, f"frequency/{id}", "stranger", **ACCEPT, organization="relief", status="403")
+    highways = call_action("package_show", id="highways")["id"]
+    page = send(app, world, f"frequency/{highways}", **ACCEPT)
+    assert "This dataset was deleted, or you may not change it." in text_of(page)
+    assert frequency("highways") == "30" and frequency("guarded") == "30"
+
+
+@pytest.mark.parametrize("how", ["package_delete", "dataset_purge"])
+def test_a_dataset_that_was_deleted_meanwhile(app: Any, read: Read, world: World, how: str) -> None:
+    id = another(f"lost-by-{how[:7]}")
+    call_action(how, {"user": "root"}, id=id)
+    for path, form in ((f"frequency/{id}", ACCEPT), (f"keep/{id}", {})):
+        page = send(app, world, path, **form)
+        assert "This dataset was deleted, or you may not change it." in text_of(page)
+    assert "lost" not in str(read("/freshness/frequencies").select("tbody .fr-title"))
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ({"frequency": "now and then", "declared": "30"}, None),
+        ({"frequency": "90", "declared": "<b>"}, "Somebody has changed"),
+        ({"frequency": "", "declared": "30"}, None),
+    ],
+)
+def test_odd_forms(app: Any, world: World, form: dict[str, str], words: str | None) -> None:
+    id = another(f"odd-{len(form['frequency'])}-{len(form['declared'])}")
+    page = send(app, world, f"frequency/{id}", **form)
+    assert words is None or words in text_of(page)
+
+
+def test_a_dataset_without_a_declared_frequency(app: Any, world: World) -> None:
+    made = add("names", "unnamed")
+    judge()
+    observed_frequencies.store(NOW)
+    model.Session.remove()
+    page = send(app, world, f"frequency/{made['id']}", frequency="7", declared="")
+    assert "The update frequency of About unnamed is now: Every week." in text_of(page)
+    page = send(app, world, f"frequency/{made['id']}", **undo(page))
+    assert frequency("unnamed") is None
+
+
+def test_other_sites_cannot_change_a_frequency(
+    monkeypatch: pytest.MonkeyPatch, make_app: Any, world: World
+) -> None:
+    id = another("forged")
+    path = f"/freshness/mine/frequency/{id}"
+    monkeypatch.setitem(tk.config, "WTF_CSRF_ENABLED", True)
+    browser = logged_in(make_app, path)
+    browser.post(path, data=ACCEPT, status=400)
+    browser.post(f"/freshness/mine/keep/{id}", status=400)
+    assert frequency("forged") == "30"
+    page = BeautifulSoup(browser.get("/freshness/frequencies").body, "html.parser")
+    (form,) = page.select(f"form[method=post][action='{path}']")
+    sent = {str(one["name"]): one["value"] for one in form.select("input")}
+    browser.post(path, data=sent, status=200)
+    assert frequency("forged") == "90"
+
+
+def test_a_night_forgets_what_no_longer_holds(world: World) -> None:
+    id = another("mended")
+    with time_machine.travel(NOW + timedelta(hours=1)):
+        extras = [{"key": "frequency", "value": "90"}]
+        call_action("package_patch", {"user": "root"}, id=id, extras=extras)
+    observed_frequencies.store(NOW + DAY)
+    model.Session.remove()
+    assert model.Session.get(FrequencySuggestion, id) is None
