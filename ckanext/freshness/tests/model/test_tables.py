@@ -39,7 +39,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
     "005_copies": (Mail, MailPerson, MailStart),
     "006_mails": (HistoryDay,),
     "018_groups": (DataChange,),
-    "021_change_rates": (FrequencySuggestion,),
+    "022_uninstall": (FrequencySuggestion,),
 }
 """The tables that a migration makes, by the revision before it."""
 TABLES = [table for made in BEFORE.values() for table in made]

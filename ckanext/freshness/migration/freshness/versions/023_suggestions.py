@@ -1,7 +1,7 @@
 """Keep the update frequencies that the data of datasets suggest.
 
-Revision ID: 022_suggestions
-Revises: 021_change_rates
+Revision ID: 023_suggestions
+Revises: 022_uninstall
 Create Date: 2026-11-23
 """
 
@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import ARRAY, DOUBLE_PRECISION
 
-revision = "022_suggestions"
-down_revision = "021_change_rates"
+revision = "023_suggestions"
+down_revision = "022_uninstall"
 branch_labels = None
 depends_on = None
 
