@@ -25,8 +25,8 @@ from benchmarks.refresh import plugins, write_ini
 
 SIZES = {1: 0, 9: 2, 500: 2}
 """Numbers of resources of the datasets, and how many of them have a broken link."""
-WARM_UP = 10
-PAIRS = 200
+WARM_UP = 3
+PAIRS = 60
 LONG = 100
 """Resources from which on a dataset's page takes so long that a tenth of the pairs must do."""
 

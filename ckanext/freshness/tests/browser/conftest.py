@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     """The browser that ``./dev test`` has found, else one of this machine."""
+    with started_chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def started_chromium() -> Iterator[Any]:
+    """Start a browser of this thread's own; the test is skipped if there is none."""
     program = os.environ.get("FRESHNESS_TEST_BROWSER") or next(
         filter(None, map(shutil.which, PROGRAMS)), None
     )
@@ -81,7 +89,14 @@ def let_files_be_kept(app: Any) -> Any:
 @pytest.fixture
 def page(chromium: Any, site: str) -> Iterator[Any]:
     """A tab of the browser on that site. The test fails if a script in it fails."""
-    context = chromium.new_context(
+    with opened_tab(chromium, site) as tab:
+        yield tab
+
+
+@contextmanager
+def opened_tab(browser: Any, site: str) -> Iterator[Any]:
+    """Open a tab on a site, and check at its end that no script in it has failed."""
+    context = browser.new_context(
         base_url=site, viewport={"width": 1200, "height": 900}, locale="en"
     )
     context.set_default_timeout(20_000)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from queue import Empty, Queue
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,7 @@ from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.model import CheckRun, MailPerson
 from ckanext.freshness.reporting import report
+from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
 from ckanext.freshness.tests.pages import reports, test_iati_page, test_runs, test_visits
@@ -63,6 +66,7 @@ NARROW = ["scrollable-region-focusable", "label", "link-name", "button-name"]
 
 PART = re.compile(r'(?:class|data-state)="([^"]*)"')
 
+TABS = 2
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 375, "height": 700}
 OPEN = "document.querySelectorAll('.fr details').forEach(one => { one.open = true; })"
 UNREACHABLE = """ours => [...document.querySelectorAll('a[href], button, summary, input, select, textarea')]
@@ -129,43 +133,80 @@ def make_everything() -> dict[str, Any]:
 
 
 @pytest.fixture
-def tab(
-    page: Any, world: dict[str, Any], ckan_config: Any, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Any]:
-    """A tab in which every request is noted. The test fails if one goes elsewhere."""
+def without_gravatar(ckan_config: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without pictures of another host."""
     monkeypatch.setitem(ckan_config, "ckan.gravatar_default", "disabled")
-    page.set_default_timeout(60_000)
+
+
+@pytest.fixture
+def tab(without_gravatar: None, page: Any, world: dict[str, Any]) -> Iterator[Any]:
+    """A tab in which every request is noted. The test fails if one goes elsewhere."""
+    with staying_here(page):
+        yield page
+
+
+@contextmanager
+def staying_here(tab: Any) -> Iterator[None]:
+    """Note every request of a tab, and check at the end that none went elsewhere."""
+    tab.set_default_timeout(60_000)
     asked: set[str] = set()
-    page.on("request", lambda sent: asked.add(sent.url))
-    yield page
+    tab.on("request", lambda sent: asked.add(sent.url))
+    yield
     hosts = {urlsplit(url).hostname for url in asked if url.startswith("http")}
     assert hosts == {"127.0.0.1"}
 
 
-def test_every_page(tab: Any, world: dict[str, Any]) -> None:
+def test_every_page(
+    chromium: Any, without_gravatar: None, site: str, world: dict[str, Any]
+) -> None:
     """Look at each page as a sysadmin, and as others if they see what the sysadmin does not see."""
-    # Our pages need no scripts, and CKAN's take half of the time.
-    tab.route("**/*.js*", lambda route: route.abort())
+    pages = Queue[SitePage]()
+    for page in PAGES:
+        pages.put(page)
+    # One tab loads its page while axe looks at the page in the other one.
+    with ThreadPoolExecutor(TABS) as threads:
+        found = [threads.submit(look_at, pages, site, world) for _ in range(TABS)]
+        problems = [problem for one in found for problem in one.result()]
+    assert problems == []
+    assert pages.empty()
+
+
+def look_at(pages: Queue[SitePage], site: str, world: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the pages that this thread takes from the queue."""
     problems: list[str] = []
-    seen: dict[str, set[str]] = {}
+    with started_chromium() as browser, opened_tab(browser, site) as tab, staying_here(tab):
+        # Our pages need no scripts, and CKAN's take half of the time. Playwright's routes would keep nothing in
+        # the browser's cache.
+        session = tab.context.new_cdp_session(tab)
+        session.send("Network.enable")
+        session.send("Network.setBlockedURLs", {"urls": ["*.js*"]})
+        with suppress(Empty):
+            while True:
+                problems += problems_of_page(tab, pages.get_nowait(), world)
+    return problems
+
+
+def problems_of_page(tab: Any, page: SitePage, world: dict[str, Any]) -> list[str]:
+    """Return what is wrong with a page, for each reader who sees parts that those before have not seen."""
+    problems: list[str] = []
+    seen: set[str] = set()
+    path = page.path.format(**world["ids"])
     for reader in reversed(READERS):
         token = world["tokens"].get(reader)
         tab.context.set_extra_http_headers({"Authorization": token} if token else {})
-        for page in PAGES:
-            path = page.path.format(**world["ids"])
-            tab.set_viewport_size(WIDE)
-            answer = tab.request.get(path) if page.name in seen else tab.goto(path)
-            is_answered = answer.status == 200 and urlsplit(answer.url).path != "/user/login"
-            if is_answered != (reader in page.readers):
-                problems.append(f"{page.name}, {reader}: {answer.status} from {answer.url}")
-            if not is_answered or (parts := parts_of(answer.text())) <= seen.get(page.name, set()):
-                continue
-            if page.name in seen:
-                tab.goto(path)
-            seen[page.name] = parts | seen.get(page.name, set())
-            found = problems_of(tab, is_themed=page.name in THEMED)
-            problems += [f"{page.name}, {reader}, {problem}" for problem in found]
-    assert problems == []
+        tab.set_viewport_size(WIDE)
+        answer = tab.request.get(path) if seen else tab.goto(path)
+        is_answered = answer.status == 200 and urlsplit(answer.url).path != "/user/login"
+        if is_answered != (reader in page.readers):
+            problems.append(f"{page.name}, {reader}: {answer.status} from {answer.url}")
+        if not is_answered or (parts := parts_of(answer.text())) <= seen:
+            continue
+        if seen:
+            tab.goto(path)
+        seen |= parts
+        found = problems_of(tab, is_themed=page.name in THEMED)
+        problems += [f"{page.name}, {reader}, {problem}" for problem in found]
+    return problems
 
 
 def parts_of(html: str) -> set[str]:
