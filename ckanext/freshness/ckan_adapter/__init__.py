@@ -60,6 +60,7 @@ from .mailer import Letter, MailFailure, MailSendError, MailServer, mailer_probl
 from .solr import (
     SEARCH_FAULTS,
     index_package,
+    index_present,
     rebuild,
     reindex_source,
     solr_commit,
@@ -67,6 +68,7 @@ from .solr import (
     unindex_package,
     without_solr_commits,
 )
+from .stored_documents import present_packages, versions
 from .version import IS_2_12, version_is_among
 
 __all__ = [
@@ -106,6 +108,7 @@ __all__ = [
     "has_written",
     "hold_packages",
     "index_package",
+    "index_present",
     "job_from_id",
     "keep_complete_objects",
     "lock_packages",
@@ -119,6 +122,7 @@ __all__ = [
     "packages_with_extras",
     "packages_with_true_extra",
     "page_context",
+    "present_packages",
     "publish_jobs",
     "publish_objects",
     "rebuild",
@@ -131,6 +135,7 @@ __all__ = [
     "unindex_package",
     "unqueued_jobs",
     "version_is_among",
+    "versions",
     "waiting_background_jobs",
     "without_solr_commits",
     "write_extras",

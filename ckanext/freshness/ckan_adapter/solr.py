@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 import ckan.plugins.toolkit as tk
@@ -82,16 +83,34 @@ def _index_validated_once(package_id: str) -> None:
     They never are, because each call creates new validators. So this function serves packages that use
     the default schema.
     """
-    from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
     from ckan.logic.schema import default_show_package_schema
 
     context = {"ignore_auth": True, "use_cache": False, "validate": False}
     package = tk.get_action("package_show")(context, {"id": package_id})
     schema = default_show_package_schema()
     default, _errors = tk.navl_validate(package, schema, context)
-    custom = _apart(default, schema)
+    _index_validated(default, _apart(default, schema), context)
+
+
+def _index_validated(
+    default: dict[str, Any], custom: dict[str, Any], context: dict[str, Any]
+) -> None:
+    from ckan.logic import apply_after_dataset_show_plugins, index_update_package_dicts
+
     apply_after_dataset_show_plugins(context, custom)
     index_update_package_dicts((default, custom), defer_commit=True)
+
+
+def index_present(package: dict[str, Any]) -> None:
+    """Index one package of :func:`.stored_documents.present_packages`, without a Solr commit.
+
+    :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document
+    """
+    if IS_2_12:
+        context = {"ignore_auth": True, "use_cache": False, "validate": False}
+        _index_validated(package, deepcopy(package), context)
+    else:
+        search.index_for(model.Package).update_dict(package, defer_commit=True)
 
 
 def _apart(validated: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,10 +19,13 @@ from ..ckan_adapter import (
     SearchIndexError,
     hold_packages,
     index_package,
+    index_present,
     model,
+    present_packages,
     solr_answers,
     solr_commit,
     unindex_package,
+    versions,
     without_solr_commits,
 )
 from ..ckan_adapter.lost_database import is_loss
@@ -112,11 +115,11 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     if not marks:
         return []
     todo: Sequence[str] = list(marks)
-    before = _modified(todo)
+    before = versions(todo)
     failures: dict[str, str] = {}
     while todo:
         failures |= _send(todo)
-        after = _modified(todo)
+        after = versions(todo)
         todo = [id_ for id_ in todo if before.get(id_) != after.get(id_)]
         before = after
     if failures and not solr_answers():
@@ -126,18 +129,6 @@ def index(marks: Mapping[str, datetime]) -> list[IndexFailure]:
     return [IndexFailure(package_id, words) for package_id, words in failures.items()]
 
 
-def _modified(ids: Sequence[str]) -> dict[str, datetime]:
-    """Return when packages were last edited, after waiting for edits under way."""
-    rows = model.Session.execute(
-        sa.text(
-            "SELECT id, metadata_modified FROM package WHERE id = ANY(:ids) ORDER BY id FOR SHARE"
-        ),
-        {"ids": list(ids)},
-    ).all()
-    model.Session.commit()
-    return {package_id: modified for package_id, modified in rows}
-
-
 def _send(ids: Sequence[str]) -> dict[str, str]:
     """Send documents and commit Solr; return the errors by dataset."""
     # The session may hold packages from before we wrote by SQL.
@@ -145,9 +136,13 @@ def _send(ids: Sequence[str]) -> dict[str, str]:
     held = hold_packages(ids)
     failures: dict[str, str] = {}
     with without_solr_commits(), queued() as queue:
+        present = present_packages(ids)
         for package_id in ids:
             try:
-                _index(package_id)
+                if package_id in present:
+                    index_present(present[package_id])
+                else:
+                    _index(package_id)
             except Exception as error:
                 if is_loss(error):
                     raise

@@ -1,0 +1,201 @@
+"""Index updates from the packages that Solr has: the same documents as CKAN's, or the ordinary way."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from ckan.lib.search.common import make_connection
+from ckan.tests import factories
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ckanext.freshness.ckan_adapter import (
+    IS_2_12,
+    model,
+    present_packages,
+    rebuild,
+    solr_commit,
+    write_extras,
+)
+from ckanext.freshness.search import unindexed
+from ckanext.freshness.tests.search.test_unindexed import documents, mark
+
+pytestmark = pytest.mark.usefixtures("with_plugins", "clean_db", "clean_index")
+
+Dataset = dict[str, Any]
+
+TEXT = st.text(st.characters(exclude_categories=["C"]), max_size=9)
+URLS = st.sampled_from(
+    ["", "http://a.example/b c.csv", "a.example/d", "ftp://a.example/e", "//f", "http://ü.example/"]
+)
+RESOURCES = st.fixed_dictionaries(
+    {"url": URLS},
+    optional={
+        "name": TEXT,
+        "format": st.sampled_from(["CSV", "", "xlsx"]),
+        "own": st.one_of(TEXT, st.integers(0, 9), st.lists(TEXT, max_size=2)),
+        "size": st.integers(0, 2**40),
+        "hash": TEXT,
+        "mimetype": st.sampled_from(["text/csv", ""]),
+        "last_modified": st.sampled_from(["2026-01-02", "2026-01-02T03:04:05.678", None]),
+    },
+)
+EXTRAS = st.dictionaries(
+    st.sampled_from(["a", "b_date", "Zed", "frequency", "b c", "ü", "x" * 99]), TEXT, max_size=4
+)
+DATASETS = st.fixed_dictionaries(
+    {
+        "extras": EXTRAS.map(lambda all_: [{"key": k, "value": v} for k, v in all_.items()]),
+        "resources": st.lists(RESOURCES, max_size=3),
+        "title": TEXT,
+        "notes": TEXT,
+        "private": st.booleans(),
+        "tags": st.sets(st.sampled_from(["one", "two", "drei vier"])).map(
+            lambda names: [{"name": name} for name in names]
+        ),
+        "type": st.sampled_from(["dataset", "custom"]),
+        "license_id": st.sampled_from(["", "cc-by", "unknown"]),
+    }
+)
+WRITTEN = st.fixed_dictionaries(
+    {
+        "last_modified": st.sampled_from([None, "2026-02-03 04:05:06", "2026-02-03 04:05:06.007"]),
+        "size": st.one_of(st.none(), st.integers(0, 2**62)),
+        "mimetype": st.sampled_from([None, "text/csv"]),
+        "hash": st.sampled_from(["", "sha256:0"]),
+    }
+)
+STATUSES = st.dictionaries(
+    st.sampled_from(["freshness", "freshness_due", "freshness_undetermined"]),
+    st.sampled_from(["overdue", "2026-03-04T05:06:07Z", "api"]),
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(DATASETS, st.lists(WRITTEN, min_size=3, max_size=3), STATUSES)
+def test_documents_are_those_of_a_rebuild(
+    dataset: Dataset, written: list[Dataset], statuses: dict[str, str]
+) -> None:
+    owner = factories.Organization()["id"]
+    group = factories.Group()["name"]
+    made = factories.Dataset(owner_org=owner, groups=[{"name": group}], **dataset)
+    id_ = made["id"]
+    for resource, values in zip(made["resources"], written, strict=False):
+        change(
+            "UPDATE resource SET last_modified = CAST(:last_modified AS timestamp), size = :size, "
+            "mimetype = :mimetype, hash = :hash WHERE id = :id",
+            **values,
+            id=resource["id"],
+        )
+    write_extras({id_: statuses}, list(statuses))
+    marks = mark([id_])
+    assert list(present_packages([id_])) == [id_]
+    assert unindexed.index(marks) == []
+    ours = document(id_)
+    shown = {each["key"]: each["value"] for each in ours["data_dict"]["extras"]}
+    assert shown.items() >= statuses.items()
+    rebuild([id_])
+    solr_commit()
+    assert ours == document(id_)
+
+
+def document(id_: str) -> Dataset:
+    """Return what Solr has, with its stored packages as objects."""
+    (found,) = (each for each in documents() if each["id"] == id_)
+    for key in ("data_dict", "validated_data_dict"):
+        found[key] = json.loads(found[key])
+    if "validated_data_dict" in found["data_dict"]:
+        found["data_dict"]["validated_data_dict"] = found["validated_data_dict"]
+    return found
+
+
+def change(statement: str, **values: Any) -> None:
+    model.Session.execute(sa.text(statement), values)
+    model.Session.commit()
+    model.Session.expire_all()
+
+
+RESOURCE_EXTRAS = """UPDATE resource SET extras = '{"own": "x", "datastore_active": true}'"""
+CHANGES = {
+    "edit": "UPDATE package SET metadata_modified = metadata_modified + interval '1 microsecond'",
+    "private": "UPDATE package SET private = true",
+    "state": "UPDATE package SET state = 'draft'",
+    "name": "UPDATE package SET name = 'another'",
+    "owner": "UPDATE package SET owner_org = NULL",
+    "title of the organization": "UPDATE \"group\" SET title = 'New' WHERE is_organization",
+    "name of a group": "UPDATE \"group\" SET name = 'new' WHERE NOT is_organization",
+    "left a group": "UPDATE member SET state = 'deleted' WHERE table_name = 'package'",
+    "datastore": RESOURCE_EXTRAS,
+    "a resource is gone": "UPDATE resource SET state = 'deleted' WHERE position = 1",
+    "other order": "UPDATE resource SET position = 1 - position",
+    "relationship": "INSERT INTO package_relationship (id, subject_package_id, type, state) "
+    "SELECT 'x', id, 'depends_on', 'active' FROM package",
+}
+
+
+def usual_dataset() -> str:
+    owner = factories.Organization()["id"]
+    group = factories.Group()["name"]
+    resources = [{"url": f"http://a.example/{name}", "own": "x"} for name in "ab"]
+    made = factories.Dataset(owner_org=owner, groups=[{"name": group}], resources=resources)
+    id_: str = made["id"]
+    assert list(present_packages([id_])) == [id_]
+    return id_
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_dataset_is_indexed_in_the_ordinary_way(name: str) -> None:
+    id_ = usual_dataset()
+    change(CHANGES[name])
+    assert present_packages([id_]) == {}
+
+
+@pytest.mark.skipif(not IS_2_12, reason="CKAN 2.11 validates each document")
+def test_other_forms_are_indexed_in_the_ordinary_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    id_ = usual_dataset()
+    change("UPDATE package SET type = 'harvest'")
+    rebuild([id_])
+    solr_commit()
+    assert present_packages([id_]) == {}
+
+
+def test_a_dataset_without_a_document_is_indexed_in_the_ordinary_way() -> None:
+    id_ = usual_dataset()
+    make_connection().delete(q="*:*", commit=True)
+    assert present_packages([id_]) == {}
+    assert unindexed.index(mark([id_])) == []
+    assert document(id_)["id"] == id_
+
+
+JOINED = """INSERT INTO member (id, group_id, table_id, table_name, capacity, state)
+SELECT 'y', g.id, p.id, 'package', 'public', 'active' FROM package p, "group" g WHERE g.name = 'late'"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "field", "value"),
+    [
+        (JOINED, "groups", ["late"]),
+        (RESOURCE_EXTRAS, "datastore_active", True),
+        ("UPDATE resource SET hash = 'late'", "hash", "late"),
+    ],
+)
+def test_a_change_meanwhile_is_indexed(
+    meddling: Any, statement: str, field: str, value: Any
+) -> None:
+    """None of these moves ``metadata_modified``."""
+    factories.Group(name="late")
+    id_ = factories.Dataset(resources=[{"url": "http://a.example/a"}])["id"]
+    marks = mark([id_])
+
+    def meddle(document: Dataset) -> None:
+        meddling.meddle = lambda document: None
+        with model.meta.engine.begin() as other:
+            other.execute(sa.text(statement))
+
+    meddling.meddle = meddle
+    assert unindexed.index(marks) == []
+    found = document(id_)
+    assert {**found["data_dict"]["resources"][0], "groups": found.get("groups")}[field] == value
