@@ -24,9 +24,11 @@ from .database import (
 )
 from .declared_options import declared_options, forget_validators, removed_options_in_use
 from .extras import (
+    EXTRA,
     ORGANIZATION_EXTRA,
     ORGANIZATION_EXTRAS,
     PACKAGE_EXTRAS,
+    WITH_EXTRA,
     package_extra,
     package_extras,
     packages_with_extras,
@@ -72,11 +74,13 @@ from .stored_documents import present_packages, versions
 from .version import IS_2_12, version_is_among
 
 __all__ = [
+    "EXTRA",
     "IS_2_12",
     "ORGANIZATION_EXTRA",
     "ORGANIZATION_EXTRAS",
     "PACKAGE_EXTRAS",
     "SEARCH_FAULTS",
+    "WITH_EXTRA",
     "CkanConfigurationException",
     "DefaultDatasetForm",
     "DefaultTranslation",

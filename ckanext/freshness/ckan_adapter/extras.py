@@ -55,6 +55,17 @@ ORGANIZATION_EXTRAS = (
 """SQL: all extras of the organization ``g`` as a JSON object; null if it has none."""
 
 
+EXTRA, WITH_EXTRA = (
+    ("p.extras ->> :extra", "")
+    if IS_2_12
+    else (
+        "e.value",
+        "LEFT JOIN package_extra e ON e.package_id = p.id AND e.key = :extra AND e.state = 'active'",
+    )
+)
+"""SQL: the extra ``:extra`` of the package ``p``, and the join that it needs."""
+
+
 def package_extras(package: Any) -> dict[str, str]:
     """Return all extras of a package as the session has them."""
     return dict(package.extras or {})

@@ -17,6 +17,7 @@ from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import run_tables
 from ..runs import night
+from ..status import refresh, removal
 from . import SiteFinding, counted, note, problem, warning
 
 NIGHT = timedelta(hours=36)
@@ -28,6 +29,7 @@ BEGINNING = timedelta(minutes=10)
 """A starting run may take this long to select resources before it holds its first lock."""
 
 _CRON = "Call ckan freshness nightly by cron, once a night."
+_REFRESH = "ckan freshness refresh"
 _RESUME = "The next run continues where it stopped: ckan freshness nightly"
 
 
@@ -127,7 +129,10 @@ def statuses(now: datetime) -> Iterator[SiteFinding]:
 
 
 def without_status(now: datetime) -> Iterator[SiteFinding]:
-    """Report datasets without a status, for example those created while tables were missing."""
+    """Report datasets without a status, and those that have lost it.
+
+    They were created or edited while tables were missing or the plugin was not enabled.
+    """
     dataset, package = DatasetFreshness, model.Package
     count = (
         model.Session.query(sa.func.count(package.id))
@@ -139,5 +144,21 @@ def without_status(now: datetime) -> Iterator[SiteFinding]:
     if count:
         yield problem(
             f"{counted(count, 'dataset has', 'datasets have')} no freshness status yet",
-            "ckan freshness refresh --all",
+            _REFRESH,
+        )
+    if lost := refresh.count_lost():
+        yield problem(
+            f"{counted(lost, 'dataset has', 'datasets have')} lost the extras, probably by an edit while the "
+            "plugin freshness was not enabled: searches and lists show no status",
+            _REFRESH,
+        )
+
+
+def leaving(now: datetime) -> Iterator[SiteFinding]:
+    """Report that the extension is being uninstalled."""
+    if (since := removal.begun_at()) is not None:
+        yield warning(
+            f"Since {utc_words(since)} this extension is being uninstalled: it writes no extras",
+            "To stay: ckan freshness-uninstall --undo. To leave: remove the plugins from ckan.plugins, restart "
+            "CKAN, then: ckan freshness-uninstall --drop-tables",
         )

@@ -1,4 +1,4 @@
-"""Refreshes the statuses that have changed because time passed, or all statuses.
+"""Refreshes the statuses that have changed because time passed, those that are missing, or all statuses.
 
 A batch of datasets is written in one transaction, which also marks them as not indexed. Then their
 documents are sent, Solr commits once, and the marks are removed. If a run is killed, the marks show the
@@ -15,9 +15,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import model
+from ..ckan_adapter import EXTRA, WITH_EXTRA, model, own_extras
 from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
+from ..field_names import NAMES
 from ..search import unindexed
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
 from . import defaults
@@ -60,9 +61,9 @@ def refresh(
 
     :param now: the moment to judge, with its zone
     :param run_id: stored with the transitions
-    :param everything: assess all datasets, with all evidence. Needed for datasets from before the
-        installation, and after a change of options. By default only datasets whose boundary has passed are
-        assessed
+    :param everything: assess all datasets. Needed after a change of options. By default only those are assessed
+        whose boundary has passed, that were never assessed, or that have lost the extras: datasets that were
+        created or edited while the plugin was not enabled
     :param workers: the number of processes that share the datasets. More than 1 only where forking is safe,
         as in commands
     :raises SolrAwayError: Solr does not answer
@@ -72,7 +73,7 @@ def refresh(
     result = RefreshCounts(reaped=_reap(everything=everything))
     result.healed, result.failures = unindexed.heal()
     defaults.may_be_harvested()
-    ids = _all_ids() if everything else _passed_ids(now)
+    ids = _all_ids() if everything else _due_ids(now)
     model.Session.commit()
     job = _Job(now, run_id, everything)
     if workers > 1 and len(ids) > BATCH:
@@ -133,9 +134,9 @@ def _all_ids() -> list[str]:
     )
 
 
-def _passed_ids(now: datetime) -> list[str]:
+def _due_ids(now: datetime) -> list[str]:
     """Return the datasets whose status is to be refreshed; deleted datasets wait until they are restored."""
-    return _ids(f"{_PASSED} ORDER BY p.id", now=utc(now), types=sorted(settings.dataset_types()))
+    return _ids(f"{_DUE} ORDER BY p.id", now=utc(now), **_parameters())
 
 
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
@@ -143,13 +144,33 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
 
     That transaction assesses them too.
     """
-    statement = f"{_PASSED} AND p.id = ANY(:ids) ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"
-    return _ids(statement, ids=list(ids), now=utc(now), types=sorted(settings.dataset_types()))
+    statement = f"{_DUE} AND p.id = ANY(:ids) ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED"
+    return _ids(statement, ids=list(ids), now=utc(now), **_parameters())
 
 
-_PASSED = """
-SELECT p.id FROM freshness_dataset d JOIN package p ON p.id = d.package_id
-WHERE (d.next_boundary <= :now OR d.judge_anew) AND p.state <> 'deleted' AND p.type = ANY(:types)"""
+def count_lost() -> int:
+    """Return the number of datasets that have lost the extras, which the next refresh writes again."""
+    statement = f"SELECT count(*) {_JUDGED} AND d.package_id IS NOT NULL AND {_IS_LOST}"
+    return int(model.Session.execute(sa.text(statement), _parameters()).scalar() or 0)
+
+
+def _parameters() -> dict[str, Any]:
+    types = sorted(settings.dataset_types())
+    # A field that a schema declares under this name is the site's own.
+    with_extra = [each for each in types if NAMES.status in own_extras(each)]
+    return {"types": types, "extra": NAMES.status, "with_extra": with_extra}
+
+
+_JUDGED = f"""
+FROM package p LEFT JOIN freshness_dataset d ON d.package_id = p.id {WITH_EXTRA}
+WHERE p.state <> 'deleted' AND p.type = ANY(:types)"""
+_IS_LOST = f"""(
+    {EXTRA} IS DISTINCT FROM d.status AND p.type = ANY(:with_extra)
+    AND NOT EXISTS (SELECT 1 FROM freshness_uninstall)
+)"""
+_DUE = f"""
+SELECT p.id {_JUDGED}
+AND (d.package_id IS NULL OR d.next_boundary <= :now OR d.judge_anew OR {_IS_LOST})"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:

@@ -160,7 +160,7 @@ def test_datasets_without_a_status() -> None:
     model.Session.query(DatasetFreshness).filter_by(package_id=made["id"]).delete()
     (found,) = findings(checks.without_status)
     assert found.text == "1 dataset has no freshness status yet"
-    assert found.advice == "ckan freshness refresh --all"
+    assert found.advice == "ckan freshness refresh"
     for key, value in (("type", "showcase"), ("type", "dataset"), ("state", "deleted")):
         model.Session.query(model.Package).filter_by(id=made["id"]).update({key: value})
         assert len(findings(checks.without_status)) == (value == "dataset"), value

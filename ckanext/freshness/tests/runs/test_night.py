@@ -206,3 +206,34 @@ def test_prune_forgets_what_is_older_than_the_options_say(
     assert [one.package_id for one in kept.filter(FreshnessTransition.package_id.in_(ages))] == [
         "young"
     ]
+
+
+def test_nothing_is_left_of_purged_datasets(act: Act, cli: Any, impatient_checks: None) -> None:
+    """CKAN calls no hook when a dataset is purged."""
+    url = "http://127.0.0.1:9/gone.csv"
+    purged = act("package_create", name="purged", resources=[{"url": url}])
+    assert cli.invoke(ckan, ["freshness", "check", "--all"]).exit_code == 0
+    columns = sa.inspect(model.Session.get_bind())
+    tables = [
+        table
+        for table in columns.get_table_names()
+        if table.startswith("freshness_")
+        and "package_id" in {column["name"] for column in columns.get_columns(table)}
+    ]
+
+    def left() -> dict[str, int]:
+        statement = "SELECT count(*) FROM {} WHERE package_id = :id"
+        counts = {
+            table: model.Session.execute(
+                sa.text(statement.format(table)), {"id": purged["id"]}
+            ).scalar()
+            for table in tables
+        }
+        model.Session.rollback()
+        return {table: count for table, count in counts.items() if count}
+
+    before = left()
+    assert {"freshness_check", "freshness_dataset", "freshness_resource"} <= before.keys()
+    act("dataset_purge", id=purged["id"])
+    assert cli.invoke(ckan, ["freshness", "nightly"]).exit_code == 0
+    assert left() == {}

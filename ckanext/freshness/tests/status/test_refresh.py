@@ -361,8 +361,9 @@ def forget(ids: list[str]) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("everything", [True, False])
 def test_a_catalogue_that_existed_before_is_filled(
-    monkeypatch: pytest.MonkeyPatch, workers: int
+    monkeypatch: pytest.MonkeyPatch, workers: int, everything: bool
 ) -> None:
     monkeypatch.setattr(module, "BATCH", 2)
     ids = many(5)
@@ -374,7 +375,7 @@ def test_a_catalogue_that_existed_before_is_filled(
     told: list[tuple[int, int]] = []
     result = refresh(
         datetime.now(timezone.utc),
-        everything=True,
+        everything=everything,
         workers=workers,
         progress=lambda done, total: told.append((done, total)),
     )
@@ -389,6 +390,44 @@ def test_a_catalogue_that_existed_before_is_filled(
     assert rows("activity", "id") == done
     again = refresh(datetime.now(timezone.utc), everything=True, workers=workers)
     assert again == RefreshCounts(datasets=5)
+
+
+def test_after_a_pause_of_the_plugin() -> None:
+    """CKAN wrote these datasets while the plugin was not enabled."""
+    factories.Dataset(name="other", type="custom")
+    kept, edited, tampered, created, deleted = many(5)
+    expected = stored()
+    before, history = rows("freshness_evidence"), transitions()
+    write("package_delete", id=deleted)
+    write_extras({edited: {}, deleted: {}}, NAMES.extras)
+    write_extras({tampered: {"freshness": "ripe"}}, ["freshness"])
+    forget_one(created)
+    model.Session.commit()
+    model.Session.remove()
+    search.rebuild(quiet=True)
+    search.commit()
+    assert module.count_lost() == 2
+    assert facet() == {"fresh": 1}
+    assert refresh(datetime.now(timezone.utc)) == RefreshCounts(datasets=3, changed=3)
+    assert module.count_lost() == 0
+    names = {one.id: one.name for one in model.Session.query(model.Package)}
+    found = stored()
+    for package_id in (kept, edited, tampered):
+        assert found[names[package_id]] == expected[names[package_id]]
+    assert found[names[created]]["freshness"] == "fresh"
+    assert found[names[deleted]] == {}
+    assert facet() == {"fresh": 4}
+    assert {row[0] for row in transitions()} == {None}
+    assert len(rows("freshness_evidence")) == len(before) and len(transitions()) == len(history)
+    assert refresh(datetime.now(timezone.utc)) == RefreshCounts()
+
+
+def forget_one(package_id: str) -> None:
+    write_extras({package_id: {}}, NAMES.extras)
+    for table in OWN:
+        model.Session.execute(
+            sa.text(f"DELETE FROM freshness_{table} WHERE package_id = :id"), {"id": package_id}
+        )
 
 
 def test_a_worker_that_dies_is_told_and_made_good(
