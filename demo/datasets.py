@@ -156,6 +156,13 @@ FURTHER = (
         age=200,
     ),
     DemoDataset(
+        "market-surveys",
+        "Market surveys",
+        "Said to be updated every month, but new data come every three months.",
+        frequency="30",
+        age=20,
+    ),
+    DemoDataset(
         "rainfall",
         "Rainfall by station",
         "Daily measurements of sixty stations.",
@@ -176,4 +183,7 @@ FURTHER = (
     ),
 )
 CONFIRMED = "school-census"
+
+CADENCES = {"market-prices": (7, 20), "food-stocks": (7, 12), "market-surveys": (92, 6)}
+"""Datasets whose data changed so often, every so many days, before the demo's first start."""
 """The dataset that the editor confirms."""

@@ -18,13 +18,17 @@ import sqlalchemy as sa
 from ckan import model
 
 from ckanext.freshness import settings
+from ckanext.freshness.aging.evidence import Evidence
 from ckanext.freshness.aging.status import assess, next_boundary
 from ckanext.freshness.aging.thresholds import Thresholds
+from ckanext.freshness.checking import data_changes
+from ckanext.freshness.checking.data_changes import DataChange
 from ckanext.freshness.dates import utc
 from ckanext.freshness.model import FreshnessTransition
-from ckanext.freshness.reporting import history
+from ckanext.freshness.reporting import history, observed_frequencies
 from ckanext.freshness.reporting.counts import STATUSES, CurrentCounts, StatusCounts
 from ckanext.freshness.status.assessment import TransitionCause
+from demo.datasets import CADENCES
 
 DAYS = 240
 
@@ -48,6 +52,7 @@ class Dated:
     status: str
     evidence: str
     dates: tuple[datetime, ...]
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,24 @@ def remember(now: datetime) -> None:
         made_up = changes(dataset, now, thresholds)
         if made_up and made_up[-1].after == dataset.status:
             _replace(dataset, made_up)
+    data_changes.write([change for one in datasets for change in of_data(one, now)])
     model.Session.commit()
+    observed_frequencies.store(now)
     model.Session.remove()
+
+
+def of_data(dataset: Dated, now: datetime) -> Iterator[DataChange]:
+    """Yield the changes of a dataset's data before a demo's first start, if it has a cadence."""
+    days, number = CADENCES.get(dataset.name, (0, 0))
+    for at in (now - timedelta(days=2 + days * back) for back in range(number)):
+        yield DataChange(
+            package_id=dataset.id,
+            resource_id=None,
+            evidence=Evidence.SCRIPT,
+            seen_at=at,
+            changed_before=at,
+            stated_at=at,
+        )
 
 
 def with_earlier_dates(dataset: Dated, now: datetime, number: int) -> Dated:
@@ -150,16 +171,24 @@ def _counts(numbers: Counter[str]) -> StatusCounts:
 def _datasets() -> Iterator[Dated]:
     for row in model.Session.execute(sa.text(_DATASETS)):
         dates = tuple(date.replace(tzinfo=timezone.utc) for date in row.dates)
-        yield Dated(row.id, row.organization, row.frequency_days, row.status, row.evidence, dates)
+        yield Dated(
+            row.id,
+            row.organization,
+            row.frequency_days,
+            row.status,
+            row.evidence,
+            dates,
+            row.name,
+        )
 
 
 _DATASETS = """
-SELECT p.id, g.name AS organization, d.frequency_days, d.status, d.evidence,
+SELECT p.id, p.name, g.name AS organization, d.frequency_days, d.status, d.evidence,
     array_agg(e.happened_at ORDER BY e.happened_at) AS dates
 FROM package p
 JOIN freshness_dataset d ON d.package_id = p.id
 JOIN freshness_evidence e ON e.package_id = p.id
 LEFT JOIN "group" g ON g.id = p.owner_org
 WHERE p.state = 'active' AND NOT p.private
-GROUP BY p.id, g.name, d.frequency_days, d.status, d.evidence
+GROUP BY p.id, p.name, g.name, d.frequency_days, d.status, d.evidence
 ORDER BY p.name"""
