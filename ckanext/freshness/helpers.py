@@ -36,6 +36,7 @@ from .reporting import (
     link_checks,
     metadata,
     url_facts,
+    why_words,
 )
 
 __all__ = [
@@ -94,6 +95,8 @@ __all__ = [
     "freshness_time",
     "freshness_transition_label",
     "freshness_undetermined_label",
+    "freshness_why_checked",
+    "freshness_why_chosen",
     "sorted_extras",
 ]
 
@@ -490,6 +493,22 @@ def freshness_resource_link(resource: dict[str, Any]) -> dict[str, Any] | None:
         return None
     link = link_checks.of_resource(resource["id"])
     return link if link is not None and link["state"] in ("broken", "failing") else None
+
+
+def freshness_why_checked(check: dict[str, Any]) -> str:
+    """Return why a run checked a link; empty if that is unknown.
+
+    :param check: a check, or a resource with those of its last check
+    """
+    return why_words.why(check)
+
+
+def freshness_why_chosen(sums: dict[str, Any]) -> list[tuple[str, int]]:
+    """Return in words why a run checked links, with their numbers.
+
+    :param sums: the figures of all hosts of the run
+    """
+    return why_words.chosen(sums)
 
 
 def freshness_ticks(strip: str) -> list[str]:

@@ -26,7 +26,7 @@ from .decisions import KnownContent
 from .fields import OURS
 from .learning import Known, trust
 from .results import ResourceToCheck
-from .selection import Candidate, History, SelectionRules, shard_of
+from .selection import Candidate, History, SelectionReason, SelectionRules, shard_of
 
 _STREAM_BATCH = 5000
 """Rows that :func:`stream` reads at a time."""
@@ -212,6 +212,7 @@ def resources_to_check(
     aging: Aging,
     *,
     handed_on: bool = False,
+    why: Mapping[str, SelectionReason] | None = None,
 ) -> Iterator[ResourceToCheck]:
     """Read what the checks of the chosen candidates need, in batches.
 
@@ -220,6 +221,7 @@ def resources_to_check(
     :param rotation: ids of the resources whose files are read whatever the server says
     :param now: start of the run, aware
     :param handed_on: continue where the checks were handed on to; else begin at the resource's URL
+    :param why: why each of them was chosen, by its id
     """
     with model.Session.get_bind().connect() as connection:
         values = {"hosts": list({candidate.host for candidate in candidates})}
@@ -257,6 +259,7 @@ def resources_to_check(
                 is_new=batch[row.id].is_new,
                 is_touched=batch[row.id].is_touched,
                 changes=_known_changes(row, hosts.get(row.host)),
+                why=(why or {}).get(row.id),
             )
 
 

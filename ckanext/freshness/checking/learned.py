@@ -105,6 +105,7 @@ class LearnedSelection:
         self._rooms = {reason: ceil(budget * share) for reason, share in SHARES.items()}
         self._valuable: list[_Entry] = []
         self._chosen: dict[str, Candidate] | None = None
+        self._why: dict[str, SelectionReason] = {}
 
     def add(self, candidate: Candidate) -> SelectionReason:
         """Offer a candidate. Return why it is left out, or ``NOT_EXPECTED`` if it may be chosen."""
@@ -137,6 +138,11 @@ class LearnedSelection:
             self._take(self._valuable, SelectionReason.VISIT_EXPECTED)
         return list(self._chosen.values())
 
+    def why(self) -> dict[str, SelectionReason]:
+        """Return the reason why each of the chosen resources is checked, by its id."""
+        self.chosen()
+        return dict(self._why)
+
     def _take(self, heap: list[_Entry], reason: SelectionReason) -> None:
         assert self._chosen is not None
         for _score, _number, candidate in sorted(heap, reverse=True):
@@ -144,6 +150,7 @@ class LearnedSelection:
                 return
             if candidate.resource_id not in self._chosen:
                 self._chosen[candidate.resource_id] = candidate
+                self._why[candidate.resource_id] = reason
                 self.reasons[reason] += 1
                 self.reasons[SelectionReason.NOT_EXPECTED] -= 1
 

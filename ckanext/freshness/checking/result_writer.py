@@ -16,10 +16,11 @@ from ..ckan_adapter.locks import lock_checks_shared
 from ..database_text import storable
 from ..dates import utc, utc_text
 from ..web.errors import FailureReason
-from . import data_changes
+from . import change_rates, data_changes
 from .decisions import Agreement, Outcome
 from .learning import after_check
 from .results import CheckResult
+from .selection import SelectionReason
 
 ATTEMPTS = 5
 """Number of checks stored in a resource's history."""
@@ -135,6 +136,7 @@ def _row(result: CheckResult) -> dict[str, Any]:
             "sent_etag": attempt.etag,
             "sent_modified": attempt.last_modified,
             "modified": utc_text(attempt.modified),
+            **_why(result),
             **_learned(result),
         }
     return {
@@ -142,6 +144,16 @@ def _row(result: CheckResult) -> dict[str, Any]:
         for name, value in row.items()
         if value is not None
     }
+
+
+def _why(result: CheckResult) -> dict[str, Any]:
+    """Return why a resource was checked, and the days between its expected changes if these are the reason."""
+    reason = result.resource.why
+    if reason is not SelectionReason.VISIT_EXPECTED:
+        return {"why": reason and reason.label}
+    known = result.resource.changes
+    days = round(1 / change_rates.rate(known.expected, known.own))
+    return {"why": reason.label, "every_days": max(days, 1)}
 
 
 _UNCHANGED = frozenset({Outcome.NOT_MODIFIED, Outcome.SAME_HASH, Outcome.REPEAT_HASH})
@@ -184,7 +196,7 @@ _COLUMNS = """
     changed_at timestamp, method text, status integer, reason text, words text, received bigint,
     seconds numeric, shape jsonb, final_url text, sent_etag text, sent_modified text, modified timestamp,
     seen_changes double precision, watched_days double precision, together double precision,
-    change_seen boolean, date_right boolean, date_wrong boolean"""
+    change_seen boolean, date_right boolean, date_wrong boolean, why text, every_days integer"""
 
 _SECOND = """to_char(f.{}, 'YYYY-MM-DD"T"HH24\\:MI\\:SS"Z"')"""
 _ATTEMPT = f"""
@@ -192,7 +204,8 @@ _ATTEMPT = f"""
             'at', {_SECOND.format("at")}, 'method', f.method, 'outcome', f.outcome,
             'status', f.status, 'reason', f.reason, 'words', f.words, 'received', f.received,
             'seconds', f.seconds, 'final_url', f.final_url, 'etag', f.sent_etag,
-            'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")}
+            'last_modified', f.sent_modified, 'modified', {_SECOND.format("modified")},
+            'why', f.why, 'every_days', f.every_days
         ))"""
 
 _NEW_CONTENT = ", ".join(

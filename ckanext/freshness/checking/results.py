@@ -8,6 +8,7 @@ from datetime import datetime
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
 from .learning import Known
+from .selection import SelectionReason
 from .shapes import Shape
 
 
@@ -27,6 +28,7 @@ class ResourceToCheck:
     :ivar is_new: whether this run is the first to see the resource
     :ivar is_touched: whether the resource's own date is later than at the previous run
     :ivar changes: what is known of the file's changes
+    :ivar why: why the run chose the resource; None if another worker did
     """
 
     resource_id: str
@@ -44,6 +46,7 @@ class ResourceToCheck:
     is_new: bool = False
     is_touched: bool = False
     changes: Known = field(default_factory=Known)
+    why: SelectionReason | None = None
 
 
 @dataclass(frozen=True, slots=True)

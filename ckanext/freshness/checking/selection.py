@@ -92,6 +92,11 @@ class SelectionReason(Enum):
     """Not hashed for a long time. Never returned by :func:`choose`: the rotation compares all resources."""
 
     @property
+    def label(self) -> str:
+        """The reason without the prefix of reasons for a check."""
+        return self.value.removeprefix("visit: ")
+
+    @property
     def is_checked(self) -> bool:
         return self in _CHECKED
 
@@ -262,6 +267,7 @@ class Selection:
         self._rules = rules
         self._budget = budget
         self._chosen: dict[str, Candidate] = {}
+        self._why: dict[str, SelectionReason] = {}
         self._offered = 0
         self._oldest: list[tuple[timedelta, int, Candidate]] = []
         """A heap of the rotation's choice, the youngest first: its age, minus its number, the candidate."""
@@ -272,6 +278,7 @@ class Selection:
         self.reasons[reason] += 1
         if reason.is_checked:
             self._chosen[candidate.resource_id] = candidate
+            self._why[candidate.resource_id] = reason
         if may_rotate(candidate, reason, self._now, self._rules):
             # By the last hash alone, files that cannot be read would come first in every run.
             last = candidate.hashed_at if was_found(candidate) else candidate.tried_at
@@ -289,6 +296,10 @@ class Selection:
         """Return the resources to check, those of the rotation last and the oldest of these first."""
         rotation = {one.resource_id: one for _age, _number, one in sorted(self._oldest)[::-1]}
         return list((self._chosen | rotation).values())
+
+    def why(self) -> dict[str, SelectionReason]:
+        """Return the reason why each of the chosen resources is checked, by its id."""
+        return dict.fromkeys(self.rotation(), SelectionReason.VISIT_ROTATION) | self._why
 
     def rotation(self) -> frozenset[str]:
         """Return the ids of the resources whose files are read whatever their server says."""

@@ -21,7 +21,7 @@ from . import copy_urls
 MOST = 100
 """Resources to show, since some datasets have thousands."""
 
-_ATTEMPT = ("at", "outcome", "status", "reason", "words", "final_url")
+_ATTEMPT = ("at", "outcome", "status", "reason", "words", "final_url", "why", "every_days")
 
 _NEVER = (SelectionReason.ARCHIVED, SelectionReason.REQUESTABLE)
 """Reasons of a dataset why its links are not checked."""
@@ -138,7 +138,7 @@ def _iati_attempt(attempt: Mapping[str, Any]) -> dict[str, Any]:
     else:
         outcome, reason, words = "error", error["error_type"], error["detailed_message"]
     at = utc_text(isoparse(attempt["datetime"]))
-    values = (at, outcome, attempt["http_status"], reason, words, None)
+    values = (at, outcome, attempt["http_status"], reason, words, None, None, None)
     return dict(zip(_ATTEMPT, values, strict=True))
 
 

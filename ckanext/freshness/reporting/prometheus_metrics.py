@@ -9,6 +9,8 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
+from ..checking.run_counts import ALL_HOSTS
+from ..checking.selection import SelectionReason
 from ..ckan_adapter import model
 from ..model import CheckRun
 from . import counts, run_tables, streamed_lists
@@ -82,6 +84,17 @@ class _SiteCollector:
             )
             yield GaugeMetricFamily(
                 "freshness_run_visited", "Resources that it checked", value=ended.visited or 0
+            )
+            sums = (ended.hosts or {}).get(ALL_HOSTS, {})
+            yield _labelled(
+                "freshness_run_chosen",
+                "Resources that it chose, by reason",
+                "reason",
+                {
+                    reason.label: sums[reason.value]
+                    for reason in SelectionReason
+                    if reason.value in sums
+                },
             )
             yield GaugeMetricFamily(
                 "freshness_run_failed", "1 if it ended early", value=int(bool(ended.error))

@@ -405,19 +405,13 @@ def _select(
         is_own = reason is not SelectionReason.ELSEWHERE or shard_of(candidate.host) in own
         if is_own and not handed_on:
             counts.chosen(candidate, reason)
+    chosen, why = selection.chosen(), {} if handed_on else selection.why()
     resources = check_rows.resources_to_check(
-        selection.chosen(), selection.rotation(), run.now, settings.aging(), handed_on=handed_on
+        chosen, selection.rotation(), run.now, settings.aging(), handed_on=handed_on, why=why
     )
     if isinstance(selection, LearnedSelection):
         counts.longest_days = stretched_days(selection)
-    if not handed_on:
-        counts.reasons.update(
-            {
-                reason.value: count
-                for reason, count in selection.reasons.items()
-                if reason.is_checked
-            }
-        )
+    counts.reasons.update(reason.value for reason in why.values())
     return resource_copies.marked(list(resources))
 
 

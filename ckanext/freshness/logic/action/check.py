@@ -147,7 +147,8 @@ def freshness_resource_history(
         ``attempts``: the last five checks, the newest first, each with the known values among ``at``,
         ``method``, ``outcome``, ``status`` (of HTTP), ``reason`` (why there is no answer, in one word),
         ``words`` (what went wrong), ``received`` (bytes), ``seconds``, ``final_url`` (after redirects),
-        ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts);
+        ``etag`` and ``last_modified`` (as received), ``modified`` (a Last-Modified that counts), ``why`` (why
+        the run chose it) and ``every_days`` (how often its file was expected to change, if that is the reason);
         ``strip``: the last 30 checks, the oldest first, one character each (``w``: the link worked, ``f``: it
         failed, ``u``: the check could not be made); ``evidence``: the dates that count for this resource
         (``evidence``, ``date``, ``claimed``)

@@ -73,10 +73,12 @@ def freshness_show(context: dict[str, Any], data_dict: dict[str, Any]) -> dict[s
         in a row, ``failing_since``, ``succeeded_at`` (the last check that found the file), ``changed_at``
         (the last change of its content), ``undetermined`` (``api``, ``blocked``), ``next_visit`` (when a run
         checks it again at the earliest), ``next_in_turn`` (whether it waits for the rotation then),
-        ``attempts`` (the last five checks), ``strip`` (the last 30 checks, the oldest first: ``w`` worked,
-        ``f`` failed, ``u`` could not be made), of the last good copy ``cached_url``, ``cached_zip_url``,
-        ``cached_at`` (when the link last had it) and ``cached_size``; ``may_confirm`` and ``may_check``:
-        whether the user may confirm the data, and have the URLs checked
+        ``attempts`` (the last five checks), of the last one ``why`` (why the run chose it: ``due``,
+        ``failing``, ``change expected``, ...) and ``every_days`` (how often its file was expected to change,
+        if that is the reason), ``strip`` (the last 30 checks, the oldest first: ``w`` worked, ``f`` failed,
+        ``u`` could not be made), of the last good copy ``cached_url``, ``cached_zip_url``, ``cached_at``
+        (when the link last had it) and ``cached_size``; ``may_confirm`` and ``may_check``: whether the user
+        may confirm the data, and have the URLs checked
     :raises ObjectNotFound: there is no such dataset, or its package type is not judged
     """
     tk.check_access("freshness_show", context, data_dict)

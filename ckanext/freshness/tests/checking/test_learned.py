@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -177,6 +178,10 @@ def test_each_is_chosen_once_within_the_budget_and_what_is_left_out_never(
     assert len({row.resource_id for row in found}) == len(found) <= budget
     assert sum(selection.reasons.values()) == len(rows)
     assert selection.rotation() <= {row.resource_id for row in found}
+    assert list(selection.why()) == [row.resource_id for row in found]
+    assert Counter(selection.why().values()) == Counter(
+        {reason: count for reason, count in selection.reasons.items() if reason.is_checked}
+    )
     for row in found:
         assert row.url_type != "upload" and not (row.archived or row.requestable)
         assert row.host not in {*rules.internal_hosts, *rules.adhoc_hosts}

@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 
 from ckanext.freshness import settings
 from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.change_rates import Observations
 from ckanext.freshness.checking.decisions import Agreement, KnownContent, Outcome
+from ckanext.freshness.checking.learning import Known
 from ckanext.freshness.checking.result_writer import EFFECTS
 from ckanext.freshness.checking.results import Attempt, CheckResult
+from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.tests.checking.tables import (
     AFTER,
@@ -313,6 +316,24 @@ def test_observations_are_stored_with_their_result() -> None:
     assert 0.5 < found["seen_changes"] < 1.1 and 10 < found["watched_days"] < 20
     assert found["change_seen_at"] == at.replace(tzinfo=None)
     assert (found["dates_right"], found["dates_wrong"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        (SelectionReason.VISIT_FAILING, {"why": "failing"}),
+        (SelectionReason.VISIT_EXPECTED, {"why": "change expected", "every_days": 9}),
+        (None, {}),
+    ],
+)
+def test_an_attempt_says_why_it_was_made(
+    reason: SelectionReason | None, told: dict[str, Any]
+) -> None:
+    one_resource()
+    changes = Known(own=Observations(9.5, 85), expected=1 / 10)
+    write(finding(resource=replace(visit(), why=reason, changes=changes)))
+    (attempt,) = known("attempts")["attempts"]
+    assert {key: attempt[key] for key in ("why", "every_days") if key in attempt} == told
 
 
 def test_a_write_that_is_killed_neither_loses_nor_doubles_an_observation() -> None:

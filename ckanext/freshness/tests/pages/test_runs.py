@@ -29,6 +29,7 @@ HOSTS = {
     "*": {
         **{**NUMBERS, "bytes": 1_800_000_000, "put_off": 29, "newly_broken": 3, "repaired": 5},
         **{"hosts": 7212, "in_trouble": 5000},
+        **{"visit: due": 3000, "visit: change expected": 883},
     },
     "gone.example.org": {**NUMBERS, "visits": 64, "errors": 18, "reason": "404"},
     "slow.example.org": {**NUMBERS, "visits": 0, "errors": 0, "put_off": 29},
@@ -166,6 +167,10 @@ def test_a_night_in_short(world: Any, read: Read) -> None:
     assert "29 links wait for servers that didn't answer, and come first in the next run." in note
     assert "1 other part of this night has a problem" in note
     assert words(page, ".fr-cards").split(" 214 ")[0] == "Files changed"
+    assert [text(one) for one in page.select("section:has(> #run-why) li")] == [
+        "The dataset is due for an update 3,000 of 3,883",
+        "Expected to have changed 883 of 3,883",
+    ]
     for card in (
         "214 in 163 datasets",
         "Newly broken 3",
@@ -173,7 +178,10 @@ def test_a_night_in_short(world: Any, read: Read) -> None:
         "1.8 GB from 7,212 servers",
     ):
         assert card in words(page, ".fr-cards"), card
-    bars = [words(bar, ".fr-main, .fr-side") for bar in page.select(".fr-rank > li")]
+    bars = [
+        words(bar, ".fr-main, .fr-side")
+        for bar in page.select("section:has(> #run-found) .fr-rank > li")
+    ]
     assert bars == [
         "Not changed 3,418 of 3,883",
         "Changed 214 of 3,883",

@@ -18,8 +18,11 @@ from ckan.tests import factories
 from ckan.tests.helpers import call_action
 
 from ckanext.freshness.checking import check_rows, result_writer
+from ckanext.freshness.checking.change_rates import Observations
 from ckanext.freshness.checking.decisions import KnownContent, Outcome
+from ckanext.freshness.checking.learning import Known
 from ckanext.freshness.checking.results import Attempt, CheckResult, ResourceToCheck
+from ckanext.freshness.checking.selection import SelectionReason
 from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc, utc_text
 from ckanext.freshness.iati.policy.attempts import ErrorType
@@ -91,12 +94,12 @@ def make(name: str, links: list[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return dict(factories.Dataset(name=name, resources=resources, extras=extras, **more))
 
 
-def write(resource: dict[str, Any], checks: list[Check]) -> None:
+def write(resource: dict[str, Any], checks: list[Check], **more: Any) -> None:
     """Write the results of daily checks, the last one of now."""
-    to_check = ResourceToCheck(resource["id"], resource["package_id"], resource["url"])
-    for number, (outcome, more) in enumerate(checks, 1 - len(checks)):
+    to_check = ResourceToCheck(resource["id"], resource["package_id"], resource["url"], **more)
+    for number, (outcome, told) in enumerate(checks, 1 - len(checks)):
         at = NOW + number * DAY
-        attempt = Attempt(at, "GET", outcome, **more)
+        attempt = Attempt(at, "GET", outcome, **told)
         result = CheckResult(
             to_check,
             "data.example.org",
@@ -108,6 +111,20 @@ def write(resource: dict[str, Any], checks: list[Check]) -> None:
         )
         assert result_writer.write([result], at)
     model.Session.commit()
+
+
+def test_a_link_says_why_it_was_checked(read: Read, world: dict[str, Any]) -> None:
+    made = make("asked", [{"name": "Asked"}, {"name": "Learned"}, {"name": "Unknown"}])
+    check_rows.sync(NOW - 60 * DAY, {"dataset"})
+    reasons = (SelectionReason.VISIT_ASKED, SelectionReason.VISIT_EXPECTED, None)
+    changes = Known(own=Observations(9.5, 85), expected=1 / 10)
+    for resource, why in zip(made["resources"], reasons, strict=True):
+        write(resource, [(Outcome.SAME_HASH, {})], why=why, changes=changes)
+    shown = cards(read(page_of("asked")))
+    told = {name: words.partition("Why it was checked: ") for name, words in shown.items()}
+    assert told["Asked (CSV)"][2].startswith("somebody asked for the check")
+    assert told["Learned (CSV)"][2].startswith("expected to have changed: about every 9 days")
+    assert told["Unknown (CSV)"][1] == ""
 
 
 def keep_copy(resource: dict[str, Any], zip_key: str | None = None) -> None:

@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
-from ckanext.freshness.model import DataChange
+from ckanext.freshness.model import DataChange, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
@@ -163,6 +163,21 @@ def test_nothing_is_visited_twice_within_its_interval(host: Host, make: Make) ->
     for after, visits in ((10 * DAY, 1), (10.5 * DAY, 0), (11 * DAY, 1)):
         assert run(after).counts.checks == visits
     assert host.count("/stocks.csv") == 2
+    attempts = model.Session.query(ResourceCheck).one().attempts
+    assert [one["why"] for one in attempts] == ["due", "due"]
+
+
+def test_a_learned_run_says_how_often_a_file_was_expected_to_change(
+    host: Host, make: Make, ckan_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.policy", "learned")
+    monkeypatch.setitem(ckan_config, "ckanext.freshness.check.checks_per_run", 5)
+    make(WHAT["/stocks.csv"])
+    reasons = [list(run(days * DAY).counts.reasons) for days in (1, 3, 5)]
+    assert reasons == [["visit: new"], ["visit: change expected"], ["visit: change expected"]]
+    attempts = model.Session.query(ResourceCheck).one().attempts
+    assert [one["why"] for one in attempts] == ["change expected", "change expected", "new"]
+    assert 7 < attempts[0]["every_days"] < 15
 
 
 def test_a_run_beside_another_leaves_its_hosts_to_it(host: Host, make: Make) -> None:
