@@ -23,7 +23,11 @@ TESTS = Path(__file__).parent
 
 Act = Callable[..., Any]
 
-settings.register_profile("quick", max_examples=10)
+settings.register_profile("quick", max_examples=10, deadline=None)
+# No result depends on the speed of the machine. In CI, hypothesis chooses its own profile, which says the same.
+settings.register_profile("whole", deadline=None)
+if settings.get_current_profile_name() == "default":
+    settings.load_profile("whole")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
