@@ -102,7 +102,7 @@ def read() -> ResponseReturnValue:
         return redirect_to("user.login", next=here)
     group, size, number = _group(), tasks.FIRST, 1
     if group:
-        size, number = tasks.LONG, page_number()
+        size, number = tasks.LONG, _page_number()
     shown = tasks.worklist(_scope(), group=group, offset=(number - 1) * size, limit=size)
     return render(
         "freshness/mine.html",
@@ -209,6 +209,14 @@ def _context() -> dict[str, Any]:
 def _group() -> str | None:
     group = tk.request.args.get("group")
     return group if group in tasks.GROUPS else None
+
+
+def _page_number() -> int:
+    try:
+        return page_number()
+    except tk.ValidationError as error:
+        # `refuse` would redirect to the same address.
+        abort(400, error_text(error))
 
 
 def _back() -> dict[str, str]:

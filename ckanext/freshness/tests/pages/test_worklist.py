@@ -362,3 +362,10 @@ def test_odd_titles_stay_words(post: Post, get: Any) -> None:
     for page in (get("/freshness/mine", "editor"), post(f"confirm/{made['id']}", "editor")):
         assert title in page.get_text()
         assert not page.select("[role=main] b:-soup-contains('odd')")
+
+
+@pytest.mark.parametrize("page", ["-1", "0", "x", "9" * 30])
+def test_a_page_that_is_none(get: Any, page: str) -> None:
+    # An error page, not a redirect to the same address.
+    answer = get(f"/freshness/mine?group=update&page={page}", "editor", status=400)
+    assert "must be a number of 1 or more" in words(answer)
