@@ -279,7 +279,6 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
 
 def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
     """Findings from nowhere: some have changed, some cannot be had, all others are the same."""
-    from dataclasses import replace
 
     from ckanext.freshness.checking.decisions import Outcome
     from ckanext.freshness.checking.results import Attempt, CheckResult
@@ -291,7 +290,7 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
         outcome, memory, changed_at = Outcome.SAME_HASH, visit.memory, None
         if changes(number):
             earlier = (memory.hash, *memory.earlier)
-            memory = replace(memory, hash=f"sha256:{'0' * 64}", earlier=earlier)
+            memory = memory._replace(hash=f"sha256:{'0' * 64}", earlier=earlier)
             outcome, changed_at = Outcome.CHANGED, now
         elif number % 100 == 1:
             outcome = Outcome.ERROR

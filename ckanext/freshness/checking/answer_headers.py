@@ -59,7 +59,10 @@ def is_bot_wall(status: int, headers: Mapping[str, str]) -> bool:
     """
     if status == REQUEST_DENIED:
         return True
-    return any(headers.get(name, "").strip().lower() in values for name, values in BOT_WALLS)
+    # Hardly any answer has one of these headers.
+    return any(
+        name in headers and headers[name].strip().lower() in values for name, values in BOT_WALLS
+    )
 
 
 def _age(text: str) -> timedelta:

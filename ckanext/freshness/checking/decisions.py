@@ -20,9 +20,9 @@ dates that a server makes for each answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
+from typing import NamedTuple
 
 from ..web.errors import FailureReason
 
@@ -95,8 +95,7 @@ class NextRequest(Enum):
     CONFIRM = "confirm"
 
 
-@dataclass(frozen=True, slots=True)
-class KnownContent:
+class KnownContent(NamedTuple):
     """The stored facts about the file at a resource's URL. They are reset if the URL changes."""
 
     etag: str | None = None
@@ -117,8 +116,7 @@ class KnownContent:
     """The kind of that file, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerHeaders:
+class AnswerHeaders(NamedTuple):
     """The headers of an answer. Dates are aware, and None if absent or not understood."""
 
     status: int
@@ -135,8 +133,7 @@ class AnswerHeaders:
     """How long a cache has kept the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The conclusions from a step of a check."""
 
     next: NextRequest
@@ -227,8 +224,8 @@ def after_headers(
     # The date of an empty file is the moment when the data were lost.
     if not makes_fresh or hash_anyway or memory.hash is None or headers.empty:
         return Decision(NextRequest.HASH, memory, modified=modified)
-    unread = replace(
-        memory, etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
+    unread = memory._replace(
+        etag=headers.etag, last_modified=headers.last_modified_text, outdated=True
     )
     return Decision(NextRequest.END, unread, Outcome.HEADER, modified)
 

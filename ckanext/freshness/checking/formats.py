@@ -20,6 +20,7 @@ import re
 import zlib
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from ..aging.messages import N_
 
@@ -228,6 +229,7 @@ class PromisedFormat:
         return not TABLES.isdisjoint(self.formats)
 
 
+@lru_cache(maxsize=1024)
 def promise(declared_format: str | None, media_type: str | None) -> PromisedFormat:
     """Return the format that a resource promises.
 

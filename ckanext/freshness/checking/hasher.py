@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple
 
 from ..copies.store import StagedBody, StoreError
 from ..web.exchange import Enough
@@ -27,8 +27,7 @@ _SMALL = 16 * 1024
 """A body up to this size is read to its end, so that its connection can be kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class HashedBody:
+class HashedBody(NamedTuple):
     """A complete body.
 
     :ivar hash: of the content. It begins with the detector's name: ``xlsx:<hex>``
@@ -94,7 +93,7 @@ class Hasher:
         self._staged = staged
         self._file: BinaryIO | None = None
         self._text = text
-        self._kept: tempfile.SpooledTemporaryFile[bytes] | None = None
+        self._kept: BinaryIO | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -104,7 +103,7 @@ class Hasher:
         self._candidates: list[type[Detector]] | None = None
         self._note: str | None = None
         if self._text is not None:
-            self._kept = tempfile.SpooledTemporaryFile(shapes.SMALL)  # noqa: SIM115
+            self._kept = io.BytesIO()
 
     def __enter__(self) -> Hasher:
         return self
@@ -170,9 +169,19 @@ class Hasher:
             self._close_kept()
             return
         try:
-            self._kept.write(data)
+            kept = self._kept if self._size <= shapes.SMALL else self._kept_on_disk()
+            kept.write(data)
         except OSError:
             self._close_kept()
+
+    def _kept_on_disk(self) -> BinaryIO:
+        """Return the kept text in a temporary file, to which it is moved from memory."""
+        assert self._kept is not None
+        if isinstance(self._kept, io.BytesIO):
+            pieces = self._kept.getvalue()
+            self._kept = tempfile.TemporaryFile()  # noqa: SIM115
+            self._kept.write(pieces)
+        return self._kept
 
     def take_staged(self) -> StagedBody | None:
         """Return the staged body if it is whole. The caller closes it."""
@@ -205,12 +214,11 @@ class Hasher:
             self._kept.seek(0)
             return shapes.of_small_csv(self._kept.read())
         try:
-            # The first use as a real file makes it one.
-            self._kept.fileno()
-            self._kept.flush()
+            kept = self._kept_on_disk()
+            kept.flush()
         except OSError:
             return []
-        return await self._sandbox.shape(cast(BinaryIO, self._kept), self._text)
+        return await self._sandbox.shape(kept, self._text)
 
     def _find_candidates(self) -> None:
         first = self._first[:MAGIC_BYTES]

@@ -9,7 +9,7 @@ each resource gets a result of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -394,8 +394,7 @@ class _JudgedBody:
             and self.mismatch is None
             and is_tabular(self.body.first, self.body.size)
         )
-        return replace(
-            memory,
+        return memory._replace(
             tabular=tabular,
             promised=None if self.mismatch is None else self.mismatch.promised,
             found=None if self.mismatch is None else self.mismatch.found.value,

@@ -6,8 +6,8 @@ therefore neither loses an observation nor stores it twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from . import change_rates
 from .change_rates import NONE, Observations
@@ -18,8 +18,7 @@ _STEP = 0.3
 """How much one update of a dataset counts in :attr:`Known.together`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What is known of a resource's changes before a check.
 
     :ivar own: the resource's own observations
@@ -38,8 +37,7 @@ class Known:
     trust: float = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(NamedTuple):
     """What is known after a check."""
 
     own: Observations

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import datetime
+from typing import NamedTuple
 
 from ..copies.store import StagedBody
 from .decisions import Agreement, KnownContent, Outcome
@@ -12,8 +12,7 @@ from .selection import SelectionReason
 from .shapes import Shape
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceToCheck:
+class ResourceToCheck(NamedTuple):
     """A resource that a run has chosen, with all that its check needs to know.
 
     :ivar last_change: the resource's last modification by its evidence
@@ -34,7 +33,7 @@ class ResourceToCheck:
     resource_id: str
     package_id: str
     url: str
-    memory: KnownContent = field(default_factory=KnownContent)
+    memory: KnownContent = KnownContent()
     last_change: datetime | None = None
     fresh_after: datetime | None = None
     hash_anyway: bool = False
@@ -45,12 +44,11 @@ class ResourceToCheck:
     has_shape: bool = False
     is_new: bool = False
     is_touched: bool = False
-    changes: Known = field(default_factory=Known)
+    changes: Known = Known()
     why: SelectionReason | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(NamedTuple):
     """A check as it is stored in the resource's history.
 
     :ivar at: end of the check, aware
@@ -78,8 +76,7 @@ class Attempt:
     modified: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(NamedTuple):
     """The result of a resource's check.
 
     :ivar host: of the resource's URL, normalised; empty if the URL names none

@@ -12,7 +12,8 @@ import codecs
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from .content import BROKEN
@@ -52,7 +53,8 @@ Shape = Sequence[TableShape]
 """The tables of a file in their order; empty if nothing is certain."""
 
 
-def kind_of(formats: Iterable[str]) -> str | None:
+@lru_cache(maxsize=1024)
+def kind_of(formats: tuple[str, ...]) -> str | None:
     """Return how to read the shape of a file: ``csv``, ``json``, or None if it has none.
 
     :param formats: that the catalogue promises, see :class:`.formats.PromisedFormat`
@@ -142,12 +144,10 @@ def _of_small_csv(data: bytes) -> TableShape:
     _, header = _header(
         sample, lambda delimiter: [line.split(delimiter) for line in sample.split("\n")]
     )
-    lines = data.split(b"\n")
-    if not lines[-1]:
-        lines.pop()
-    if b"" in lines:
+    if b"\n\n" in data:
         return _of_csv(io.BytesIO(data))
-    return TableShape(None, len(lines) - 1, header)
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
+    return TableShape(None, lines - 1, header)
 
 
 def _encoding(first: bytes) -> str:

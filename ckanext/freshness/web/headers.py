@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 _SECONDS = re.compile(r"[0-9]{1,12}(?:\.[0-9]*)?")
 _EARLY_YEAR = re.compile(r" (00[0-9]{2}) ")
@@ -14,6 +15,7 @@ _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\U0010ffff]*")
 
 
+@lru_cache(maxsize=1024)
 def parse_http_date(value: str) -> datetime | None:
     """Parse an HTTP date (RFC 9110, section 5.6.7); return None if it is none."""
     try:

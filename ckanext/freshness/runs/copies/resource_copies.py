@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from posixpath import basename
 from typing import Any
@@ -41,8 +40,7 @@ def marked(resources: Sequence[ResourceToCheck]) -> list[ResourceToCheck]:
     wanted = _wanted([resource.resource_id for resource in resources])
     wanted |= dict.fromkeys(_lost([id_ for id_, has_copy in wanted.items() if has_copy]), False)
     return [
-        replace(
-            resource,
+        resource._replace(
             keep_copy=True,
             hash_anyway=resource.hash_anyway or not wanted[resource.resource_id],
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from ipaddress import IPv6Address
 from typing import Any
 
@@ -119,7 +119,7 @@ SERVED: tuple[Case, ...] = (
     Case("/changed-then-silent", Outcome.UNCONFIRMED, FailureReason.READ_TIMEOUT, "did not answer"),
     Case("/changed-then-a-page", Outcome.UNCONFIRMED, None, "an HTML page came"),
     # The bytes differ, and are good.
-    Case("/api", Outcome.API, memory=replace(KNOWN, tabular=True)),
+    Case("/api", Outcome.API, memory=KNOWN._replace(tabular=True)),
     broken("/page", "format", "an HTML page came where CSV was promised"),
     Case("/broken-archive", Outcome.CHANGED),
     Case("/broken-gzip", Outcome.CHANGED),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -100,7 +99,7 @@ def finding(outcome: Outcome = Outcome.FIRST_HASH, at: datetime = NOW, **more: A
     reason = more.pop("reason", None)
     attempt = Attempt(at, "GET", outcome, 200, reason)
     memory = more.pop("memory", KnownContent('"e"', "Sat, 21 Nov 2026 01:00:00 GMT", HASH))
-    return replace(CheckResult(visit(), "files.example.org", outcome, memory, attempt), **more)
+    return CheckResult(visit(), "files.example.org", outcome, memory, attempt)._replace(**more)
 
 
 def write(*findings: CheckResult, start: datetime = NOW) -> list[CheckResult]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from ckanext.freshness.checking.answer_headers import is_bot_wall
@@ -43,9 +41,9 @@ BEFORE = KnownContent(None, "Mon", "sha256:a")
         (BEFORE, "Tue", "sha256:a", Agreement.MOVED),
         (BEFORE, None, "sha256:a", None),
         (BEFORE, "Tue", "xlsx:a", None),
-        (replace(BEFORE, last_modified=None), "Tue", "sha256:b", None),
-        (replace(BEFORE, hash=None), "Tue", "sha256:b", None),
-        (replace(BEFORE, outdated=True), "Mon", "sha256:b", None),
+        (BEFORE._replace(last_modified=None), "Tue", "sha256:b", None),
+        (BEFORE._replace(hash=None), "Tue", "sha256:b", None),
+        (BEFORE._replace(outdated=True), "Mon", "sha256:b", None),
     ],
 )
 def test_agreement(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -62,8 +61,8 @@ def first_step(
     [
         (SEEN, False, ('"1"', "Mon")),
         (SEEN, True, (None, None)),
-        (replace(SEEN, etag=None), False, (None, "Mon")),
-        (replace(SEEN, outdated=True), False, ('"1"', "Mon")),
+        (SEEN._replace(etag=None), False, (None, "Mon")),
+        (SEEN._replace(outdated=True), False, ('"1"', "Mon")),
         (KnownContent(), False, (None, None)),
         # Validators of bytes that nobody has hashed prove nothing.
         (KnownContent('"1"', "Mon"), False, (None, None)),
@@ -182,7 +181,7 @@ def test_last_modified(
     next_: NextRequest,
     evidence: bool,
 ) -> None:
-    step = first_step(memory, replace(OK, last_modified=modified), last_change=known, anyway=anyway)
+    step = first_step(memory, OK._replace(last_modified=modified), last_change=known, anyway=anyway)
     assert step.next is next_
     assert step.modified == (modified if evidence else None)
     if next_ is NextRequest.HASH:
@@ -202,8 +201,8 @@ def test_last_modified(
         (SEEN, A, Outcome.SAME_HASH, (C,)),
         (SEEN, C, Outcome.REPEAT_HASH, (A,)),
         # What came with a date that ended an earlier visit is no second change.
-        (replace(SEEN, outdated=True), B, Outcome.FIRST_HASH, (A, C)),
-        (replace(SEEN, outdated=True), A, Outcome.FIRST_HASH, (C,)),
+        (SEEN._replace(outdated=True), B, Outcome.FIRST_HASH, (A, C)),
+        (SEEN._replace(outdated=True), A, Outcome.FIRST_HASH, (C,)),
         # Hashes of two detectors cannot be compared.
         (SEEN, "xlsx:a", Outcome.FIRST_HASH, (A, C)),
     ],
@@ -267,7 +266,7 @@ NOT_THEIRS = Decision(NextRequest.END, SEEN, Outcome.ERROR)
 FAILURES = {
     FailureReason.ROBOTS: CANNOT_TELL,
     FailureReason.HOST_DEFERRED: CANNOT_TELL,
-    FailureReason.HOST_SILENT: replace(CANNOT_TELL, put_off=True),
+    FailureReason.HOST_SILENT: CANNOT_TELL._replace(put_off=True),
     FailureReason.INSIDE_ADDRESS: NOT_THEIRS,
     FailureReason.HOST_NOT_ALLOWED: NOT_THEIRS,
     FailureReason.TOO_LARGE: NOT_THEIRS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -41,7 +40,7 @@ ALL = fields.FIELDS
     ],
 )
 def test_what_a_visit_says(facts: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert fields.found(replace(FINDING, **facts)) == expected
+    assert fields.found(FINDING._replace(**facts)) == expected
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_newer_date_ends_the_visit_where_it_makes_fresh(
     finding = one(server, seen, last_change=MODIFIED_AT, fresh_after=NOW - timedelta(days=30))
     assert finding.outcome is Outcome.HEADER
     assert finding.modified == datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
-    assert finding.memory == replace(seen, etag='"v2"', last_modified=later, outdated=True)
+    assert finding.memory == seen._replace(etag='"v2"', last_modified=later, outdated=True)
     assert not finding.hashed
 
 
@@ -489,7 +489,7 @@ def test_a_redirect_to_another_workers_host_is_handed_on(server: FileServer) -> 
     assert finding.memory == asked.memory and not finding.counts_as_failure
     assert [request.target for request in server.requests] == ["/moved"]
     (finding,) = run_check(
-        [replace(asked, start_at=finding.handed_to)],
+        [asked._replace(start_at=finding.handed_to)],
         replace(QUICK, mine=lambda host: host == "127.0.0.2"),
     )
     assert finding.outcome is Outcome.FIRST_HASH and finding.handed_to is None
@@ -770,7 +770,7 @@ def test_each_visit_has_one_finding(
         memory = {
             "": KnownContent(),
             "same": seen,
-            "other": replace(seen, hash="sha256:other"),
+            "other": seen._replace(hash="sha256:other"),
         }.get(what, seen)
         visits.append(
             visit(

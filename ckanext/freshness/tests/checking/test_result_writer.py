@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -331,7 +330,7 @@ def test_an_attempt_says_why_it_was_made(
 ) -> None:
     one_resource()
     changes = Known(own=Observations(9.5, 85), expected=1 / 10)
-    write(finding(resource=replace(visit(), why=reason, changes=changes)))
+    write(finding(resource=visit()._replace(why=reason, changes=changes)))
     (attempt,) = known("attempts")["attempts"]
     assert {key: attempt[key] for key in ("why", "every_days") if key in attempt} == told
 
@@ -360,7 +359,7 @@ def test_files_of_a_dataset_learn_from_each_other() -> None:
     for name in ("r", "other"):
         resource(name)
     check_rows.sync(NOW, TYPES)
-    write(finding(), finding(resource=replace(visit(), resource_id="other")), start=NOW)
+    write(finding(), finding(resource=visit()._replace(resource_id="other")), start=NOW)
     sql("UPDATE freshness_check SET seen_changes = 50, watched_days = 100, change_seen_at = :at "
         "WHERE resource_id = 'other'", at=NOW + DAY)  # fmt: skip
     known_changes = start(NOW + 2 * DAY).changes
