@@ -17,6 +17,7 @@ import resource
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -268,7 +269,7 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     from ckanext.freshness.search import unindexed
 
     unindexed.index = lambda marks: []
-    check_run._checks_of = _found  # type: ignore[assignment]
+    check_run._checks_of = found  # type: ignore[assignment]
     now = datetime.now(timezone.utc)
     before, cpu = time.perf_counter(), time.process_time()
     _, done = check_run.check(check_run.CheckScope(), lambda: now)
@@ -277,7 +278,7 @@ def _time(site: Any, count: int, port: int) -> dict[str, Any]:
     return {"seconds": seconds, "cpu_seconds": cpu, "visits": done.counts.checks}
 
 
-def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
+def found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[Any], Any]:
     """Findings from nowhere: some have changed, some cannot be had, all others are the same."""
 
     from ckanext.freshness.checking.decisions import Outcome
@@ -285,8 +286,9 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
 
     now = clock()
 
-    def found(visit: Any) -> Any:
-        number = int(visit.package_id.partition("-")[2])
+    def result(visit: Any) -> Any:
+        digits = visit.package_id.partition("-")[2]
+        number = int(digits) if digits.isdecimal() else zlib.crc32(digits.encode())
         outcome, memory, changed_at = Outcome.SAME_HASH, visit.memory, None
         if changes(number):
             earlier = (memory.hash, *memory.earlier)
@@ -311,7 +313,7 @@ def _found(visits: Any, held: Any, clock: Callable[[], datetime]) -> Callable[[A
 
     async def make(hand_over: Callable[[Any], None]) -> None:
         for visit in visits:
-            hand_over(found(visit))
+            hand_over(result(visit))
 
     return make
 

@@ -85,10 +85,14 @@ def _parser() -> argparse.ArgumentParser:
 class Bench:
     """One run of everything."""
 
-    def __init__(self, datasets: int, *, quiet: bool) -> None:
+    more_statements: tuple[str, ...] = ()
+    """What is done to the catalogue before its links are known, after :data:`MORE`."""
+
+    def __init__(self, datasets: int, resources: int | None = None, *, quiet: bool) -> None:
         from benchmarks import _catalogue, _site
 
         self.datasets = datasets
+        self.resources = resources or round(RESOURCES * datasets / DATASETS)
         self.now = datetime.now(timezone.utc)
         self._quiet = quiet
         self.site = _site.Site()
@@ -98,20 +102,10 @@ class Bench:
         print(words, file=sys.stderr if self._quiet else sys.stdout, flush=True)
 
     def run(self) -> dict[str, Any]:
-        if self.catalogue.is_there(NAME, self.datasets) and self._is_complete():
-            self.site.take()
-        else:
-            self._write()
-        client = self.site.client()
-        pages = {}
+        self.prepare()
         people = self._people()
-        for who, token in people.items():
-            headers = {"Authorization": token} if token else {}
-            every = PAGES | (FOR_SYSADMINS if who == "sysadmin" else {})
-            every |= FOR_USERS if token else {}
-            for name, path in every.items():
-                self.say(f"{who}: {name}")
-                pages[f"{name} ({who})"] = self._seconds(client, path, headers)
+        pages = self.pages(people)
+        client = self.site.client()
         before = time.perf_counter()
         answer = client.get("/freshness/datasets.csv")
         rows = answer.get_data(as_text=True).count("\r\n") - 1
@@ -126,6 +120,26 @@ class Bench:
             "max_s": max(pages.values()),
             **csv,
         }
+
+    def prepare(self) -> None:
+        """Write the catalogue, unless it is there."""
+        if self.catalogue.is_there(NAME, self.datasets) and self._is_complete():
+            self.site.take()
+        else:
+            self._write()
+
+    def pages(self, people: dict[str, str | None]) -> dict[str, float]:
+        """Return the seconds of each page for each person, given their tokens."""
+        client = self.site.client()
+        pages = {}
+        for who, token in people.items():
+            headers = {"Authorization": token} if token else {}
+            every = PAGES | (FOR_SYSADMINS if who == "sysadmin" else {})
+            every |= FOR_USERS if token else {}
+            for name, path in every.items():
+                self.say(f"{who}: {name}")
+                pages[f"{name} ({who})"] = self._seconds(client, path, headers)
+        return pages
 
     def _seconds(self, client: Any, path: str, headers: dict[str, str]) -> float:
         found = []
@@ -169,14 +183,13 @@ class Bench:
         self.say(f"writing {self.datasets} datasets")
         self.site.empty()
         self.catalogue.write(NAME, self.datasets, self.site.organization, self.now)
-        resources = round(RESOURCES * self.datasets / DATASETS)
         values = {
-            "more": resources - 2 * self.datasets,
+            "more": self.resources - 2 * self.datasets,
             "datasets": self.datasets,
             "organizations": ORGANIZATIONS,
             "now": self.now.replace(tzinfo=None),
         }
-        for statement in _MORE:
+        for statement in (*MORE, *self.more_statements):
             model.Session.execute(sa.text(statement), values)
         model.Session.commit()
         self.catalogue.judge(self.now)
@@ -225,7 +238,7 @@ def goals(
     }
 
 
-_MORE = (
+MORE = (
     """
     INSERT INTO "group" (id, name, title, description, type, is_organization, approval_status, state,
         image_url, created)
