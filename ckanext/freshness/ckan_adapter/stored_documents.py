@@ -112,7 +112,13 @@ def _stored(package_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
         rows=len(package_ids),
         search_method="POST",
     )
-    return {each["id"]: json.loads(each["data_dict"]) for each in found.docs}
+    packages = {each["id"]: json.loads(each.get("data_dict") or "{}") for each in found.docs}
+    # CKAN 2.11 stores the validated package inside the other: none of its documents serve CKAN 2.12.
+    return {
+        package_id: package
+        for package_id, package in packages.items()
+        if "metadata_modified" in package and ("validated_data_dict" in package) != IS_2_12
+    }
 
 
 def _is_present(stored: Mapping[str, Any], row: Any) -> bool:
@@ -141,7 +147,6 @@ def _is_present(stored: Mapping[str, Any], row: Any) -> bool:
 
 def _with_values(stored: dict[str, Any], row: Any) -> dict[str, Any]:
     """Put the present extras, and the columns of resources that we write, into a stored package."""
-    # CKAN 2.11 stores the validated package inside the other.
     stored.pop("validated_data_dict", None)
     stored["extras"] = _extras(row.extras)
     for resource, (_, *values, _extras_of_resource) in zip(

@@ -170,6 +170,25 @@ def test_a_dataset_without_a_document_is_indexed_in_the_ordinary_way() -> None:
     assert document(id_)["id"] == id_
 
 
+@pytest.mark.parametrize("stored", [None, "{}", "other series"])
+def test_a_document_of_another_program_is_not_reused(stored: str | None) -> None:
+    """An index that was restored, or not rebuilt after CKAN was upgraded."""
+    id_ = usual_dataset()
+    solr = make_connection(decode_dates=False)
+    (found,) = solr.search("*:*").docs
+    package = json.loads(found["data_dict"])
+    if stored == "other series":
+        if IS_2_12:
+            package["validated_data_dict"] = "{}"
+        else:
+            del package["validated_data_dict"]
+        stored = json.dumps(package)
+    solr.add([{**found, "data_dict": stored}], commit=True)
+    assert present_packages([id_]) == {}
+    assert unindexed.index(mark([id_])) == []
+    assert document(id_)["data_dict"]["id"] == id_
+
+
 JOINED = """INSERT INTO member (id, group_id, table_id, table_name, capacity, state)
 SELECT 'y', g.id, p.id, 'package', 'public', 'active' FROM package p, "group" g WHERE g.name = 'late'"""
 
