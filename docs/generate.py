@@ -239,7 +239,7 @@ TABLES = (
     model.DatasetFreshness,
     model.FreshnessEvidence,
     model.FreshnessTransition,
-    model.DataChange,
+    model.FreshnessChange,
     model.FrequencySuggestion,
     model.Copy,
     model.IatiDataset,

@@ -39,7 +39,7 @@ _UNCERTAIN = frozenset({Outcome.API.value, Outcome.UNCONFIRMED.value})
 
 @dataclass(frozen=True, slots=True)
 class DataChange:
-    """A change of data; see :class:`..model.DataChange` for its fields. Moments are aware."""
+    """A change of data; see :class:`..model.FreshnessChange` for its fields. Moments are aware."""
 
     package_id: str
     resource_id: str | None

@@ -36,7 +36,7 @@ BATCH = 50
 _ONE = re.compile(r'^name:"(?P<name>[^"]+)" OR id:"(?P=name)"$')
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RefusedDocument:
     """A package whose document Solr refused, with the error."""
 

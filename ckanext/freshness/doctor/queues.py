@@ -27,7 +27,7 @@ _PATIENCE = timedelta(minutes=15)
 """Tolerated delay of the requeuing, since cron calls the command every few minutes."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class HarvestQueue:
     """One of the two queues.
 

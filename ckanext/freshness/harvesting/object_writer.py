@@ -51,7 +51,7 @@ _extra = harvest_tables.OBJECT_EXTRA
 _error = harvest_tables.OBJECT_ERROR
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ObjectRow:
     """A harvest object that is not written yet."""
 

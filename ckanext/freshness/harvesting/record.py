@@ -234,7 +234,7 @@ class Contents(Protocol):
         """Return canonical JSON that :meth:`Record.from_json` can read."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sighting:
     """A record as a crawl met it."""
 
@@ -374,7 +374,7 @@ class _Spellings:
         return self.urls.get(loose_spelling(url))
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Containers:
     """The containers of a source, as far as a crawl has read them."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .changes import DataChange
+from .changes import FreshnessChange
 from .check import CheckRun, ResourceCheck
 from .copies import Copy, IatiDataset
 from .freshness import (
@@ -21,9 +21,9 @@ from .suggestions import FrequencySuggestion
 __all__ = [
     "CheckRun",
     "Copy",
-    "DataChange",
     "DatasetFreshness",
     "FrequencySuggestion",
+    "FreshnessChange",
     "FreshnessEvidence",
     "FreshnessTransition",
     "HarvestDocument",

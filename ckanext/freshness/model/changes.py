@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, DateTime, Index, UnicodeText, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 
-class DataChange(tk.BaseModel):
+class FreshnessChange(tk.BaseModel):
     """A change of a dataset's data, written in the transaction that noticed it, and kept for two years."""
 
     __tablename__ = "freshness_change"

@@ -57,7 +57,7 @@ Statements = list[tuple[Node, Node]]
 """Predicates and objects of a node."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ListedDataset:
     """A dataset as a document describes it: a page, or the dataset's own document."""
 
@@ -72,7 +72,7 @@ class ListedDataset:
     """Distributions that only a container in the document lists. They may belong to other datasets."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class DocumentOutline:
     """Everything a crawl needs from a document; kept so that unchanged bytes are not parsed again."""
 

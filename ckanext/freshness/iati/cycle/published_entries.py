@@ -35,7 +35,7 @@ _ORGANISATION_FIELDS: Mapping[str, tuple[str, ...]] = {
 """Fields of the index, and the extras they are read from: the first that is not empty."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class PublishedEntries:
     """The public organisations and datasets of a source at one moment.
 

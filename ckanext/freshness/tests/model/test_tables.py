@@ -16,9 +16,9 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.model import (
     CheckRun,
     Copy,
-    DataChange,
     DatasetFreshness,
     FrequencySuggestion,
+    FreshnessChange,
     FreshnessEvidence,
     FreshnessTransition,
     HistoryDay,
@@ -38,7 +38,7 @@ BEFORE: dict[str, tuple[Any, ...]] = {
     "004_check": (Copy, IatiDataset),
     "005_copies": (Mail, MailPerson, MailStart),
     "006_mails": (HistoryDay,),
-    "018_groups": (DataChange,),
+    "018_groups": (FreshnessChange,),
     "022_uninstall": (FrequencySuggestion,),
 }
 """The tables that a migration makes, by the revision before it."""

@@ -16,7 +16,7 @@ from ckan.tests import factories, helpers
 from ckanext.freshness.checking import run_records
 from ckanext.freshness.checking.selection import shard_of
 from ckanext.freshness.ckan_adapter import model, package_extras, write_extras
-from ckanext.freshness.model import DataChange, ResourceCheck
+from ckanext.freshness.model import FreshnessChange, ResourceCheck
 from ckanext.freshness.runs import check_run
 from ckanext.freshness.runs.check_run import CheckScope, RunResult
 from ckanext.freshness.search import unindexed
@@ -148,7 +148,7 @@ def test_what_two_nights_find(host: Host, make: Make) -> None:
         "1: Due, Updated nothing": 5,
         "1: Due, Updated nothing,error": 2,
     }
-    (change,) = model.Session.query(DataChange)
+    (change,) = model.Session.query(FreshnessChange)
     assert (change.package_id, change.evidence) == (datasets["/stocks.csv"]["id"], "hash")
     assert change.changed_after == (START + 10 * DAY).replace(tzinfo=None)
     assert change.changed_before == (START + 11 * DAY).replace(tzinfo=None)

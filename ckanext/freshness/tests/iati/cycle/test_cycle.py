@@ -14,7 +14,7 @@ from ckan.tests import helpers
 from ckanext.freshness.iati.cycle import cycle, dataset_rows, published_entries
 from ckanext.freshness.iati.cycle.dataset_copies import copies_prefix
 from ckanext.freshness.iati.cycle.report import CycleReport
-from ckanext.freshness.model import CheckRun, DataChange, FreshnessEvidence
+from ckanext.freshness.model import CheckRun, FreshnessChange, FreshnessEvidence
 from ckanext.freshness.tests.servers.registry_model import Dataset
 
 from .cycles import Site
@@ -107,8 +107,8 @@ def test_another_edition_is_evidence_and_another_moment_is_none(site: Site) -> N
     shown = helpers.call_action("package_show", id=packages[changed.name])
     extras = {one["key"]: one["value"] for one in shown["extras"]}
     assert extras["freshness_evidence"] == "hash"
-    changes = model.Session.query(DataChange).filter_by(evidence="hash")
-    (change,) = changes.filter(DataChange.package_id.in_(packages.values()))
+    changes = model.Session.query(FreshnessChange).filter_by(evidence="hash")
+    (change,) = changes.filter(FreshnessChange.package_id.in_(packages.values()))
     assert (change.package_id, change.seen_at) == (
         packages[changed.name],
         site.now.replace(tzinfo=None),
