@@ -5,7 +5,7 @@ They are read on each call and never stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -40,7 +40,7 @@ def hidden() -> Iterator[None]:
 
 
 def show(packages: Iterable[dict[str, Any]], context: Mapping[str, Any] | None = None) -> None:
-    """Add the facts about each resource's URL, with a few queries for all of them.
+    """Add the facts about each resource's URL, with one query for all of them.
 
     Packages for the index and for activities get no facts, since these are true only at the moment.
 
@@ -98,25 +98,27 @@ def write(
 
 
 def _facts(resources: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    ids = {"ids": list(resources)}
-    run = model.Session.execute
-    copies = {row.id: copy_urls.shown(row) for row in run(_COPIES, ids)}
-    results = _current(run(_CHECKS, ids).all(), resources)
+    rows: dict[str, dict[str, Any]] = {"link": {}, "copy": {}, "cycle": {}}
+    # The connection itself saves a sixth of the time.
+    for row in model.Session.connection().execute(_FACTS, {"ids": list(resources)}):
+        rows[row.part][row.id] = row
     # Update cycles check the files of IATI registries.
-    results |= {row.id: row for row in run(_IATI_CHECKS, ids)}
+    results = _current(rows["link"], resources) | rows["cycle"]
+    copies = {id: copy_urls.shown(row) for id, row in rows["copy"].items()}
+    checks = settings.checks() if any(row.failing_since for row in results.values()) else None
     return {
-        resource_id: {
-            **_result(results.get(resource_id)),
-            **(copies.get(resource_id) or dict.fromkeys(copy_urls.KEYS)),
+        id: {
+            **_result(results.get(id), checks),
+            **(copies.get(id) or dict.fromkeys(copy_urls.KEYS)),
         }
-        for resource_id in results.keys() | copies.keys()
+        for id in results.keys() | copies.keys()
     }
 
 
-def _result(row: Any) -> dict[str, Any]:
+def _result(row: Any, checks: settings.Checks | None) -> dict[str, Any]:
     if row is None:
         return dict.fromkeys(("checked_at", "outcome", "broken_since"))
-    is_broken = row.failing_since and link_checks.is_broken(row, settings.checks())
+    is_broken = checks is not None and link_checks.is_broken(row, checks)
     return {
         "checked_at": utc_text(row.tried_at),
         "outcome": row.outcome,
@@ -124,26 +126,29 @@ def _result(row: Any) -> dict[str, Any]:
     }
 
 
-def _current(rows: Sequence[Any], resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the results by resource id, without those for an earlier URL."""
+def _current(rows: Mapping[str, Any], resources: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the results without those for an earlier URL."""
     # A URL can differ because a plugin shows another one than CKAN stores.
-    differing = [row.id for row in rows if row.url != resources[row.id].get("url")]
+    differing = [id for id, row in rows.items() if row.url != resources[id].get("url")]
     stored = dict(map(tuple, model.Session.execute(_URLS, {"ids": differing}))) if differing else {}
-    return {row.id: row for row in rows if stored.get(row.id, row.url) == row.url}
+    return {id: row for id, row in rows.items() if stored.get(id, row.url) == row.url}
 
 
-# Each page of a dataset waits for these. One statement with joins would take PostgreSQL longer to plan than
-# all of these take together.
-_CHECKS = sa.text("""
-SELECT resource_id AS id, url, tried_at, attempts -> 0 ->> 'outcome' AS outcome, failing_since, failures
-FROM freshness_check WHERE resource_id = ANY(:ids) AND tried_at IS NOT NULL""")
-_URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")
-_COPIES = sa.text(f"""
-SELECT c.resource_id AS id, c.package_id, {copy_urls.COLUMNS} FROM freshness_copy c
-WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL""")
-_IATI_CHECKS = sa.text("""
-SELECT resource_id AS id, failing_since, failures,
-    CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC' AS tried_at,
+# Each page of a dataset waits for these. PostgreSQL plans a join for longer than it takes to run all parts, and
+# SQLAlchemy compiles a text anew that is not a constant.
+_FACTS = sa.text(f"""
+SELECT 'link' AS part, resource_id AS id, package_id, url, tried_at,
+    attempts -> 0 ->> 'outcome' AS outcome, failing_since, failures,
+    NULL AS zip_key, CAST(NULL AS timestamp) AS verified_at, CAST(NULL AS bigint) AS copy_size
+FROM freshness_check WHERE resource_id = ANY(:ids) AND tried_at IS NOT NULL
+UNION ALL
+SELECT 'copy', c.resource_id, c.package_id, NULL, NULL, NULL, NULL, NULL, {copy_urls.COLUMNS}
+FROM freshness_copy c WHERE c.resource_id = ANY(:ids) AND c.key IS NOT NULL
+UNION ALL
+SELECT 'cycle', resource_id, NULL, NULL,
+    CAST(attempts -> 0 ->> 'datetime' AS timestamptz) AT TIME ZONE 'UTC',
     CASE WHEN CAST(attempts -> 0 ->> 'error_occurred' AS boolean) THEN 'error'
-        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END AS outcome
+        WHEN attempts -> 0 ->> 'method' = 'GET' THEN 'downloaded' ELSE 'verified' END,
+    failing_since, failures, NULL, NULL, NULL
 FROM freshness_iati WHERE resource_id = ANY(:ids) AND attempts <> '[]'""")
+_URLS = sa.text("SELECT id, url FROM resource WHERE id = ANY(:ids)")
