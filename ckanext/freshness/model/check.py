@@ -66,10 +66,11 @@ class ResourceCheck(tk.BaseModel):
         UnicodeText, comment="Last-Modified to be sent back, as the server wrote it"
     )
     hash = Column(
-        UnicodeText, comment="of the bytes as last confirmed, after its detector's name: sha256:..."
+        UnicodeText,
+        comment="hash of the last confirmed content, after its detector's name: sha256:...",
     )
     earlier: Column[list[str]] = Column(
-        ARRAY(UnicodeText), nullable=False, comment="hashes seen before that one, newest first"
+        ARRAY(UnicodeText), nullable=False, comment="hashes of earlier content, newest first"
     )
     outdated = Column(
         Boolean, nullable=False, comment="the hash is older than ETag and Last-Modified"
@@ -78,43 +79,41 @@ class ResourceCheck(tk.BaseModel):
         Boolean,
         nullable=False,
         default=False,
-        comment="the last good bytes were a table of several lines or columns, as promised",
+        comment="the last good file was a table of several lines or columns, as promised",
     )
     promised = Column(
         UnicodeText,
-        comment="format of the resource when the bytes were of another kind; empty if they fitted",
+        comment="format of the resource if the last file was of another kind; empty if it fitted",
     )
-    found = Column(UnicodeText, comment="kind of those bytes; empty if they fitted")
+    found = Column(UnicodeText, comment="kind of that file; empty if it fitted")
     unconfirmed = Column(
         Boolean,
         nullable=False,
-        comment="another hash was met and could not be confirmed: the next run asks again",
+        comment="a new hash could not be confirmed: the next run checks again",
     )
-    hashed_at = Column(DateTime, comment="when the bytes were last read and hashed")
+    hashed_at = Column(DateTime, comment="when the file was last read and hashed")
     visited_at = Column(
-        DateTime, comment="start of the run of the last visit, from which intervals count"
+        DateTime, comment="start of the run of the last check, from which intervals count"
     )
-    tried_at = Column(DateTime, comment="end of the last visit")
-    succeeded_at = Column(DateTime, comment="end of the last visit that found the resource there")
-    changed_at = Column(DateTime, comment="when a confirmed new hash was last met")
-    failures = Column(Integer, nullable=False, comment="failed visits since the last success")
-    failing_since = Column(DateTime, comment="the first of those failed visits")
+    tried_at = Column(DateTime, comment="end of the last check")
+    succeeded_at = Column(DateTime, comment="end of the last check that found the resource")
+    changed_at = Column(DateTime, comment="when a new hash that was confirmed was last found")
+    failures = Column(Integer, nullable=False, comment="failed checks since the last success")
+    failing_since = Column(DateTime, comment="end of the first of these failed checks")
     undetermined = Column(
         UnicodeText, comment="why changes cannot be determined: api, blocked; empty if they can"
     )
     handed_to = Column(
         UnicodeText,
-        comment="URL of a host of another worker, to which the URL redirects, and which goes on there",
+        comment="URL on another worker's host, to which the URL redirects; that worker continues there",
     )
-    seen_modified = Column(
-        DateTime, comment="the resource's own last_modified as the last run saw it"
-    )
+    seen_modified = Column(DateTime, comment="the resource's own last_modified at the last run")
     shape = Column(
         JSONB,
         comment="of the bytes as last confirmed: name, number of rows and columns of each table; an empty list "
         "if they are uncertain, empty if they were not read",
     )
-    attempts = Column(JSONB, nullable=False, comment="the last five visits, newest first")
+    attempts = Column(JSONB, nullable=False, comment="the last five checks, newest first")
     strip = Column(
         UnicodeText,
         nullable=False,
@@ -125,15 +124,15 @@ class ResourceCheck(tk.BaseModel):
         DOUBLE_PRECISION,
         nullable=False,
         default=0,
-        comment="changes that checks saw; old ones fade",
+        comment="number of changes that checks found; old ones fade",
     )
     watched_days = Column(
         DOUBLE_PRECISION,
         nullable=False,
         default=0,
-        comment="days in which they were seen; old ones fade",
+        comment="days between the checks that found them; old ones fade",
     )
-    change_seen_at = Column(DateTime, comment="start of the run that last saw a change")
+    change_seen_at = Column(DateTime, comment="start of the run that last found a change")
     together = Column(
         DOUBLE_PRECISION,
         nullable=False,
@@ -149,7 +148,7 @@ class ResourceCheck(tk.BaseModel):
     wrote = Column(
         JSONB,
         nullable=False,
-        comment="what the checker wrote into the resource's fields: last_modified, size, mimetype, hash",
+        comment="values that checks wrote into the resource's fields: last_modified, size, mimetype, hash",
     )
 
 
@@ -168,8 +167,8 @@ class CheckRun(tk.BaseModel):
     frequencies = Column(JSONB, comment="datasets by update frequency live, never, as needed")
     hosts = Column(
         JSONB,
-        comment="per host: visits, errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
+        comment="per host: checks (visits), errors, etag, last_modified, agreed, missed, moved, bytes, seconds",
     )
-    visited = Column(Integer, comment="resources that were visited")
+    visited = Column(Integer, comment="number of resources that were checked")
     error = Column(UnicodeText, comment="why it ended early; empty if it did not")
     version = Column(UnicodeText, nullable=False, comment="version of ckanext-freshness")

@@ -24,7 +24,7 @@ class Copy(tk.BaseModel):
     size = Column(BigInteger, nullable=False, comment="of the bytes")
     zip_size = Column(BigInteger, comment="of the ZIP in bytes")
     sha256 = Column(UnicodeText, nullable=False, comment="of the bytes, hexadecimal")
-    mimetype = Column(UnicodeText, comment="what the server says the bytes are")
+    mimetype = Column(UnicodeText, comment="media type by the server")
     filename = Column(UnicodeText, nullable=False, comment="under which they are given out")
     source_url = Column(UnicodeText, nullable=False, comment="where they came from")
     stored_at = Column(DateTime, nullable=False, comment="when they were stored")
@@ -80,8 +80,8 @@ class IatiDataset(tk.BaseModel):
         DateTime, comment="when a new hash without generated-datetime attributes was last met"
     )
     attempts = Column(JSONB, nullable=False, comment="the last five attempts, newest first")
-    failures = Column(Integer, nullable=False, comment="failed visits since the last success")
-    failing_since = Column(DateTime, comment="the first of those failed visits")
+    failures = Column(Integer, nullable=False, comment="failed checks since the last success")
+    failing_since = Column(DateTime, comment="end of the first of these failed checks")
     postponed_until = Column(
         DateTime, comment="before this moment a failing URL is not asked again; empty if it may be"
     )
