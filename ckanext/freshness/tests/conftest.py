@@ -198,9 +198,23 @@ def kept_db(request: pytest.FixtureRequest, usual_site: Any, with_plugins: Any) 
 
 
 @pytest.fixture
-def world(kept_db: None, usual_site: Any) -> Any:
-    """What ``make_world`` of the test's module returned. The module's tests share it, and only read."""
-    return usual_site.world
+def world(kept_db: None, usual_site: Any) -> Iterator[Any]:
+    """What ``make_world`` of the test's module returned, which the module's tests share in any order.
+
+    Packages that a test adds are purged after it. A test that changes the world's own changes them back.
+    """
+    import sqlalchemy as sa
+    from ckan import model
+    from ckan.tests.helpers import call_action
+
+    def packages() -> set[str]:
+        return set(model.Session.execute(sa.text("SELECT id FROM package")).scalars())
+
+    before = packages()
+    yield usual_site.world
+    model.Session.remove()
+    for package_id in packages() - before:
+        call_action("dataset_purge", id=package_id)
 
 
 @pytest.fixture

@@ -269,6 +269,9 @@ def test_a_url_that_is_no_web_address_is_no_link(editor: Browser, world: Harvest
     row.held = [{**before[0], "url": "javascript:alert(1)", "package_id": None}]
     model.Session.commit()
     page = editor.get(path(world.ocean, "held"))
+    # The request has ended the session, and the row with it.
+    row = holds.hold_of(world.ocean.source["id"])
+    assert row is not None
     row.held = before
     model.Session.commit()
     assert "javascript:alert(1)" in words(page)

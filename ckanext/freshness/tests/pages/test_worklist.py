@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -73,16 +73,6 @@ def make_world() -> People:
     call_action("package_delete", dict(ROOT), id=gone["id"])
     people["nobody"] = None
     return people
-
-
-@pytest.fixture(autouse=True)
-def only_the_world(world: People) -> Iterator[None]:
-    """Purge the datasets that a test has made: in any order, the tests share the same world."""
-    before = set(call_action("package_list"))
-    yield
-    model.Session.remove()
-    for name in set(call_action("package_list")) - before:
-        call_action("dataset_purge", dict(ROOT), id=name)
 
 
 def words(page: Any) -> str:
