@@ -81,7 +81,7 @@ class NextUpdate:
 class ObservedFrequency:
     """How often the data of a dataset change.
 
-    :ivar updates: number of updates that it was computed from
+    :ivar moments: of the updates that it was computed from, in order
     :ivar days: the average time between two updates, in days
     :ivar lowest: the range of this average with :data:`PROBABILITY`
     :ivar at_least: whether the data may change more often, since each check found them changed
@@ -91,7 +91,7 @@ class ObservedFrequency:
     :ivar next: None if the next update is so late that nothing can be said
     """
 
-    updates: int
+    moments: tuple[datetime, ...]
     days: float
     lowest: float
     highest: float
@@ -99,6 +99,11 @@ class ObservedFrequency:
     spread: float
     longer: float
     next: NextUpdate | None
+
+    @property
+    def updates(self) -> int:
+        """The number of updates that it was computed from."""
+        return len(self.moments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ def observed(updates: Iterable[Update], now: datetime) -> ObservedFrequency | No
     # A few times tell little of their variance: as with Student's t.
     spread = sqrt(variance / number * freedom / (freedom - 2))
     return ObservedFrequency(
-        updates=len(counted),
+        moments=tuple(one.at for one in counted),
         days=days,
         lowest=days * exp(-_Z * spread),
         highest=days * exp(_Z * spread),

@@ -16,7 +16,6 @@ import sqlalchemy as sa
 from ..aging import observed_frequency
 from ..aging.observed_frequency import (
     CERTAIN,
-    MOST_UPDATES,
     PROBABILITY,
     Misfit,
     ObservedFrequency,
@@ -39,14 +38,10 @@ class Basis(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An observed frequency, and what it was computed from.
-
-    :ivar updates: the updates, the oldest first
-    """
+    """An observed frequency, and what it was computed from."""
 
     basis: Basis
     found: ObservedFrequency
-    updates: tuple[Update, ...]
 
 
 def of_dataset(package_id: str, declared_days: int | None, now: datetime) -> dict[str, Any] | None:
@@ -99,7 +94,7 @@ def observation(rows: Iterable[Any], now: datetime) -> Observation | None:
     for basis, seen in updates.items():
         found = observed_frequency.observed(seen, now)
         if found is not None and not (basis is Basis.RECORD and is_read):
-            return Observation(basis, found, tuple(seen))
+            return Observation(basis, found)
     return None
 
 
@@ -154,7 +149,7 @@ def _suggestion(rows: Sequence[Any], now: datetime) -> dict[str, Any] | None:
         "at_least": found.at_least,
         "changes": found.updates,
         "basis": seen.basis.value,
-        "changed_at": [utc(one.at).isoformat() for one in seen.updates[-MOST_UPDATES:]],
+        "changed_at": [utc(at).isoformat() for at in found.moments],
         "counted_at": utc(now).isoformat(),
     }
 

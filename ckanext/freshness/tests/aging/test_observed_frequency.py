@@ -59,7 +59,9 @@ def test_too_few_updates_tell_nothing(times: list[float]) -> None:
 def test_files_that_change_together_are_one_update() -> None:
     single = updates([30, 30, 30])
     files = [Update(one.at + hours * timedelta(hours=1)) for one in single for hours in range(10)]
-    assert observed(files, NOW) == observed(single, NOW)
+    found = observed(files, NOW)
+    assert found == observed(single, NOW)
+    assert found is not None and found.moments == tuple(sorted(one.at for one in single))
 
 
 def test_updates_of_the_future_are_ignored() -> None:

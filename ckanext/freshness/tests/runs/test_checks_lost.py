@@ -23,6 +23,7 @@ from ckanext.freshness.ckan_adapter.locks import is_held
 from ckanext.freshness.runs import night_parts, queued_run
 from ckanext.freshness.tests.harvesting.test_away import before
 from ckanext.freshness.tests.processes import CkanProcess, write_ini
+from ckanext.freshness.tests.servers.base import Answer
 from ckanext.freshness.tests.servers.faults import Hold
 from ckanext.freshness.tests.servers.tcp import TcpProxy
 from ckanext.freshness.tests.web.support import FileServer
@@ -246,6 +247,74 @@ def test_a_run_is_killed(
     assert (run["ended_at"], run["visited"]) == (None, QUICK)
     until(lambda: not is_held(run_records.lock(run["id"])))
     the_rest_is_visited(server, cli)
+
+
+def nothing_is_stored() -> bool:
+    return _seen_since() == 0
+
+
+def one_waits_for_the_database() -> bool:
+    """Return whether the run has written results, and cannot commit them yet."""
+    with model.Session.get_bind().connect() as connection:
+        statement = """SELECT count(*) FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+        return bool(connection.execute(sa.text(statement)).scalar())
+
+
+def some_are_stored() -> bool:
+    return _seen_since() == QUICK
+
+
+def _seen_since() -> int:
+    """Return the number of resources with an observation."""
+    with model.Session.get_bind().connect() as connection:
+        statement = "SELECT count(*) FROM freshness_check WHERE change_seen_at IS NOT NULL"
+        return connection.execute(sa.text(statement)).scalar() or 0
+
+
+@pytest.mark.parametrize("point", [nothing_is_stored, one_waits_for_the_database, some_are_stored])
+@pytest.mark.usefixtures("dataset")
+def test_a_killed_run_neither_loses_nor_doubles_an_observation(
+    server: FileServer, hold: Hold, command: Command, cli: Any, point: Callable[[], bool]
+) -> None:
+    hold.release()
+    assert f"Checked {QUICK + HELD} resources, 0 with an error" in check(cli)
+    with model.Session.get_bind().begin() as connection:
+        days = ", ".join(
+            f"{name} = {name} - interval '10 days'"
+            for name in ("visited_at", "tried_at", "succeeded_at", "hashed_at")
+        )
+        connection.execute(sa.text(f"UPDATE freshness_check SET {days}"))
+    for path in ("/quick", "/held"):
+        server.files[path] = Answer(200, b"a,b\n1,2\n3,4\n", {"Content-Type": "text/csv"})
+    server.faults.clear()
+    again = server.faults[lambda request: request.path == "/held"] = Hold()
+    asked = server.count("/held")
+    lock = model.Session.get_bind().connect()
+    if point is one_waits_for_the_database:
+        # A change is stored after the observation, in the same transaction.
+        lock.begin()
+        lock.execute(sa.text("LOCK freshness_change IN EXCLUSIVE MODE"))
+    try:
+        process = command("freshness", "check")
+        until(lambda: server.count("/held") == asked + HELD and point(), process)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    finally:
+        lock.close()
+        again.release()
+    until(lambda: not run_records.held_shards())
+    check(cli)
+    with model.Session.get_bind().connect() as connection:
+        rows = connection.execute(
+            sa.text("SELECT resource_id, seen_changes, watched_days, attempts FROM freshness_check")
+        ).all()
+        changes = connection.execute(sa.text("SELECT resource_id FROM freshness_change")).all()
+    # Each file was seen to change once, within ten days.
+    assert sorted(row.resource_id for row in changes) == sorted(row.resource_id for row in rows)
+    for row in rows:
+        assert len(row.attempts) == 2
+        assert 0 < row.seen_changes < 1.5 and 0 <= row.watched_days < 10.5
 
 
 @pytest.mark.usefixtures("dataset")
