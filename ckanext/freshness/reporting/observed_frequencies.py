@@ -211,5 +211,6 @@ ON CONFLICT (package_id) DO UPDATE SET declared_days = excluded.declared_days,
     changed_at = excluded.changed_at, counted_at = excluded.counted_at,
     kept_at = CASE WHEN s.declared_days IS NOT DISTINCT FROM excluded.declared_days THEN s.kept_at END"""
 
-# A decision to keep a frequency outlives a night in which the frequency fits.
-_FORGET = "DELETE FROM freshness_suggestion WHERE counted_at <> :now AND kept_at IS NULL"
+# A decision to keep a frequency outlives a night in which the frequency fits. A report that began later may
+# have written its rows meanwhile.
+_FORGET = "DELETE FROM freshness_suggestion WHERE counted_at < :now AND kept_at IS NULL"

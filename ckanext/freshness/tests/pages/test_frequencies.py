@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 import pytest
+import sqlalchemy as sa
 import time_machine
 from bs4 import BeautifulSoup
 from ckan.tests import factories
@@ -78,9 +80,22 @@ def add(like: str, name: str | None = None) -> dict[str, Any]:
     return made
 
 
-def another(name: str) -> str:
-    """Create a monthly dataset with quarterly changes for a test that changes it; return its id."""
-    made = add("surveys", name)
+@pytest.fixture(autouse=True)
+def only_the_world() -> Iterator[None]:
+    """Delete the datasets that a test has added: other tests compare whole lists."""
+    yield
+    model.Session.rollback()
+    statement = "UPDATE package SET state = 'deleted' WHERE NOT name = ANY(:names)"
+    model.Session.execute(sa.text(statement), {"names": list(DATASETS)})
+    model.Session.commit()
+
+
+def another(name: str, like: str = "surveys") -> str:
+    """Create a monthly dataset with quarterly changes for a test that changes it; return its id.
+
+    :param like: another of :data:`DATASETS`
+    """
+    made = add(like, name)
     judge()
     observed_frequencies.store(NOW)
     model.Session.remove()
@@ -123,6 +138,11 @@ def test_the_table_has_the_datasets_that_the_reader_may_see(
         f"Check the frequency {len(SEES[who])} declared frequency does not fit"
     ]
     assert card[0]["href"] == "/freshness/frequencies"
+
+
+def test_the_dashboard_counts_the_tasks(read: Read, world: World) -> None:
+    note = text_of(read("/freshness", world["editor"]).select_one(".fr-note"))
+    assert "3 frequencies to check, 1 dataset without an update frequency" in note
 
 
 def test_a_row_says_what_was_observed_and_how_certain_it_is(read: Read, world: World) -> None:
@@ -285,13 +305,10 @@ def test_odd_forms(app: Any, world: World, form: dict[str, str], words: str | No
 
 
 def test_a_dataset_without_a_declared_frequency(app: Any, world: World) -> None:
-    made = add("names", "unnamed")
-    judge()
-    observed_frequencies.store(NOW)
-    model.Session.remove()
-    page = send(app, world, f"frequency/{made['id']}", frequency="7", declared="")
+    id = another("unnamed", like="names")
+    page = send(app, world, f"frequency/{id}", frequency="7", declared="")
     assert "The update frequency of About unnamed is now: Every week." in text_of(page)
-    page = send(app, world, f"frequency/{made['id']}", **undo(page))
+    page = send(app, world, f"frequency/{id}", **undo(page))
     assert frequency("unnamed") is None
 
 
@@ -310,6 +327,24 @@ def test_other_sites_cannot_change_a_frequency(
     sent = {str(one["name"]): one["value"] for one in form.select("input")}
     browser.post(path, data=sent, status=200)
     assert frequency("forged") == "90"
+
+
+def test_an_older_report_deletes_nothing_of_a_newer_one(world: World) -> None:
+    id = another("newer")
+    with model.Session.get_bind().begin() as connection:
+        later = NOW.replace(tzinfo=None) + timedelta(minutes=1)
+        connection.execute(
+            sa.text("UPDATE freshness_suggestion SET counted_at = :at WHERE package_id = :id"),
+            {"at": later, "id": id},
+        )
+        # The older report finds the frequency right.
+        connection.execute(
+            sa.text("UPDATE freshness_dataset SET frequency_days = 90 WHERE package_id = :id"),
+            {"id": id},
+        )
+    observed_frequencies.store(NOW)
+    model.Session.remove()
+    assert model.Session.get(FrequencySuggestion, id) is not None
 
 
 def test_a_night_forgets_what_no_longer_holds(world: World) -> None:
