@@ -249,6 +249,7 @@ def test_what_is_shown(act: Act) -> None:
             "understood": True,
             "reason": None,
         },
+        "observed_frequency": None,
         "boundaries": {
             "due": "2026-01-18T12:00:00Z",
             "overdue": "2026-01-25T12:00:00Z",
