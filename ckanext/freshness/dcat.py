@@ -14,7 +14,7 @@ from rdflib.namespace import DCTERMS, XSD
 from ckanext.dcat.processors import DEFAULT_RDF_PROFILES
 from ckanext.dcat.profiles import RDFProfile
 
-from .field_names import NAMES
+from .ckan_adapter import site_names
 
 NAME = "freshness"
 OPTION = "ckanext.dcat.rdf.profiles"
@@ -50,9 +50,9 @@ class FreshnessProfile(RDFProfile):
     def graph_from_dataset(self, dataset_dict: dict[str, Any], dataset_ref: Any) -> None:
         """Write the last modification and the update frequency into the graph, if they are known."""
         extras = {extra["key"]: extra["value"] for extra in dataset_dict.get("extras") or ()}
-        if modified := extras.get(NAMES.last_modified):
+        if modified := extras.get(site_names().last_modified):
             self.g.set((dataset_ref, DCTERMS.modified, Literal(modified, datatype=XSD.dateTime)))
-        days = _days(extras.get(NAMES.frequency))
+        days = _days(extras.get(site_names().frequency))
         name = None if days is None else FREQUENCIES.get(days)
         given = self.g.value(dataset_ref, DCTERMS.accrualPeriodicity)
         # An IRI that the publisher has chosen is at least as exact.

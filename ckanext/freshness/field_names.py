@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -28,11 +29,17 @@ class FieldNames(NamedTuple):
     group: str
 
     @property
+    def prefix(self) -> str:
+        """The prefix of all names; usually empty."""
+        return self.status.removesuffix("freshness")
+
+    @property
     def extras(self) -> tuple[str, ...]:
         """The keys of our extras, in alphabetical order."""
         return tuple(sorted(self[:8]))
 
 
+@lru_cache
 def with_prefix(prefix: str = "") -> FieldNames:
     """Return the names with a prefix, for a site whose own fields have the same names."""
     names = FieldNames._fields[1:]
@@ -40,4 +47,4 @@ def with_prefix(prefix: str = "") -> FieldNames:
 
 
 NAMES = with_prefix()
-"""The names of this site."""
+"""The names of a site without fields of its own under these."""

@@ -17,14 +17,20 @@ from .aging import frequency
 from .aging.evidence import Evidence
 from .aging.status import Status
 from .checking.decisions import Outcome
-from .ckan_adapter import declared_fields, edits_some_organization, harvest_tables, tables
+from .ckan_adapter import (
+    declared_fields,
+    edits_some_organization,
+    harvest_tables,
+    site_names,
+    tables,
+)
 from .ckan_adapter.tables import TablesMissingError
 from .dates import aware, utc_now
-from .field_names import NAMES
 from .harvesting.messages import with_code
 from .harvesting.record import is_web_url
 from .harvesting.sources import source_type_named
 from .logic import frequency_form
+from .own_values import ours_among
 from .reporting import (
     display,
     extra_pages,
@@ -114,9 +120,9 @@ def format_resource_items(
 
 def freshness_status(package: dict[str, Any]) -> str | None:
     """Return the status in a dataset's extras; None if it has none, or a value that is no status."""
-    found = package.get(NAMES.status)
+    found = package.get(site_names().status)
     for extra in package.get("extras") or []:
-        if extra.get("key") == NAMES.status:
+        if extra.get("key") == site_names().status:
             found = extra.get("value")
     return found if found in _STATUSES else None
 
@@ -217,7 +223,7 @@ def freshness_cause_label(cause: str) -> str:
 
 def freshness_facet_names() -> tuple[str, str]:
     """Return the names of the facet of groups and the facet of statuses, as CKAN's templates know them."""
-    return NAMES.group, NAMES.status
+    return site_names().group, site_names().status
 
 
 def freshness_facet_values(search_facets: dict[str, Any] | None) -> list[facet.FacetValue]:
@@ -250,7 +256,7 @@ def freshness_sorting(
     """
     if not sorting or not settings.is_judged(package_type):
         return sorting
-    return [*sorting, (tk._("Last data update"), f"{NAMES.last_modified_date} desc")]
+    return [*sorting, (tk._("Last data update"), f"{site_names().last_modified_date} desc")]
 
 
 def freshness_is_followed(package_type: str | None) -> bool:
@@ -300,7 +306,8 @@ def sorted_extras(
     **kwargs: Any,
 ) -> list[tuple[str, Any]]:
     """Leave our extras out of "Additional info": they have a page of their own."""
-    shown = [extra for extra in package_extras if extra.get("key") not in NAMES.extras]
+    hidden = ours_among(package_extras, site_names())
+    shown = [extra for extra in package_extras if extra.get("key") not in hidden]
     return next_helper(shown, *args, **kwargs)
 
 

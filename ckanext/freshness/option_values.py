@@ -6,6 +6,7 @@ Each function also accepts a converted value. It raises a ValueError that says w
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
 from itertools import pairwise
@@ -48,6 +49,17 @@ def flag(value: Any) -> bool:
         return _FLAGS[str(value).lower()]
     except KeyError:
         raise ValueError(f"must be true or false, not {value!r}") from None
+
+
+def prefix(text: str | None) -> None:
+    """Check what names of extras and Solr fields begin with.
+
+    :raises ValueError: Solr or CKAN would refuse it
+    """
+    if text and not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", text):
+        raise ValueError(
+            f"must be at most 31 small letters, digits and underscores, such as hdx_, not {text!r}"
+        )
 
 
 _FLAGS = dict.fromkeys(("true", "yes", "on", "t", "y", "1"), True) | dict.fromkeys(

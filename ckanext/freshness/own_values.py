@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from .aging.evidence import Evidence
 from .aging.status import Status
@@ -20,7 +21,7 @@ def look_ours(
 ) -> bool:
     """Decide whether the values under our names are a complete set as this extension writes it.
 
-    A single ``freshness: fresh`` is not: this extension writes no such status without a date and its evidence.
+    A single ``freshness: fresh`` is not: this extension writes no such status without an update frequency.
 
     :param extras: all extras of a dataset
     :param keys: those of our names that are extras, if the site's schema declares others
@@ -32,8 +33,8 @@ def look_ours(
     if names.status not in own:
         return True
     status = values.get(names.status)
-    dated = {names.last_modified, names.evidence} & set(own)
-    return status is not None and (status == Status.UNAVAILABLE.value or dated <= values.keys())
+    needs = {names.frequency} & set(own) if status != Status.UNAVAILABLE.value else set()
+    return status is not None and needs <= values.keys()
 
 
 def foreign(
@@ -46,6 +47,36 @@ def foreign(
     own = names.extras if keys is None else keys
     values = {key: extras[key] for key in own if key in extras}
     return {} if not values or look_ours(extras, names, keys) else values
+
+
+def claimed(
+    extras: Mapping[str, str], names: FieldNames, keys: Collection[str] | None = None
+) -> dict[str, str]:
+    """Return the values under our names, if one of them is no value that this extension writes.
+
+    For extras that a caller sends: a caller who sends ``freshness: fresh`` alone may not claim a status.
+    The parameters are those of :func:`look_ours`.
+    """
+    own = names.extras if keys is None else keys
+    values = {key: extras[key] for key in own if key in extras}
+    return {} if all(_is_valid(key, value, names) for key, value in values.items()) else values
+
+
+def ours_among(extras: Iterable[Mapping[str, Any]], names: FieldNames) -> Collection[str]:
+    """Return our names, unless a list of extras has values of the site's own under them.
+
+    :param extras: as actions show them, each with ``key`` and ``value``
+    """
+    return () if foreign(as_mapping(extras), names) else names.extras
+
+
+def as_mapping(extras: object) -> dict[str, str]:
+    """Return a list of extras as actions take it by key; without malformed ones, which CKAN refuses."""
+    found = {}
+    for extra in extras if isinstance(extras, list) else ():
+        if isinstance(extra, Mapping) and isinstance(extra.get("key"), str):
+            found[extra["key"]] = str(extra.get("value", ""))
+    return found
 
 
 def _is_valid(key: str, value: str, names: FieldNames) -> bool:

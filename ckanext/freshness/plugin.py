@@ -24,6 +24,7 @@ from .logic import action, arguments, dataset_hooks
 from .logic.action import chained, chained_harvest
 from .reporting import labels, url_facts
 from .search import fields
+from .status import own_fields
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class FreshnessPlugin(p.SingletonPlugin, DefaultTranslation):
         settings.checks()
         tolerate_malformed_dates()
         tables.forget_missing()
+        own_fields.warn_at_first_start()
         if p.plugin_loaded("harvest"):
             # Imported only where ckanext-harvest is installed.
             from . import harvesters

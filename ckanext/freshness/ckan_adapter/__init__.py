@@ -59,6 +59,7 @@ from .jobs import (
 )
 from .labels import default_user_labels, edits_some_organization
 from .mailer import Letter, MailFailure, MailSendError, MailServer, mailer_problem, page_context
+from .site_names import site_names
 from .solr import (
     SEARCH_FAULTS,
     index_package,
@@ -133,6 +134,7 @@ __all__ = [
     "registered_source_types",
     "reindex_source",
     "removed_options_in_use",
+    "site_names",
     "solr_answers",
     "solr_commit",
     "tolerate_malformed_dates",

@@ -137,12 +137,31 @@ _WRITE_EXTRAS = (
 )
 
 
-def packages_with_extras(keys: Sequence[str]) -> list[tuple[str, str, dict[str, str]]]:
+def packages_with_extras(
+    keys: Sequence[str],
+    *,
+    types: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
+    not_judged_with: str | None = None,
+) -> list[tuple[str, str, dict[str, str]]]:
     """Return the packages that have an extra under any of the keys, sorted by id.
 
+    :param types: only packages of these types that are not deleted
+    :param ids: only these packages
+    :param not_judged_with: only packages without extras of this extension under names with this prefix
     :returns: of each its id, its type and these extras
     """
-    rows = model.Session.execute(sa.text(_WITH_EXTRAS), {"keys": list(keys)})
+    conditions = {
+        "types": "p.type = ANY(:types) AND p.state <> 'deleted'",
+        "ids": "p.id = ANY(:ids)",
+        "prefix": "NOT EXISTS (SELECT 1 FROM freshness_dataset d"
+        " WHERE d.package_id = p.id AND d.field_prefix = :prefix)",
+    }
+    given = {"types": types, "ids": ids, "prefix": not_judged_with}
+    values = {name: value for name, value in given.items() if value is not None}
+    where = " AND ".join(["true", *(conditions[name] for name in values)])
+    statement = sa.text(_WITH_EXTRAS.format(where=where))
+    rows = model.Session.execute(statement, {"keys": list(keys), **values})
     return [(package_id, package_type, extras) for package_id, package_type, extras in rows]
 
 
@@ -152,12 +171,12 @@ _WITH_EXTRAS = (
         SELECT jsonb_object_agg(x.key, coalesce(x.value, '')) FROM jsonb_each_text(p.extras) x
         WHERE x.key = ANY(:keys)
     )
-    FROM package p WHERE p.extras ?| CAST(:keys AS text[]) ORDER BY p.id"""
+    FROM package p WHERE p.extras ?| CAST(:keys AS text[]) AND {where} ORDER BY p.id"""
     if IS_2_12
     else """
     SELECT p.id, p.type, jsonb_object_agg(e.key, coalesce(e.value, ''))
     FROM package_extra e JOIN package p ON p.id = e.package_id
-    WHERE e.key = ANY(:keys) AND e.state = 'active' GROUP BY p.id ORDER BY p.id"""
+    WHERE e.key = ANY(:keys) AND e.state = 'active' AND {where} GROUP BY p.id ORDER BY p.id"""
 )
 
 

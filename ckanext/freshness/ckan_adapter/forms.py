@@ -11,7 +11,8 @@ import ckan.plugins.toolkit as tk
 from ckan.lib.plugins import lookup_package_plugin
 from flask import Blueprint
 
-from ..field_names import NAMES
+from ..field_names import FieldNames
+from .site_names import site_names
 
 
 def declared_fields(package_type: str) -> frozenset[str]:
@@ -41,10 +42,13 @@ def form_mistakes(
     return dict(errors)
 
 
-def own_extras(package_type: str) -> tuple[str, ...]:
-    """Return the extras that this extension writes: those that the site's schema does not declare."""
+def own_extras(package_type: str, names: FieldNames | None = None) -> tuple[str, ...]:
+    """Return the extras that this extension writes: those that the site's schema does not declare.
+
+    :param names: other names than the site's
+    """
     declared = declared_fields(package_type)
-    return tuple(key for key in NAMES.extras if key not in declared)
+    return tuple(key for key in (names or site_names()).extras if key not in declared)
 
 
 def exempt_from_csrf(blueprint: Blueprint) -> None:

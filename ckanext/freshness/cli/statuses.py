@@ -15,6 +15,7 @@ from ..dates import utc_now
 from ..reporting.labels import counted, refresh_summary
 from ..search.unindexed import SolrAwayError, solr_away_in_words
 from ..status import frequency_table
+from ..status.own_fields import CHOICE, OwnFieldsError, in_words
 from ..status.refresh import refresh as refresh_statuses
 from .commands import site_user
 from .progress import ProgressCounter, progress_of
@@ -55,12 +56,15 @@ def refresh(everything: bool, workers: int) -> None:
             )
     except SolrAwayError as error:
         raise click.ClickException(solr_away_in_words(error)) from error
-    except WorkerError as error:
+    except (WorkerError, OwnFieldsError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(refresh_summary(done.datasets, done.changed, done.statuses))
     for forms, count in ((_HEALED, done.healed), (_REAPED, done.reaped)):
         if count:
             click.echo(counted(forms, count))
+    if done.own_fields:
+        found = in_words(done.own_fields)
+        click.echo(f"{found}. Datasets without a status were left alone. {CHOICE}", err=True)
     for failure in done.failures:
         click.echo(failure.in_words(), err=True)
     if done.failures:

@@ -17,7 +17,7 @@ from ..dates import utc, utc_words
 from ..model import CheckRun, DatasetFreshness, Unindexed
 from ..reporting import run_tables
 from ..runs import night
-from ..status import refresh, removal
+from ..status import own_fields, refresh, removal
 from . import SiteFinding, counted, note, problem, warning
 
 NIGHT = timedelta(hours=36)
@@ -151,6 +151,21 @@ def without_status(now: datetime) -> Iterator[SiteFinding]:
             f"{counted(lost, 'dataset has', 'datasets have')} lost the extras, probably by an edit while the "
             "plugin freshness was not enabled: searches and lists show no status",
             _REFRESH,
+        )
+
+
+def fields_of_the_site(now: datetime) -> Iterator[SiteFinding]:
+    """Report fields of the site's own under names that this extension uses."""
+    if found := own_fields.find():
+        yield problem(
+            f"{own_fields.in_words(found)}. These datasets have no status", own_fields.CHOICE
+        )
+    for package_type, names in own_fields.declared().items():
+        yield note(
+            f"The schema of the type {package_type} declares {', '.join(names)}, so this extension leaves "
+            f"{'this field' if len(names) == 1 else 'these fields'} to the site",
+            "If it is to write all of its own fields, set ckanext.freshness.field_prefix, then: "
+            "ckan freshness refresh --all",
         )
 
 

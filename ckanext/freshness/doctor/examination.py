@@ -30,6 +30,7 @@ CHECKS = [
     SiteCheck("runs", checks.stuck, Need.DATABASE | Need.TABLES),
     SiteCheck("statuses", checks.statuses, Need.DATABASE | Need.TABLES),
     SiteCheck("datasets without a status", checks.without_status, Need.DATABASE | Need.TABLES),
+    SiteCheck("fields of the site", checks.fields_of_the_site, Need.DATABASE | Need.TABLES),
     SiteCheck("uninstalling", checks.leaving, Need.DATABASE | Need.TABLES),
     SiteCheck("mails", site.mails, Need.DATABASE),
     SiteCheck("store of copies", copies.store, Need.DATABASE),

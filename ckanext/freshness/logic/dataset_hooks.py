@@ -16,10 +16,9 @@ from typing import Any
 import ckan.plugins as p
 
 from .. import settings
-from ..aging.status import Boundaries, status_at
-from ..ckan_adapter import tables
+from ..aging.status import Boundaries, Status, status_at
+from ..ckan_adapter import site_names, tables
 from ..dates import parse_date, utc_now
-from ..field_names import NAMES
 from ..search.fields import judged_extras
 from ..status import assessment, defaults
 from ..status.assessment import DatasetEdit, ResourceAction
@@ -98,25 +97,30 @@ def show_current(dataset: dict[str, Any], now: datetime) -> None:
     places = dict(_places(dataset))
     due, overdue, delinquent = (
         parse_date(places[key][0][places[key][1]]) if key in places else None
-        for key in (NAMES.due, NAMES.overdue, NAMES.delinquent)
+        for key in (site_names().due, site_names().overdue, site_names().delinquent)
     )
-    if NAMES.status not in places or due is None or overdue is None or delinquent is None:
+    if site_names().status not in places or due is None or overdue is None or delinquent is None:
         return
-    holder, key = places[NAMES.status]
+    holder, key = places[site_names().status]
     # Boundaries are stored to the second.
     status = status_at(Boundaries(due, overdue, delinquent), now.replace(microsecond=0)).value
-    if holder[key] != status and NAMES.status in judged_extras(dataset.get("type")):
+    is_ours = holder[key] in {each.value for each in Status}
+    if (
+        is_ours
+        and holder[key] != status
+        and site_names().status in judged_extras(dataset.get("type"))
+    ):
         holder[key] = status
 
 
 def _places(dataset: dict[str, Any]) -> Iterator[tuple[str, tuple[dict[str, Any], str]]]:
     """Yield our names, each with the dict and the key of its value."""
-    for key in NAMES.extras:
+    for key in site_names().extras:
         if isinstance(dataset.get(key), str):
             yield key, (dataset, key)
     extras = dataset.get("extras")
     for extra in extras if isinstance(extras, list) else ():
-        if extra.get("key") in NAMES.extras:
+        if extra.get("key") in site_names().extras:
             yield extra["key"], (extra, "value")
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 
 from ..aging import frequency
-from ..field_names import NAMES
+from ..ckan_adapter import site_names
+from ..own_values import ours_among
 from ..reporting.labels import frequency_label
 from ..status.frequencies import vocabularies
 
@@ -67,7 +68,8 @@ def _present(data: dict[str, Any], keys: Sequence[str]) -> tuple[str, str]:
 def custom_fields(data: dict[str, Any], hidden: Sequence[str]) -> list[dict[str, Any]]:
     """Return the extras that a form shows as fields to edit: without ours, and without ``hidden``."""
     extras = data.get("extras") or []
-    return [extra for extra in extras if extra.get("key") not in {*NAMES.extras, *hidden}]
+    left_out = {*ours_among(extras, site_names()), *hidden}
+    return [extra for extra in extras if extra.get("key") not in left_out]
 
 
 def take(data: dict[str, Any], keys: Sequence[str]) -> None:

@@ -57,6 +57,12 @@ class DatasetFreshness(tk.BaseModel):
         default=False,
         comment="the next refresh judges it, since rules or assumptions changed; nobody gets a mail",
     )
+    field_prefix = Column(
+        UnicodeText,
+        nullable=False,
+        default="",
+        comment="what the names of its extras begin with; usually empty",
+    )
 
 
 class FreshnessEvidence(tk.BaseModel):
@@ -144,6 +150,16 @@ class Unindexed(tk.BaseModel):
         nullable=False,
         comment="when its extras were written, by a run that had not sent its document yet",
     )
+
+
+class ReplacedField(tk.BaseModel):
+    """An extra of a site's own that ours has replaced."""
+
+    __tablename__ = "freshness_replaced"
+
+    package_id = Column(UnicodeText, primary_key=True, comment="dataset")
+    key = Column(UnicodeText, primary_key=True, comment="the extra that was replaced")
+    value = Column(UnicodeText, nullable=False, comment="the site's own value")
 
 
 class Uninstall(tk.BaseModel):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..aging.status import Status
-from ..field_names import NAMES
+from ..ckan_adapter import site_names
 from .tables import Context
 from .visibility import search
 
@@ -76,8 +76,8 @@ def count(context: Context, only: str = "") -> CurrentCounts:
     for status in STATUSES:
         found = search(
             context,
-            f"+{NAMES.status}:{status} {only}",
-            **{"facet.field": ["organization", NAMES.undetermined]},
+            f"+{site_names().status}:{status} {only}",
+            **{"facet.field": ["organization", site_names().undetermined]},
             **{"facet.limit": -1, "facet.mincount": 1},
         )
         statuses[status] = found["count"]
@@ -85,7 +85,7 @@ def count(context: Context, only: str = "") -> CurrentCounts:
             numbers = by_organization.setdefault(item["name"], dict.fromkeys(STATUSES, 0))
             numbers[status] = item["count"]
             titles[item["name"]] = item["display_name"]
-        for item in _items(found, NAMES.undetermined):
+        for item in _items(found, site_names().undetermined):
             undetermined[item["name"]] = undetermined.get(item["name"], 0) + item["count"]
     return CurrentCounts(
         StatusCounts(statuses, undetermined),

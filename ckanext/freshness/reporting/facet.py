@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..aging.status import GROUPS, Status
-from ..field_names import NAMES
+from ..ckan_adapter import site_names
 
 Item = Mapping[str, Any]
 """A value of a facet, as CKAN's templates have it: ``name``, ``count``, ``active``."""
@@ -34,8 +34,8 @@ def levels(groups: Sequence[Item], statuses: Sequence[Item]) -> list[FacetValue]
     A group of one status stands alone, unless the search has the status. The statuses stand alone while
     some documents have no group yet, so that no number is too small.
     """
-    by_status = _by_name(NAMES.status, statuses)
-    by_group = _by_name(NAMES.group, groups)
+    by_status = _by_name(site_names().status, statuses)
+    by_group = _by_name(site_names().group, groups)
     found = []
     for group, members in GROUPS.items():
         under = tuple(by_status[one.value] for one in members if one.value in by_status)

@@ -13,7 +13,7 @@ from ..aging.messages import N_, NN_
 from ..aging.status import Status
 from ..checking.decisions import Outcome
 from ..checking.selection import SelectionReason
-from ..field_names import NAMES
+from ..ckan_adapter import site_names
 from . import link_words
 from .counts import StatusCounts
 from .display import STATUSES
@@ -124,14 +124,14 @@ def status_label(status: Status) -> str:
 
 def name_facet_values(search_facets: dict[str, Any]) -> None:
     """Give the values of our facets their labels, in place."""
-    for field in (NAMES.group, NAMES.status):
+    for field in (site_names().group, site_names().status):
         for item in search_facets.get(field, {}).get("items", []):
             item["display_name"] = facet_label(field, item["name"])
 
 
 def facet_label(field: str, value: str) -> str:
     """Return the words for a value of one of our facets; an unknown value as it is."""
-    if field == NAMES.group:
+    if field == site_names().group:
         return _translated(_GROUPS, value)
     return status_label(Status(value)) if value in _VALUES else value
 

@@ -6,26 +6,19 @@ that it finds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import ckan.plugins.toolkit as tk
 
 from .. import settings
 from ..aging.status import GROUPS
-from ..ckan_adapter import own_extras
+from ..ckan_adapter import own_extras, site_names
 from ..dates import parse_date
-from ..field_names import NAMES
+from ..field_names import FieldNames
+from ..own_values import foreign
 
 _GROUP_OF = {status.value: group for group, statuses in GROUPS.items() for status in statuses}
-
-_DATES = {
-    NAMES.due_date: NAMES.due,
-    NAMES.overdue_date: NAMES.overdue,
-    NAMES.delinquent_date: NAMES.delinquent,
-    NAMES.last_modified_date: NAMES.last_modified,
-}
-"""Solr's date fields, with the extras whose values they hold."""
 
 _MAX_TERM = 32766
 """Bytes of UTF-8 in one term, at most. Solr refuses a document with a longer term."""
@@ -40,17 +33,16 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
 
     :param fields: the document that CKAN is about to send; changed in place
     """
-    ours: dict[str, Any] = {}
-    for key in judged_extras(fields.get("type")):
-        plain = fields.pop(key, None)
-        ours[key] = fields.pop(f"extras_{key}", plain)
-    if ours:
-        fields |= {field: ours.get(extra) for field, extra in _DATES.items()}
-    if ours.get(NAMES.status) in _GROUP_OF:
-        fields[NAMES.status] = ours[NAMES.status]
-        fields[NAMES.group] = _GROUP_OF[ours[NAMES.status]]
-    if ours.get(NAMES.undetermined):
-        fields[NAMES.undetermined] = ours[NAMES.undetermined]
+    names = site_names()
+    keys = judged_extras(fields.get("type"))
+    stored = {key: fields.get(f"extras_{key}", fields.get(key)) for key in keys}
+    extras = {key: str(value) for key, value in stored.items() if value is not None}
+    # The site's own fields of the same names are searched as before.
+    if extras and not foreign(extras, names, keys):
+        for key in keys:
+            fields.pop(key, None)
+            fields.pop(f"extras_{key}", None)
+        fields |= _own_fields(names, extras)
     for key in [key for key in fields if key.endswith("_date")]:
         fields[key] = _solr_date(fields[key])
         if fields[key] is None:
@@ -59,6 +51,22 @@ def document(fields: dict[str, Any]) -> dict[str, Any]:
         if len(str(fields[key]).encode("utf-8", "replace")) > _MAX_TERM:
             del fields[key]
     return fields
+
+
+def _own_fields(names: FieldNames, extras: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a document by our extras."""
+    found: dict[str, Any] = {
+        names.due_date: extras.get(names.due),
+        names.overdue_date: extras.get(names.overdue),
+        names.delinquent_date: extras.get(names.delinquent),
+        names.last_modified_date: extras.get(names.last_modified),
+    }
+    status = extras.get(names.status)
+    if status in _GROUP_OF:
+        found |= {names.status: status, names.group: _GROUP_OF[status]}
+    if extras.get(names.undetermined):
+        found[names.undetermined] = extras[names.undetermined]
+    return found
 
 
 def _solr_date(value: Any) -> str | None:
@@ -74,7 +82,7 @@ def with_facet(titles: dict[str, Any], package_type: str | None) -> dict[str, An
     """
     if package_type is None or package_type in settings.dataset_types():
         # One list shows both. The title also names the chosen values of a search.
-        titles |= dict.fromkeys((NAMES.group, NAMES.status), tk._("Freshness"))
+        titles |= dict.fromkeys((site_names().group, site_names().status), tk._("Freshness"))
     return titles
 
 

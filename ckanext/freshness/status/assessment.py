@@ -24,10 +24,13 @@ from ..ckan_adapter import (
     lock_packages,
     model,
     own_extras,
+    site_names,
     write_extras,
     write_extras_in_session,
 )
 from ..dates import utc_to_second
+from ..field_names import with_prefix
+from ..own_values import foreign
 from . import edit_changes, observation, resource_fields, snapshot
 from .judgement import (
     FreshnessRow,
@@ -172,8 +175,16 @@ def assess_packages(
     lock_packages(package_ids)
     changes = _TableChanges()
     assessed = []
-    keys_of_types: dict[str, tuple[str, ...]] = {}
+    names = _NamesOfTypes()
     for dataset in snapshot.take(package_ids, rules.aging.dataset_types):
+        own_fields = names.own_fields(dataset)
+        if own_fields and not settings.replaces_fields():
+            # The site has not chosen yet what becomes of them.
+            continue
+        changes.replaced += [
+            {"package_id": dataset.id, "key": key, "value": value}
+            for key, value in own_fields.items()
+        ]
         own_edit = None if edit is None else _completed(edit, dataset)
         found_pieces = (found or {}).get(dataset.id, ())
         judgement = judge(
@@ -197,9 +208,7 @@ def assess_packages(
                     transition |= asdict(own_edit)
                 transition |= _explanation(transition, dataset, judgement, now, rules, writer)
             changes.transitions.append({**transition, "run_id": run_id})
-        if dataset.type not in keys_of_types:
-            keys_of_types[dataset.type] = own_extras(dataset.type)
-        keys = () if dataset.is_uninstalled else keys_of_types[dataset.type]
+        keys = () if dataset.is_uninstalled else names.to_write(dataset)
         assessed.append(
             AssessedDataset(
                 dataset.id,
@@ -212,6 +221,32 @@ def assess_packages(
         )
     changes.write()
     return assessed
+
+
+class _NamesOfTypes:
+    """The names of extras that are this extension's, in datasets of each type."""
+
+    def __init__(self) -> None:
+        self.names = site_names()
+        self._keys: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def own_fields(self, dataset: DatasetSnapshot) -> dict[str, str]:
+        """Return a dataset's values under these names, if this extension has not written them."""
+        if dataset.row is not None and dataset.row.field_prefix == self.names.prefix:
+            return {}
+        return foreign(dataset.extras, self.names, self._of(dataset.type, self.names.prefix))
+
+    def to_write(self, dataset: DatasetSnapshot) -> tuple[str, ...]:
+        """Return the names to write: with the site's prefix, and to remove those with an earlier prefix."""
+        keys = self._of(dataset.type, self.names.prefix)
+        if dataset.row is None or dataset.row.field_prefix == self.names.prefix:
+            return keys
+        return (*keys, *self._of(dataset.type, dataset.row.field_prefix))
+
+    def _of(self, package_type: str, prefix: str) -> tuple[str, ...]:
+        if (package_type, prefix) not in self._keys:
+            self._keys[package_type, prefix] = own_extras(package_type, with_prefix(prefix))
+        return self._keys[package_type, prefix]
 
 
 def _completed(edit: DatasetEdit, dataset: DatasetSnapshot) -> DatasetEdit:
@@ -310,6 +345,7 @@ class _TableChanges:
         self.resources: list[dict[str, Any]] = []
         self.gone: list[str] = []
         self.transitions: list[dict[str, Any]] = []
+        self.replaced: list[dict[str, Any]] = []
         self.of_data: list[DataChange] = []
 
     def add(
@@ -354,6 +390,8 @@ class _TableChanges:
     def write(self) -> None:
         """Write all rows: changes of data by a statement of their own, since they are few."""
         data_changes.write(self.of_data)
+        if self.replaced:
+            model.Session.execute(sa.text(_REPLACED), {"replaced": json.dumps(self.replaced)})
         tables = {
             "datasets": self.datasets,
             "evidence": self.evidence,
@@ -415,6 +453,7 @@ _RESOURCES = _upsert(
     ("package_id", "url", "hash", "hash_writer"),
     ("first_seen",),
 )
+_REPLACED = _upsert("freshness_replaced", "replaced", ("package_id", "key"), ("value",))
 _TRANSITION = (
     "package_id, from_status, to_status, changed_at, evidence, cause, run_id"
     ", action, change, resource_id, resource_name, author, frequency_before, frequency_after"

@@ -14,8 +14,8 @@ from .. import settings
 from ..aging.evidence import DatedEvidence, newest, remember
 from ..aging.status import Assessment, Status, assess, next_boundary
 from ..aging.vocabularies import Vocabulary
+from ..ckan_adapter import site_names
 from ..dates import utc_text, utc_to_second
-from ..field_names import NAMES
 from ..web.urls import host_of
 from . import frequencies, observation
 from .frequencies import FrequencySource, StatedFrequency
@@ -71,6 +71,7 @@ class FreshnessRow:
     stated_date: str | None
     stated_since: datetime | None
     judge_anew: bool = False
+    field_prefix: str = ""
 
     def extras(self) -> dict[str, str]:
         """Return the dataset's extras.
@@ -79,14 +80,16 @@ class FreshnessRow:
         understood.
         """
         values = {
-            NAMES.status: self.status,
-            NAMES.delinquent: utc_text(self.delinquent),
-            NAMES.due: utc_text(self.due),
-            NAMES.evidence: self.evidence,
-            NAMES.frequency: None if self.frequency_days is None else str(self.frequency_days),
-            NAMES.last_modified: utc_text(self.last_modified),
-            NAMES.overdue: utc_text(self.overdue),
-            NAMES.undetermined: self.undetermined,
+            site_names().status: self.status,
+            site_names().delinquent: utc_text(self.delinquent),
+            site_names().due: utc_text(self.due),
+            site_names().evidence: self.evidence,
+            site_names().frequency: None
+            if self.frequency_days is None
+            else str(self.frequency_days),
+            site_names().last_modified: utc_text(self.last_modified),
+            site_names().overdue: utc_text(self.overdue),
+            site_names().undetermined: self.undetermined,
         }
         return {key: value for key, value in values.items() if value is not None}
 
@@ -157,6 +160,7 @@ def row_of(
         undetermined=_undetermined(dataset, assessment, frequency.days, rules),
         stated_date=stated,
         stated_since=since if stated else None,
+        field_prefix=site_names().prefix,
     )
 
 

@@ -15,14 +15,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from .. import settings
-from ..ckan_adapter import EXTRA, WITH_EXTRA, model, own_extras
+from ..ckan_adapter import EXTRA, WITH_EXTRA, model, own_extras, site_names
 from ..ckan_adapter.worker_processes import Tell, share
 from ..dates import utc
-from ..field_names import NAMES
 from ..search import unindexed
 from ..search.unindexed import BATCH, IndexFailure, SolrAwayError
-from . import defaults
+from . import defaults, own_fields
 from .assessment import TransitionCause, update_packages
+from .own_fields import OwnField, OwnFieldsError
 
 
 @dataclass(slots=True)
@@ -40,6 +40,8 @@ class RefreshCounts:
     reaped: int = 0
     """Purged datasets whose rows were removed."""
     failures: list[IndexFailure] = field(default_factory=list)
+    own_fields: list[OwnField] = field(default_factory=list)
+    """Fields of the site's own that would be overwritten. Datasets without a status wait for its choice."""
 
 
 Progress = Callable[[int, int], None]
@@ -66,14 +68,21 @@ def refresh(
         created or edited while the plugin was not enabled
     :param workers: the number of processes that share the datasets. More than 1 only where forking is safe,
         as in commands
+    :raises OwnFieldsError: all datasets are to be assessed, but this would overwrite fields of the site's own
     :raises SolrAwayError: Solr does not answer
     :raises WorkerError: a worker process ended early
     """
     model.Session.rollback()
+    if everything and (found := own_fields.find()):
+        raise OwnFieldsError(found)
     result = RefreshCounts(reaped=_reap(everything=everything))
     result.healed, result.failures = unindexed.heal()
     defaults.may_be_harvested()
     ids = _all_ids() if everything else _due_ids(now)
+    if not everything and ids:
+        result.own_fields = own_fields.find(ids)
+        if result.own_fields:
+            ids = _judged_among(ids)
     model.Session.commit()
     job = _Job(now, run_id, everything)
     if workers > 1 and len(ids) > BATCH:
@@ -139,6 +148,14 @@ def _due_ids(now: datetime) -> list[str]:
     return _ids(f"{_DUE} ORDER BY p.id", now=utc(now), **_parameters())
 
 
+def _judged_among(ids: Sequence[str]) -> list[str]:
+    """Return the datasets that have extras of ours already."""
+    statement = """
+    SELECT package_id FROM freshness_dataset
+    WHERE package_id = ANY(:ids) AND field_prefix = :prefix ORDER BY 1"""
+    return _ids(statement, ids=list(ids), prefix=site_names().prefix)
+
+
 def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
     """Lock and return those that are still to be refreshed, except those that another transaction writes.
 
@@ -150,15 +167,20 @@ def _claimed(ids: Sequence[str], now: datetime) -> list[str]:
 
 def count_lost() -> int:
     """Return the number of datasets that have lost the extras, which the next refresh writes again."""
-    statement = f"SELECT count(*) {_JUDGED} AND d.package_id IS NOT NULL AND {_IS_LOST}"
+    statement = f"SELECT count(*) {_JUDGED} AND d.field_prefix = :prefix AND {_IS_LOST}"
     return int(model.Session.execute(sa.text(statement), _parameters()).scalar() or 0)
 
 
 def _parameters() -> dict[str, Any]:
     types = sorted(settings.dataset_types())
     # A field that a schema declares under this name is the site's own.
-    with_extra = [each for each in types if NAMES.status in own_extras(each)]
-    return {"types": types, "extra": NAMES.status, "with_extra": with_extra}
+    with_extra = [each for each in types if site_names().status in own_extras(each)]
+    return {
+        "types": types,
+        "with_extra": with_extra,
+        "extra": site_names().status,
+        "prefix": site_names().prefix,
+    }
 
 
 _JUDGED = f"""
@@ -170,7 +192,10 @@ _IS_LOST = f"""(
 )"""
 _DUE = f"""
 SELECT p.id {_JUDGED}
-AND (d.package_id IS NULL OR d.next_boundary <= :now OR d.judge_anew OR {_IS_LOST})"""
+AND (
+    d.package_id IS NULL OR d.field_prefix <> :prefix OR d.next_boundary <= :now OR d.judge_anew
+    OR {_IS_LOST}
+)"""
 
 
 def _ids(statement: str, **parameters: Any) -> list[str]:
@@ -187,7 +212,8 @@ def _reap(*, everything: bool) -> int:
     gone = _ids(_GONE.format(table="freshness_dataset"))
     others = (
         *("freshness_change", "freshness_evidence"),
-        *("freshness_resource", "freshness_suggestion", "freshness_transition"),
+        *("freshness_replaced", "freshness_resource"),
+        *("freshness_suggestion", "freshness_transition"),
     )
     if everything:
         gone = sorted(

@@ -27,7 +27,7 @@ from ..ckan_adapter import (
     write_extras,
 )
 from ..dates import utc
-from ..field_names import NAMES
+from ..field_names import NAMES, with_prefix
 from ..own_values import look_ours
 from . import resource_fields
 
@@ -50,14 +50,18 @@ class Written:
 
 def find() -> list[Written]:
     """Return the packages with extras of ours, or with fields of links that checks have filled in."""
-    keys: dict[str, tuple[str, ...]] = {}
+    keys: dict[tuple[str, str], tuple[str, ...]] = {}
     found: dict[str, tuple[str, ...]] = {}
     judged = _judged()
-    for package_id, package_type, extras in packages_with_extras(NAMES.extras):
-        if package_type not in keys:
-            keys[package_type] = own_extras(package_type)
-        own = keys[package_type]
-        has_any = not extras.keys().isdisjoint(own)
+    restored = _replaced() if begun_at() else {}
+    names = [key for prefix in {"", *judged.values()} for key in with_prefix(prefix).extras]
+    for package_id, package_type, extras in packages_with_extras(names):
+        kind = package_type, judged.get(package_id, "")
+        if kind not in keys:
+            keys[kind] = own_extras(package_type, with_prefix(kind[1]))
+        own = keys[kind]
+        own_values = restored.get(package_id, {})
+        has_any = any(key in extras and extras[key] != own_values.get(key) for key in own)
         # Without a row, they remain of an earlier installation, or are the site's own.
         if has_any and (package_id in judged or look_ours(extras, NAMES, own)):
             found[package_id] = own
@@ -84,7 +88,9 @@ def take_out(found: Sequence[Written], now: datetime) -> Iterator[int]:
             batch = ids[start : start + _BATCH]
             lock_packages(batch)
             if keys:
-                write_extras({package_id: {} for package_id in batch}, keys)
+                values = _replaced(batch)
+                again = {key for extras in values.values() for key in extras}
+                write_extras({id_: values.get(id_, {}) for id_ in batch}, [*{*keys, *again}])
             if has_table("freshness_check"):
                 resource_fields.take_out(batch)
             # Otherwise the session's older packages would be indexed.
@@ -181,11 +187,32 @@ def _existing(connection: Any) -> list[str]:
     return sorted(names & {*own, "freshness_alembic_version"})
 
 
-def _judged() -> set[str]:
-    """Return the ids of the datasets whose extras were written by this installation."""
+def _judged() -> dict[str, str]:
+    """Return the datasets whose extras this installation has written, with the prefix of their names."""
     if not has_table("freshness_dataset"):
-        return set()
-    return set(model.Session.execute(sa.text("SELECT package_id FROM freshness_dataset")).scalars())
+        return {}
+    # Read as JSON because the newest migration may be missing.
+    prefix = "coalesce(to_jsonb(d) ->> 'field_prefix', '')"
+    rows = model.Session.execute(sa.text(f"SELECT package_id, {prefix} FROM freshness_dataset d"))
+    return {package_id: prefix for package_id, prefix in rows}
+
+
+def _replaced(package_ids: Sequence[str] | None = None) -> dict[str, dict[str, str]]:
+    """Return the site's own extras that were replaced, by package.
+
+    :param package_ids: only of these packages
+    """
+    if not has_table("freshness_replaced"):
+        return {}
+    where = "" if package_ids is None else "WHERE package_id = ANY(:ids)"
+    rows = model.Session.execute(
+        sa.text(f"SELECT package_id, key, value FROM freshness_replaced {where}"),
+        {} if package_ids is None else {"ids": list(package_ids)},
+    )
+    found: dict[str, dict[str, str]] = {}
+    for package_id, key, value in rows:
+        found.setdefault(package_id, {})[key] = value
+    return found
 
 
 def _mark(now: datetime) -> None:

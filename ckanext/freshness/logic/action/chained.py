@@ -7,12 +7,14 @@ from typing import Any
 
 import ckan.plugins as p
 import ckan.plugins.toolkit as tk
+import sqlalchemy as sa
 
 from ... import settings
-from ...ckan_adapter import model, own_extras, package_extras, tables
+from ...ckan_adapter import model, own_extras, package_extras, site_names, tables
 from ...dates import utc_now
-from ...field_names import NAMES
+from ...own_values import as_mapping, claimed, foreign
 from ...reporting import url_facts
+from ...status import removal
 from ...status.assessment import TransitionCause, assess_packages
 from .. import frequency_form
 from ..dataset_hooks import noting
@@ -40,7 +42,9 @@ def package_create(
             return url_facts.write(original, context, data_dict)
     if settings.is_judged(data_dict.get("type")):
         frequency_form.take(data_dict, settings.frequency_keys())
-        data_dict = protected(data_dict, data_dict.get("type") or "dataset", {})
+        package_type = data_dict.get("type") or "dataset"
+        if not _are_own(claimed, as_mapping(data_dict.get("extras")), package_type):
+            data_dict = protected(data_dict, package_type, {})
     return url_facts.write(original, context, data_dict)
 
 
@@ -62,10 +66,39 @@ def package_update(
         return url_facts.write(original, context, data_dict)
     frequency_form.take(data_dict, settings.frequency_keys())
     stored = package_extras(package)
-    if stored.keys().isdisjoint(NAMES.extras):
+    sent = as_mapping(data_dict.get("extras"))
+    are_own = _are_own(foreign, stored, package.type) or _are_own(claimed, sent, package.type)
+    if are_own and not _is_judged(package.id):
+        # The site's own fields stay until it has chosen what becomes of them.
+        return url_facts.write(original, context, {**data_dict, "id": package.id})
+    if stored.keys().isdisjoint(site_names().extras):
         _assess(package.id)
     data_dict = protected(data_dict, package.type, stored)
     return url_facts.write(original, context, {**data_dict, "id": package.id})
+
+
+def _are_own(
+    find: Callable[..., Mapping[str, str]], extras: Mapping[str, str], package_type: str
+) -> bool:
+    """Decide whether extras have values of the site's own under our names.
+
+    :param find: ``foreign`` for stored extras, ``claimed`` for extras that a caller sends
+    """
+    names = site_names()
+    # Schemas are only asked for if necessary, because CKAN makes them anew each time.
+    return bool(find(extras, names)) and bool(find(extras, names, own_extras(package_type)))
+
+
+def _is_judged(package_id: str) -> bool:
+    """Decide whether a dataset has extras of ours under the names of today."""
+    if not removal.has_table("freshness_dataset"):
+        return False
+    # Read as JSON because the newest migration may be missing.
+    statement = """
+    SELECT 1 FROM freshness_dataset d
+    WHERE package_id = :id AND coalesce(to_jsonb(d) ->> 'field_prefix', '') = :prefix"""
+    values = {"id": package_id, "prefix": site_names().prefix}
+    return model.Session.execute(sa.text(statement), values).first() is not None
 
 
 @tables.optional

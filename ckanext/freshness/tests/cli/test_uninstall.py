@@ -168,6 +168,7 @@ LEFT_BEHIND = {
     "freshness_last_modified": "2026-01-02T03:04:05Z",
     "freshness_evidence": "upload",
     "freshness_due": "2026-01-09T03:04:05Z",
+    "freshness_frequency": "7",
 }
 
 
@@ -176,6 +177,7 @@ LEFT_BEHIND = {
     [
         (LEFT_BEHIND, True),
         ({"freshness": "unavailable"}, True),
+        ({"freshness": "fresh", "freshness_frequency": "-2"}, True),
         ({"freshness": "fresh"}, False),
         ({"freshness": "ripe"}, False),
         ({**LEFT_BEHIND, "freshness": "ripe"}, False),

@@ -194,7 +194,8 @@ def test_types_that_are_not_judged_have_no_select(
 
 def test_a_form_without_the_select_hides_nothing(app: Any, ckan_config: Any) -> None:
     """A theme replaces CKAN's whole form. Fields that it hides must survive saving."""
-    data = {"extras": [{"key": key, "value": "7"} for key in ("color", "frequency", "freshness")]}
+    values = {"color": "7", "frequency": "7", "freshness": "unavailable"}
+    data = {"extras": [{"key": key, "value": value} for key, value in values.items()]}
 
     def shown() -> list[str]:
         return [one["key"] for one in tk.h.freshness_custom_fields(data)]
