@@ -180,7 +180,9 @@ def keep(package_id: str, at: datetime | None) -> None:
 # The time of a change that only checks saw lies between two of them. All other evidence has a date.
 _DATED = """(c.stated_at IS NOT NULL AND c.stated_at <= c.changed_before
         AND c.stated_at > coalesce(c.changed_after, '-infinity'))"""
-_BETWEEN = "(c.evidence IN ('hash', 'http header') AND c.changed_after < c.changed_before)"
+_BETWEEN = """coalesce(
+        c.evidence IN ('hash', 'http header') AND c.changed_after < c.changed_before, false
+    )"""
 
 # The files of a dataset change together: rows of one hour make one.
 _UPDATES = f"""

@@ -22,7 +22,7 @@ from ckanext.freshness.ckan_adapter import model
 from ckanext.freshness.dates import utc_now
 from ckanext.freshness.mails import opt_outs
 from ckanext.freshness.model import CheckRun, MailPerson
-from ckanext.freshness.reporting import report
+from ckanext.freshness.reporting import observed_frequencies, report
 from ckanext.freshness.tests.browser.conftest import opened_tab, started_chromium
 from ckanext.freshness.tests.browser.site_pages import READERS, SITE_PAGES, SitePage
 from ckanext.freshness.tests.harvesting.harvested_site import make_harvested_site
@@ -94,7 +94,13 @@ def _make_world() -> dict[str, Any]:
 
 def make_everything() -> dict[str, Any]:
     """Do the work of `make_world`."""
-    people = reports.make_world().people
+    made = reports.make_world()
+    people = made.people
+    for month in range(8):
+        # They are weekly by their frequency.
+        ago = (30 * month + 2) * reports.DAY
+        reports.data_changed(made.datasets["bridges"], ago, changed_after=None)
+    observed_frequencies.store(reports.NOW)
     files, wells = test_visits.make_files("relief")
     # Some of the hosts: axe takes long for many rows.
     hosts = dict(list(test_runs.HOSTS.items())[:9])

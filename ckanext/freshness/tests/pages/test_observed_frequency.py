@@ -120,6 +120,13 @@ def test_the_moment_of_a_change_is_the_one_that_is_stated_or_between_two_checks(
         assert observed(name)["at_least"] is at_least
 
 
+@pytest.mark.parametrize("evidence", [one for one in Evidence if one is not Evidence.CREATED])
+def test_nobody_needs_to_know_when_the_old_data_were_last_there(evidence: Evidence) -> None:
+    name = f"by-{evidence.value.replace(' ', '-')}"
+    known(name, QUARTERLY, evidence)
+    assert observed(name)["days"] == 92
+
+
 @pytest.mark.parametrize(
     ("name", "ages", "words"),
     [
