@@ -43,7 +43,7 @@ def command(yes: bool, drop_tables: bool, undo: bool, skip_server_check: bool) -
         return
     steps = list(_order(ask_server=not skip_server_check))
     for number, (words, is_done) in enumerate(steps, start=1):
-        click.echo(f"{number}. {words}: {'done' if is_done else 'NOT DONE'}")
+        click.echo(f"{number}. {words}: {'OK' if is_done else 'NOT DONE'}")
     is_free = all(is_done for _, is_done in steps)
     if drop_tables and not is_free:
         raise click.ClickException(
@@ -70,14 +70,22 @@ def _order(*, ask_server: bool) -> Iterator[tuple[str, bool]]:
     names = " ".join(enabled or OUR_PLUGINS)
     yield f"Remove the plugins from ckan.plugins in {ini} ({names})", not enabled
     words = "Restart CKAN's web server, its workers and consumers, and remove the lines of cron"
-    answer = _running_at() if ask_server else None
-    yield (f"{words} ({answer})" if answer else words), answer is None
+    if not ask_server:
+        yield f"{words} (not checked)", True
+        return
+    try:
+        answer = _running_at()
+    except (OSError, ValueError) as error:
+        yield f"{words} (not checked, because the site cannot be asked: {error})", True
+    else:
+        yield (f"{words} ({answer})" if answer else words), answer is None
 
 
 def _running_at() -> str | None:
     """Return in words that the site still answers with the plugins; None if it does not.
 
-    A site that cannot be reached from this machine is not known to run them.
+    :raises OSError: the site cannot be reached from this machine
+    :raises ValueError: ``ckan.site_url`` is no URL
     """
     root = str(tk.config.get("ckan.root_path") or "").replace("/{{LANG}}", "").rstrip("/")
     url = f"{str(tk.config['ckan.site_url']).rstrip('/')}{root}/freshness"
@@ -88,9 +96,6 @@ def _running_at() -> str | None:
                 status = response.status
         except urllib.error.HTTPError as error:
             status = error.code
-        except (OSError, ValueError) as error:
-            click.echo(f"Could not ask {url} whether the plugins still run: {error}", err=True)
-            return None
         if status != 404:
             return f"{url} still answers, with {status}, not with 404"
     return None
