@@ -306,3 +306,28 @@ def test_without_scripts(chromium: Any, site: str, world: dict[str, Any]) -> Non
         assert tab.get_by_role("link", name="CSV").is_visible()
     finally:
         context.close()
+
+
+def test_words_without_end(tab: Any, world: dict[str, Any]) -> None:
+    """No title makes a page wider than the screen."""
+    ids = world["ids"]
+    package = model.Package.get(ids["dataset"])
+    group = model.Group.get(ids["organization"])
+    titles = package.title, group.title
+    tab.context.set_extra_http_headers({"Authorization": world["tokens"]["editor"]})
+    pages = ("mine", f"organization/{ids['organization']}", "datasets?q=xxx", "broken?q=xxx")
+    try:
+        package.title = group.title = "x" * 300
+        model.Session.commit()
+        for page in pages:
+            tab.goto(f"/freshness/{page}")
+            assert "xxx" in tab.locator(".fr").inner_text()
+            for size in (WIDE, PHONE):
+                tab.set_viewport_size(size)
+                found = tab.evaluate("document.documentElement.scrollWidth")
+                assert found <= size["width"], page
+    finally:
+        package = model.Package.get(ids["dataset"])
+        group = model.Group.get(ids["organization"])
+        package.title, group.title = titles
+        model.Session.commit()
