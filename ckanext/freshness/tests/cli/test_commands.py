@@ -231,7 +231,6 @@ def test_what_is_shown(act: Act) -> None:
     assert (change["resource_id"], change["evidence"]) == (resource, "url")
     # Other tests cover the results of checks.
     assert shown.pop("visits")["total"] == 1
-    assert shown.pop("observed_frequency") is None
     assert shown == {
         "id": made["id"],
         "name": made["name"],

@@ -75,6 +75,8 @@ from ckan.config.middleware import make_app
 make_app(load_config(sys.argv[1]))
 
 from ckanext.harvest import model, queue
+# What a consumer loads with its first job.
+import ckanext.freshness.harvesting.fdp.source_crawl
 
 def memory(what):
     with open("/proc/self/status") as status:
