@@ -16,6 +16,8 @@ import click
 OUR_PLUGINS = ("freshness", "fdp_harvester", "iati_harvester")
 _ASKED = 5
 """Requests to the site: each may reach another of its processes."""
+_ROUNDS = 3
+"""Removals, since edits under way may write back what they have read."""
 _PATIENCE = 10
 """Seconds to wait for an answer of the site."""
 
@@ -112,12 +114,12 @@ def _take_out(yes: bool) -> None:
         datasets = counted(len(found), "dataset", "datasets")
         click.confirm(f"3. Remove the extras and the values of checks from {datasets}?", abort=True)
     counter = ProgressCounter("datasets")
-    # An edit that began before may have written its extras after they were looked for.
     count, rest = 0, found
-    for _ in range(3):
+    for _ in range(_ROUNDS):
         for done in removal.take_out(rest, utc_now()):
             counter.show(count + done)
         count += len(rest)
+        removal.wait_for_earlier_edits()
         rest = removal.find()
         if not rest:
             break

@@ -35,6 +35,8 @@ _BATCH = 100
 _LOCK_MILLISECONDS = 400
 """PostgreSQL's ``deadlock_timeout`` is a second."""
 _ATTEMPTS = 60
+_PATIENCE = 5.0
+"""Seconds; edits take less, but consumers may keep a transaction open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,28 @@ def take_out(found: Sequence[Written], now: datetime) -> Iterator[int]:
             done += len(batch)
             yield done
     solr_commit()
+
+
+def wait_for_earlier_edits() -> None:
+    """Wait until the transactions that have begun before have ended, at most :data:`_PATIENCE`.
+
+    An edit among them may have read the extras before they were removed, and writes them back.
+    """
+    begun = model.Session.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
+    deadline = time.monotonic() + _PATIENCE
+    while time.monotonic() < deadline:
+        model.Session.commit()
+        if not model.Session.execute(sa.text(_EARLIER), {"begun": begun}).scalar():
+            break
+        time.sleep(0.1)
+    model.Session.commit()
+
+
+_EARLIER = """
+SELECT EXISTS (
+    SELECT FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < :begun
+)"""
 
 
 def undo() -> int:
