@@ -13,6 +13,7 @@ from types import FrameType
 
 from ckan.cli import CKANConfigLoader
 from ckan.config.middleware import make_app
+from ckan.lib import webassets_tools
 from werkzeug.serving import make_server
 
 from ckanext.freshness.ckan_adapter import disconnect
@@ -22,6 +23,7 @@ WORKERS = 2
 
 def main(ini: str, fd: int) -> None:
     app = make_app(CKANConfigLoader(ini).get_config())
+    build_assets()
     disconnect()
     for _ in range(WORKERS):
         if os.fork() == 0:
@@ -31,6 +33,12 @@ def main(ini: str, fd: int) -> None:
     print("ready", flush=True)
     for _ in range(WORKERS):
         os.wait()
+
+
+def build_assets() -> None:
+    """Build all scripts and styles: of two first requests at once, one fails to make the same folder."""
+    for bundle in webassets_tools.env:
+        bundle.urls()
 
 
 def _serve(app: object, fd: int) -> None:

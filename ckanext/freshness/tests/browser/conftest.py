@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from werkzeug.serving import make_server
 
+from ckanext.freshness.tests.two_workers import build_assets
+
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
@@ -57,6 +59,7 @@ def site(
 
     The plugins are loaded before the address is an option that differs from test.ini's.
     """
+    build_assets()
     server = make_server("127.0.0.1", 0, let_files_be_kept(app.app), threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     address = f"http://127.0.0.1:{server.server_port}"
