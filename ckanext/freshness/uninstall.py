@@ -114,17 +114,18 @@ def _take_out(yes: bool) -> None:
         datasets = counted(len(found), "dataset", "datasets")
         click.confirm(f"3. Remove the extras and the values of checks from {datasets}?", abort=True)
     counter = ProgressCounter("datasets")
-    count, rest = 0, found
+    removed: set[str] = set()
+    rest = found
     for _ in range(_ROUNDS):
         for done in removal.take_out(rest, utc_now()):
-            counter.show(count + done)
-        count += len(rest)
+            counter.show(len(removed) + done)
+        removed |= {written.package_id for written in rest}
         removal.wait_for_earlier_edits()
         rest = removal.find()
         if not rest:
             break
     counter.end()
-    words = counted(count, "dataset", "datasets")
+    words = counted(len(removed), "dataset", "datasets")
     click.echo(f"3. Removed the extras and the values of checks from {words}")
     if rest:
         raise click.ClickException(
