@@ -10,9 +10,9 @@ from typing import Any
 import ckan.plugins.toolkit as tk
 from ckan import model
 from ckan.lib import search
-from ckan.lib.plugins import DefaultDatasetForm, lookup_package_plugin
 from ckan.lib.search import index as search_index
 
+from .forms import has_default_form
 from .version import IS_2_12, version_is_among
 
 SEARCH_FAULTS = (search.SearchError, search.SolrConnectionError)
@@ -58,7 +58,8 @@ def index_package(package_id: str) -> None:
     :raises ckan.lib.search.SearchIndexError: Solr does not answer, or refuses the document
     """
     if IS_2_12:
-        if version_is_among(("2.12",)) and _has_default_form(package_id):
+        package = model.Package.get(package_id)
+        if version_is_among(("2.12",)) and has_default_form(package and package.type):
             _index_validated_once(package_id)
             return
         from ckan.logic import index_update_package
@@ -68,12 +69,6 @@ def index_package(package_id: str) -> None:
     context = {"model": model, "ignore_auth": True, "validate": False, "use_cache": False}
     package = tk.get_action("package_show")(context, {"id": package_id})
     search.index_for(model.Package).update_dict(package, defer_commit=True)
-
-
-def _has_default_form(package_id: str) -> bool:
-    package = model.Package.get(package_id)
-    kind = (package and package.type) or "dataset"
-    return type(lookup_package_plugin(kind)) is DefaultDatasetForm
 
 
 def _index_validated_once(package_id: str) -> None:

@@ -1,8 +1,8 @@
 """Packages as Solr has them, for index updates that need neither ``package_show`` nor a validation.
 
-Solr stores the package from which CKAN made a document (``data_dict``). If nothing of it has changed since,
-except the values that this extension writes, the stored package with the present values is what CKAN would
-index. To read and validate it again takes most of the time of an index update.
+Solr stores the package from which CKAN made a document (``data_dict``). If only values that this extension
+writes have changed since, the stored package with the present values is what CKAN would index. To read and
+validate it again takes most of the time of an index update.
 
 A package is indexed in the ordinary way if it is uncertain that the stored one is the present one: see
 :func:`_is_present` and :func:`_can_be_reused`.
@@ -19,10 +19,10 @@ import ckan.plugins.toolkit as tk
 import pysolr
 import sqlalchemy as sa
 from ckan import model
-from ckan.lib.plugins import DefaultDatasetForm, lookup_package_plugin
 from ckan.lib.search import query as search_query
 
 from .extras import PACKAGE_EXTRAS
+from .forms import has_default_form
 from .version import IS_2_12, version_is_among
 
 OWN_COLUMNS = ("last_modified", "size", "mimetype", "hash")
@@ -45,7 +45,7 @@ def versions(package_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
 
 
 def present_packages(package_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the packages that Solr has and that nobody has edited since, with the present values.
+    """Return the packages whose stored document is up to date except for our values, with the present values.
 
     Nothing is locked: a hook could wait for the lock of its own package. Compare :func:`versions` of before
     with those after Solr has the documents.
@@ -56,7 +56,7 @@ def present_packages(package_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
     if not _can_be_reused():
         return {}
     rows = model.Session.execute(sa.text(_PRESENT), {"ids": list(package_ids)}).all()
-    usual = [row for row in rows if _has_usual_form(row.type)]
+    usual = [row for row in rows if has_default_form(row.type)]
     try:
         stored = _stored([row.id for row in usual])
     except (pysolr.SolrError, OSError):
@@ -74,26 +74,14 @@ def _can_be_reused() -> bool:
 
     CKAN 2.12 stores what ``after_dataset_show`` adds apart, and :func:`.solr.index_present` calls it again.
     """
-    hooks = [
-        *(
-            (plugin, "before_resource_show")
-            for plugin in p.PluginImplementations(p.IResourceController)
-        ),
-        *(
-            (plugin, "after_dataset_show")
-            for plugin in p.PluginImplementations(p.IPackageController)
-        ),
-    ]
+    hooks = {"before_resource_show": p.IResourceController}
+    if not IS_2_12:
+        hooks["after_dataset_show"] = p.IPackageController
     return version_is_among(("2.11", "2.12")) and all(
         f"{getattr(type(plugin), name).__module__}.".startswith(HOOKS)
-        for plugin, name in hooks
-        if name == "before_resource_show" or not IS_2_12
+        for name, interface in hooks.items()
+        for plugin in p.PluginImplementations(interface)
     )
-
-
-def _has_usual_form(package_type: str | None) -> bool:
-    """Decide whether a type has CKAN's own form, whose schema adds nothing to a package."""
-    return type(lookup_package_plugin(package_type or "dataset")) is DefaultDatasetForm
 
 
 def _stored(package_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
